@@ -1,0 +1,200 @@
+package buf
+
+import (
+	"fmt"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+
+	"github.com/limosa-rpc/limosa/internal/invariant"
+)
+
+const (
+	// MinBlock and MaxBlock are the smallest and the largest size class, in
+	// bytes. Classes are the powers of two between them.
+	MinBlock = 4 << 10
+	MaxBlock = 1 << 20
+
+	minShift = 12
+	classes  = 9 // 4 KB, 8 KB, … 1 MB
+)
+
+// The word of a Block: generation in the upper half, then the kept bit, then
+// the number of references. The generation is part of every View, so that a
+// View that outlived its block is told apart even when the block serves
+// somebody else by now.
+const (
+	refMask  = 1<<31 - 1
+	keptBit  = 1 << 31
+	genShift = 32
+)
+
+// A Block is counted memory: it returns to where it came from with its last
+// reference. Blocks are held by In, Out and View; only a Source deals with them
+// directly.
+//
+// References may be taken and given up from any goroutine. The bytes belong to
+// whoever fills the block until they are published through Views; from then on
+// they are read-only.
+type Block struct {
+	// Set when the block is made or taken from its pool, then constant.
+	mem  []byte
+	free func(*Block) // not nil: memory of a Source, which gets the block back
+
+	// Atomic.
+	word atomic.Uint64
+
+	trace *trace // debugging builds only: who took and released it
+}
+
+// A Source is where an Out draws its blocks, for example a segment of shared
+// memory. A nil Source stands for the pools.
+type Source interface {
+	// Block gives a block of at least n bytes with one reference, which the
+	// caller owns. A Source that has run out of memory answers with Acquire(n).
+	Block(n int) *Block
+}
+
+// pools has one pool a class; larger blocks are plain garbage-collected memory.
+var pools [classes]sync.Pool
+
+// Acquire gives a block of at least n bytes from the pools, with one reference
+// that the caller owns. The memory is not cleared. Above MaxBlock the block has
+// exactly n bytes and is left to the garbage collector in the end.
+func Acquire(n int) *Block {
+	if invariant.Enabled {
+		return traceAcquire(roundUp(n))
+	}
+	if n > MaxBlock {
+		b := &Block{mem: make([]byte, n)}
+		b.word.Store(1<<genShift | 1)
+		return b
+	}
+	c := class(n)
+	b, _ := pools[c].Get().(*Block)
+	if b == nil {
+		b = &Block{mem: make([]byte, MinBlock<<c)}
+	}
+	b.word.Store((b.word.Load()>>genShift+1)<<genShift | 1)
+	return b
+}
+
+// Init makes b a block over memory that is not the garbage collector's: mem is
+// given to b until free is called with it, which happens once, on the goroutine
+// that gives up the last reference. b has one reference then, which the caller
+// owns. Views of such a block cannot be kept. Init panics if b is still
+// referred to; after free has been called it may be used again.
+func (b *Block) Init(mem []byte, free func(*Block)) {
+	w := b.word.Load()
+	if w&refMask != 0 {
+		panic(fmt.Sprintf("buf: Init of a block with %d references", w&refMask))
+	}
+	b.mem, b.free = mem[:len(mem):len(mem)], free
+	b.word.Store((w>>genShift+1)<<genShift | 1)
+}
+
+// Mem borrows all of b's memory, for as long as the caller holds a reference.
+func (b *Block) Mem() []byte { return b.mem }
+
+// View gives an owned View of b's bytes i to j, with a reference of its own.
+// The caller holds a reference, and nobody writes these bytes any more.
+func (b *Block) View(i, j int) View {
+	p := b.mem[i:j]
+	if len(p) == 0 {
+		return View{}
+	}
+	return View{p: &p[0], n: uint32(len(p)), gen: b.retain(b.gen()), b: b}
+}
+
+// Release gives up the reference that Acquire, Init or Source.Block gave.
+func (b *Block) Release() { b.release(b.gen()) }
+
+func (b *Block) gen() uint32 { return uint32(b.word.Load() >> genShift) }
+
+// alone reports that the caller's reference is the only one and that no string
+// aliases the block: its memory may be written anew.
+func (b *Block) alone() bool { return b.word.Load()&(refMask|keptBit) == 1 }
+
+func (b *Block) kept() bool { return b.word.Load()&keptBit != 0 }
+
+// retain adds a reference to generation gen, and returns gen.
+func (b *Block) retain(gen uint32) uint32 {
+	for {
+		w := b.word.Load()
+		if uint32(w>>genShift) != gen || w&refMask == 0 {
+			b.misuse("retained after its release")
+		}
+		if b.word.CompareAndSwap(w, w+1) {
+			return gen
+		}
+	}
+}
+
+// release gives up one reference to generation gen. A blind decrement would be
+// a little cheaper but would have robbed the next user of the block by the time
+// that a double release is found.
+func (b *Block) release(gen uint32) {
+	for {
+		w := b.word.Load()
+		if uint32(w>>genShift) != gen || w&refMask == 0 {
+			b.misuse("released twice")
+		}
+		if b.word.CompareAndSwap(w, w-1) {
+			if w&refMask == 1 {
+				b.gone(w&keptBit != 0)
+			}
+			return
+		}
+	}
+}
+
+// gone runs once, after the last reference.
+func (b *Block) gone(kept bool) {
+	switch {
+	case b.free != nil:
+		b.free(b)
+	case invariant.Enabled:
+		traceRelease(b, kept)
+	case !kept && len(b.mem) <= MaxBlock:
+		pools[class(len(b.mem))].Put(b)
+	}
+}
+
+// keep leaves the block to the garbage collector, if it is the collector's.
+func (b *Block) keep(gen uint32) bool {
+	if b.free != nil {
+		return false
+	}
+	for {
+		w := b.word.Load()
+		if uint32(w>>genShift) != gen || w&refMask == 0 {
+			b.misuse("kept after its release")
+		}
+		if w&keptBit != 0 || b.word.CompareAndSwap(w, w|keptBit) {
+			return true
+		}
+	}
+}
+
+// misuse panics; it stands apart so that its callers stay small.
+//
+//go:noinline
+func (b *Block) misuse(what string) {
+	panic(fmt.Sprintf("buf: block of %d bytes %s%s", len(b.mem), what, b.trace))
+}
+
+// class is the index of the smallest class of at least n bytes, n <= MaxBlock.
+func class(n int) int {
+	if n <= MinBlock {
+		return 0
+	}
+	return bits.Len(uint(n-1)) - minShift
+}
+
+// roundUp is the size of the block that Acquire(n) gives.
+func roundUp(n int) int {
+	if n > MaxBlock {
+		return n
+	}
+	return MinBlock << class(n)
+}

@@ -1,0 +1,189 @@
+package buf
+
+import (
+	"fmt"
+
+	"github.com/limosa-rpc/limosa/internal/invariant"
+)
+
+const (
+	// minRoom is the least room worth a system call of its own.
+	minRoom = 1 << 10
+	// exactFrom is the frame size, in bytes, from which a frame gets a block of
+	// its own: what follows it is received elsewhere, so that strings that alias
+	// the frame pin nothing else. Below, one more recv costs more.
+	exactFrom = 16 << 10
+	// maxSize bounds how far blocks grow with the traffic.
+	maxSize = 64 << 10
+	// shrinkEvery is the number of receives after which an In looks whether
+	// smaller blocks would have done.
+	shrinkEvery = 32
+)
+
+// An In holds what has arrived and was not taken yet. The zero value is ready
+// and holds no memory.
+//
+// An In belongs to one goroutine at a time; only Views cross. What it lends
+// (Peek, Next) is valid until the next Space, Idle or Close.
+type In struct {
+	b    *Block // nil while nothing was received
+	r, w int    // unread bytes are b.mem[r:w]; room is b.mem[w:end]
+	end  int    // len(b.mem), or less if exact
+	want int    // bytes that the frame at hand still needs, as Expect told
+
+	exact bool // b is for one frame only, or for a step of it, up to end
+
+	size  int // of the next ordinary block; 0 stands for MinBlock
+	peak  int // largest receive of this period
+	reads int // receives of this period
+}
+
+// Len is the number of bytes that wait to be taken.
+func (in *In) Len() int { return in.w - in.r }
+
+// Peek borrows the next n bytes, contiguous, without taking them. It is nil if
+// fewer have arrived.
+func (in *In) Peek(n int) []byte {
+	if n > in.w-in.r || n <= 0 {
+		return nil
+	}
+	return in.b.mem[in.r : in.r+n : in.r+n]
+}
+
+// Next takes n bytes and borrows them to the caller until the next Space. It is
+// nil, and takes nothing, if fewer have arrived.
+func (in *In) Next(n int) []byte {
+	p := in.Peek(n)
+	in.r += len(p)
+	return p
+}
+
+// Skip takes up to n bytes unseen and returns how many there were.
+func (in *In) Skip(n int) int {
+	n = max(0, min(n, in.w-in.r))
+	in.r += n
+	return n
+}
+
+// View takes n bytes and gives them as an owned View that outlives the In. It
+// panics if fewer have arrived.
+func (in *In) View(n int) View {
+	if n < 0 || n > in.w-in.r {
+		panic(fmt.Sprintf("buf: View of %d bytes, %d have arrived", n, in.w-in.r))
+	}
+	if n == 0 {
+		return View{}
+	}
+	v := in.b.View(in.r, in.r+n)
+	in.r += n
+	return v
+}
+
+// Expect tells that the frame at hand needs n more bytes than have arrived, so
+// that the next Space makes room for all of it in one block. It is a hint, kept
+// until n bytes have been received; a smaller n replaces it.
+//
+// A frame above MaxBlock gets its memory in steps, as its bytes arrive: a peer
+// that announces much and sends little costs little.
+func (in *In) Expect(n int) { in.want = max(0, n) }
+
+// Space borrows room to receive into; what of it was filled is told to Filled.
+// It never moves or overwrites bytes that a View refers to.
+func (in *In) Space() []byte {
+	if b := in.b; b != nil {
+		if in.r == in.w && b.alone() && in.suits(len(b.mem)) {
+			in.r, in.w, in.end, in.exact = 0, 0, len(b.mem), false
+		}
+		room := in.end - in.w
+		if (room >= max(in.want, minRoom) || in.exact && room > 0) && !b.kept() {
+			return b.mem[in.w:in.end:in.end]
+		}
+	}
+	return in.spaceSlow()
+}
+
+// suits reports whether an empty block of n bytes is worth holding on to.
+func (in *In) suits(n int) bool {
+	return n >= in.size && n <= 4*max(in.size, MinBlock)
+}
+
+// spaceSlow compacts, or goes on in a fresh block.
+func (in *In) spaceSlow() []byte {
+	left := in.w - in.r
+	total := left + max(in.want, minRoom)
+	if in.exact = left+in.want >= exactFrom && in.want > 0; in.exact {
+		total = left + in.want
+	}
+	if total > MaxBlock {
+		total = min(total, max(MaxBlock, 4*left))
+	}
+	if in.b != nil && in.b.alone() && total <= len(in.b.mem) && (in.exact || in.suits(len(in.b.mem))) {
+		copy(in.b.mem, in.b.mem[in.r:in.w])
+	} else {
+		nb := Acquire(max(total, in.size))
+		if in.b != nil {
+			copy(nb.mem, in.b.mem[in.r:in.w])
+			in.b.Release()
+		}
+		in.b = nb
+	}
+	in.r, in.w, in.end = 0, left, len(in.b.mem)
+	if in.exact {
+		in.end = total
+	}
+	return in.b.mem[in.w:in.end:in.end]
+}
+
+// Filled tells that the first n bytes of Space were received.
+func (in *In) Filled(n int) {
+	if n == 0 {
+		return
+	}
+	if n < 0 || in.b == nil || n > in.end-in.w {
+		panic(fmt.Sprintf("buf: Filled(%d) of %d bytes", n, in.end-in.w))
+	}
+	in.w += n
+	in.want = max(0, in.want-n)
+	in.adapt(n)
+}
+
+// adapt fits the size of the next blocks to the traffic.
+func (in *In) adapt(n int) {
+	if in.w == len(in.b.mem) && n >= len(in.b.mem)/2 && len(in.b.mem) >= in.size && in.size < maxSize {
+		// One receive filled the block: more was waiting, most likely.
+		in.size = min(maxSize, max(MinBlock, in.size)*4)
+		in.peak, in.reads = 0, 0
+		return
+	}
+	in.peak = max(in.peak, n)
+	if in.reads++; in.reads == shrinkEvery {
+		if in.peak <= in.size/8 {
+			in.size /= 4
+		}
+		in.peak, in.reads = 0, 0
+	}
+}
+
+// Idle returns the block while nothing waits to be taken, because the
+// connection is about to sleep. What Next lent is no longer valid.
+func (in *In) Idle() {
+	if in.b != nil && in.r == in.w {
+		in.drop()
+	}
+}
+
+// Close releases everything, unread bytes too. The In may be used again.
+func (in *In) Close() {
+	if in.b != nil {
+		in.drop()
+	}
+	in.want = 0
+}
+
+func (in *In) drop() {
+	in.b.Release()
+	in.b, in.r, in.w, in.end, in.exact = nil, 0, 0, 0, false
+	if invariant.Enabled {
+		invariant.Check(in.size <= maxSize, "buf: In grew to %d", in.size)
+	}
+}

@@ -1,0 +1,273 @@
+package buf
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// held is a View together with what it must show until its release.
+type held struct {
+	v    View
+	want []byte
+}
+
+// holder keeps Views for a random time and checks them when it lets go.
+type holder struct {
+	t   *testing.T
+	rnd *rand.Rand
+	all []held
+}
+
+func (h *holder) add(v View, want []byte) {
+	h.t.Helper()
+	if !bytes.Equal(v.Bytes(), want) {
+		h.t.Fatalf("View of %d bytes differs from the %d bytes taken", v.Len(), len(want))
+	}
+	h.all = append(h.all, held{v, bytes.Clone(want)})
+	if len(want) > 0 && h.rnd.IntN(4) == 0 {
+		i := h.rnd.IntN(len(want))
+		j := i + h.rnd.IntN(len(want)-i+1)
+		h.all = append(h.all, held{v.Slice(i, j), bytes.Clone(want[i:j])})
+	}
+	if h.rnd.IntN(8) == 0 {
+		h.all = append(h.all, held{v.Retain(), bytes.Clone(want)})
+	}
+}
+
+// drop lets go of all but n Views, in random order.
+func (h *holder) drop(n int) {
+	h.t.Helper()
+	for len(h.all) > n {
+		i := h.rnd.IntN(len(h.all))
+		x := h.all[i]
+		h.all[i] = h.all[len(h.all)-1]
+		h.all = h.all[:len(h.all)-1]
+		if !bytes.Equal(x.v.Bytes(), x.want) {
+			h.t.Fatalf("a held View of %d bytes has changed", len(x.want))
+		}
+		x.v.Release()
+	}
+}
+
+// noise is n random bytes, so that a misplaced piece shows.
+func noise(rnd *rand.Rand, n int) []byte {
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = byte(rnd.Uint32())
+	}
+	return p
+}
+
+// length draws a length that is small, around a block boundary, or large.
+func length(rnd *rand.Rand) int {
+	switch rnd.IntN(8) {
+	case 0:
+		return rnd.IntN(3)
+	case 1:
+		return MinBlock - 2 + rnd.IntN(4)
+	case 2:
+		return rnd.IntN(40 << 10)
+	default:
+		return rnd.IntN(600)
+	}
+}
+
+func TestInAgainstModel(t *testing.T) {
+	before := Live()
+	for seed := range uint64(60) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		h := holder{t: t, rnd: rnd}
+		var in In
+		var model []byte
+		for range 400 {
+			switch rnd.IntN(9) {
+			case 0, 1, 2:
+				space := in.Space()
+				if len(space) == 0 {
+					t.Fatal("Space without room")
+				}
+				n := min(len(space), length(rnd))
+				if rnd.IntN(6) == 0 {
+					n = len(space)
+				}
+				p := noise(rnd, n)
+				copy(space, p)
+				in.Filled(n)
+				model = append(model, p...)
+			case 3:
+				n := min(length(rnd), len(model))
+				if got := in.Next(n); !bytes.Equal(got, model[:n]) {
+					t.Fatalf("seed %d: Next(%d) differs", seed, n)
+				}
+				model = model[n:]
+			case 4:
+				n := min(length(rnd), len(model))
+				h.add(in.View(n), model[:n])
+				model = model[n:]
+			case 5:
+				if n := rnd.IntN(600); in.Skip(n) != min(n, len(model)) {
+					t.Fatalf("seed %d: Skip(%d) with %d bytes", seed, n, len(model))
+				} else {
+					model = model[min(n, len(model)):]
+				}
+			case 6:
+				if rnd.IntN(4) == 0 {
+					in.Expect(length(rnd) * rnd.IntN(40))
+				} else {
+					in.Expect(length(rnd))
+				}
+			case 7:
+				in.Idle()
+			case 8:
+				h.drop(rnd.IntN(8))
+			}
+			if in.Len() != len(model) || !bytes.Equal(in.Peek(len(model)), model) {
+				t.Fatalf("seed %d: In holds %d bytes that differ from the model's %d", seed, in.Len(), len(model))
+			}
+			if in.Peek(len(model)+1) != nil || in.Next(len(model)+1) != nil {
+				t.Fatalf("seed %d: more bytes than have arrived", seed)
+			}
+		}
+		in.Close()
+		h.drop(0)
+	}
+	if n := Live() - before; n != 0 {
+		t.Errorf("%d blocks leaked", n)
+	}
+}
+
+// outModel drives an Out and a plain slice alike.
+type outModel struct {
+	holder
+	o     *Out
+	bytes []byte // what o must hold
+	sent  int    // how much was ever sent
+}
+
+func (m *outModel) write() {
+	p := noise(m.rnd, length(m.rnd))
+	switch m.rnd.IntN(8) {
+	case 0, 1:
+		m.o.Append(p)
+	case 2:
+		m.o.AppendString(string(p))
+	case 3:
+		m.o.RefString(string(p))
+	case 4:
+		m.o.Commit(append(m.o.Block(), p...)) // outgrows the block at times
+	case 5:
+		s := strings.Clone(string(p))
+		b := m.o.Ref(append(m.o.Block(), "abc"...), s)
+		m.o.Commit(append(b, "def"...))
+		p = []byte("abc" + s + "def")
+	case 6:
+		b := m.o.Next(append(m.o.Block(), p...))
+		m.o.Commit(append(b, "next"...))
+		p = append(p, "next"...)
+	case 7:
+		patch := noise(m.rnd, m.rnd.IntN(maxReserve+1))
+		at := m.o.Reserve(len(patch))
+		m.o.Append(p)
+		m.o.Patch(at, patch)
+		p = append(patch, p...)
+	}
+	m.bytes = append(m.bytes, p...)
+}
+
+// back draws a position and its Mark: writes are between them.
+func (m *outModel) back() (Mark, int) {
+	mark, at := m.o.Mark(), len(m.bytes)
+	for range m.rnd.IntN(4) {
+		m.write()
+	}
+	return mark, at
+}
+
+func (m *outModel) step() {
+	switch m.rnd.IntN(10) {
+	default:
+		m.write()
+	case 4:
+		mark, at := m.back()
+		if got := m.o.Since(mark); got != len(m.bytes)-at {
+			m.t.Fatalf("Since = %d; want %d", got, len(m.bytes)-at)
+		}
+		m.o.Truncate(mark)
+		m.bytes = m.bytes[:at]
+	case 5:
+		mark, at := m.back()
+		m.add(m.o.Take(mark), m.bytes[at:])
+		m.bytes = m.bytes[:at]
+	case 6:
+		if len(m.all) > 0 {
+			x := m.all[m.rnd.IntN(len(m.all))]
+			m.o.Move(x.v.Retain())
+			m.bytes = append(m.bytes, x.want...)
+		}
+	case 7:
+		src := outModel{holder: holder{t: m.t, rnd: m.rnd}, o: new(Out)}
+		for range m.rnd.IntN(5) {
+			src.write()
+		}
+		m.o.MoveFrom(src.o)
+		m.bytes = append(m.bytes, src.bytes...)
+		if src.o.Len() != 0 || len(src.o.Bytes()) != 0 || src.o.cur != nil {
+			m.t.Fatal("the source of MoveFrom is not empty")
+		}
+	case 8:
+		m.send()
+	case 9:
+		m.drop(m.rnd.IntN(8))
+	}
+}
+
+// send does what a writev would: any number of bytes of what Iov offers.
+func (m *outModel) send() {
+	var got []byte
+	iov := m.o.Iov(make([][]byte, 0, 1+m.rnd.IntN(80)))
+	for _, p := range iov {
+		if len(p) == 0 {
+			m.t.Fatal("an empty piece")
+		}
+		got = append(got, p...)
+	}
+	if len(iov) > maxPieces || len(got) > len(m.bytes) || !bytes.Equal(got, m.bytes[:len(got)]) {
+		m.t.Fatalf("Iov gave %d pieces of %d bytes that differ", len(iov), len(got))
+	}
+	n := len(got)
+	if n > 0 && m.rnd.IntN(2) == 0 {
+		n = m.rnd.IntN(n)
+	}
+	m.o.Sent(n)
+	m.bytes = m.bytes[n:]
+}
+
+func TestOutAgainstModel(t *testing.T) {
+	before := Live()
+	for seed := range uint64(150) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		m := outModel{holder: holder{t: t, rnd: rnd}, o: new(Out)}
+		for i := range 300 {
+			m.step()
+			if m.o.Len() != len(m.bytes) || !bytes.Equal(m.o.Bytes(), m.bytes) {
+				t.Fatalf("seed %d, step %d: Out holds %d bytes that differ from the model's %d", seed, i, m.o.Len(), len(m.bytes))
+			}
+		}
+		if seed%2 == 0 {
+			m.o.Reset()
+		} else {
+			for m.o.Len() > 0 {
+				m.send()
+			}
+		}
+		if m.o.cur != nil {
+			t.Fatal("an empty Out holds a block")
+		}
+		m.drop(0)
+	}
+	if n := Live() - before; n != 0 {
+		t.Errorf("%d blocks leaked", n)
+	}
+}

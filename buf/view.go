@@ -1,0 +1,84 @@
+package buf
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+)
+
+// A View is an owned, read-only reference to contiguous bytes. It is a value of
+// 24 bytes; copying it does not add a reference: of all copies exactly one is to
+// be released. The zero View is empty.
+//
+// A View may cross goroutines. Its bytes never change while it is held.
+type View struct {
+	p   *byte
+	n   uint32
+	gen uint32
+	b   *Block // nil: uncounted, the garbage collector's
+}
+
+// ViewOf makes an uncounted View of p, which the caller gives: nobody writes p
+// any more. Release does nothing, Keep is true. It panics above 4 GB.
+func ViewOf(p []byte) View {
+	if len(p) == 0 {
+		return View{}
+	}
+	if uint64(len(p)) > math.MaxUint32 {
+		panic(fmt.Sprintf("buf: a View of %d bytes", len(p)))
+	}
+	return View{p: &p[0], n: uint32(len(p))}
+}
+
+// Bytes borrows the bytes until Release. Do not append to them or write them.
+func (v View) Bytes() []byte {
+	// Safety: p points to n bytes that b, or the collector through p, keeps
+	// alive; the capacity is cut, so that append copies.
+	return unsafe.Slice(v.p, int(v.n))
+}
+
+// Len is the number of bytes.
+func (v View) Len() int { return int(v.n) }
+
+// Slice gives an owned View of the bytes i to j, with a reference of its own.
+func (v View) Slice(i, j int) View {
+	s := v.Bytes()[i:j]
+	if len(s) == 0 {
+		return View{}
+	}
+	v.p, v.n = &s[0], uint32(len(s))
+	return v.Retain()
+}
+
+// Retain gives a second, owned View of the same bytes.
+func (v View) Retain() View {
+	if v.b != nil {
+		v.b.retain(v.gen)
+	}
+	return v
+}
+
+// Release gives the reference up. v and what Bytes returned must not be used
+// afterwards; a second Release of the last reference panics.
+func (v View) Release() {
+	if v.b != nil {
+		v.b.release(v.gen)
+	}
+}
+
+// Keep leaves the block behind v to the garbage collector, so that strings may
+// alias v's bytes beyond its Release (which is due all the same). It returns
+// false for memory that is not the collector's, shared memory for example: then
+// the bytes have to be copied.
+//
+// A kept block lives as long as any string points into it, so keep a View only
+// if it is a good part of its block: Waste tells.
+func (v View) Keep() bool { return v.b == nil || v.b.keep(v.gen) }
+
+// Waste is how many bytes Keep would pin besides v's own.
+func (v View) Waste() int {
+	if v.b == nil {
+		return 0
+	}
+	return len(v.b.mem) - int(v.n)
+}
