@@ -1,0 +1,88 @@
+// Package thrift speaks Thrift's strict Binary protocol: Binary is the codec
+// that generated code names and that works on any tagged Go struct, by a plan
+// that is made at run time. Beside it are the parts that framings need: message
+// envelopes, finding the end of a struct, and application exceptions.
+//
+// It knows no sockets, no frames and no IDL. Package ttheader puts messages on
+// connections, thrift/dynamic works from a parsed IDL.
+//
+// Source: doc/specs/thrift-binary-protocol.md of Apache Thrift 0.25.
+package thrift
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+)
+
+// A Type is the byte that names a value's kind on the wire.
+type Type uint8
+
+// The types of the Binary protocol. Both i8 and byte are one type; an enum is an
+// i32; string and binary are one; unions and exceptions are structs.
+const (
+	TypeStop   Type = 0 // the end of a struct's fields
+	TypeBool   Type = 2
+	TypeI8     Type = 3
+	TypeDouble Type = 4
+	TypeI16    Type = 6
+	TypeI32    Type = 8
+	TypeI64    Type = 10
+	TypeString Type = 11
+	TypeStruct Type = 12
+	TypeMap    Type = 13
+	TypeSet    Type = 14
+	TypeList   Type = 15
+	TypeUUID   Type = 16
+)
+
+var typeNames = [...]string{
+	TypeStop: "stop", TypeBool: "bool", TypeI8: "i8", TypeDouble: "double", TypeI16: "i16", TypeI32: "i32", TypeI64: "i64",
+	TypeString: "string", TypeStruct: "struct", TypeMap: "map", TypeSet: "set", TypeList: "list", TypeUUID: "uuid",
+}
+
+// String gives Thrift's word for it.
+func (t Type) String() string {
+	if int(t) < len(typeNames) && typeNames[t] != "" {
+		return typeNames[t]
+	}
+	return "type(" + strconv.Itoa(int(t)) + ")"
+}
+
+// A UUID is Thrift's uuid: 16 bytes in the order of RFC 9562.
+type UUID [16]byte
+
+// String gives the form 00112233-4455-6677-8899-aabbccddeeff.
+func (u UUID) String() string {
+	b := make([]byte, 0, 36)
+	b = append(hex.AppendEncode(b, u[:4]), '-')
+	b = append(hex.AppendEncode(b, u[4:6]), '-')
+	b = append(hex.AppendEncode(b, u[6:8]), '-')
+	b = append(hex.AppendEncode(b, u[8:10]), '-')
+	return string(hex.AppendEncode(b, u[10:]))
+}
+
+// ParseUUID reads what String gives; upper case is taken too.
+func ParseUUID(s string) (u UUID, err error) {
+	if len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' {
+		digits := s[:8] + s[9:13] + s[14:18] + s[19:23] + s[24:]
+		if _, err := hex.Decode(u[:], []byte(digits)); err == nil {
+			return u, nil
+		}
+	}
+	return UUID{}, fmt.Errorf("thrift: %.40q is not a UUID", s)
+}
+
+// A Set is Thrift's set<T>: the elements as they came, in their order. The
+// codec does not look for duplicates.
+type Set[T any] []T
+
+// Pairs is Thrift's map for keys that Go's maps cannot have, or not usefully:
+// structs, containers, binary. The codec does not look for duplicates.
+type Pairs[K, V any] []Pair[K, V]
+
+// A Pair is one entry of Pairs.
+type Pair[K, V any] struct {
+	Key   K
+	Value V
+}

@@ -1,0 +1,136 @@
+package thrift
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// A Skipper finds the end of a struct that arrives in pieces, in time linear
+// in its length: it remembers where it stopped. The zero value is at the begin
+// of a struct and allows a depth of 64. One goroutine at a time may use it.
+type Skipper struct {
+	MaxDepth int // 0: 64
+
+	at    int // where the next field, element or end is
+	least int // what the struct has at the least, as far as sizes were declared
+	stack []level
+}
+
+// A level is a struct that was entered (left is inFields) or a container with
+// that many values to come; of a map, keys and values count apart.
+type level struct {
+	key, elem Type // key is TypeStop but for maps
+	left      int64
+}
+
+const inFields = -1
+
+// Feed looks at p, which begins where the struct begins and is no shorter than
+// in the call before. It borrows p. done: n is the struct's length, and the
+// Skipper is at the begin of a struct again. Not done: the struct has at least
+// n > len(p) bytes; compare n with the limit for messages. An error is a
+// *SyntaxError and final.
+func (s *Skipper) Feed(p []byte) (done bool, n int, err error) {
+	if s.MaxDepth == 0 {
+		s.MaxDepth = 64
+	}
+	if len(s.stack) == 0 {
+		s.at, s.least = 0, 0
+		s.stack = append(s.stack, level{left: inFields})
+	}
+	for s.at < len(p) {
+		if f := s.step(p); f == short {
+			return false, max(s.least, len(p)+1), nil
+		} else if f != fine {
+			return false, 0, f.at(s.at)
+		}
+		if len(s.stack) == 0 {
+			return true, s.at, nil
+		}
+	}
+	// The end of the outermost struct is still to come, hence one more.
+	return false, max(s.least, s.at+1), nil
+}
+
+// step passes over one field or element, or enters it, or leaves a level. It
+// reads nothing unless all of the header is there, so that it can be repeated.
+func (s *Skipper) step(p []byte) fault {
+	top := &s.stack[len(s.stack)-1]
+	o, t := s.at, top.elem
+	switch {
+	case top.left == inFields:
+		if t = Type(p[o]); t == TypeStop {
+			s.at++
+			s.stack = s.stack[:len(s.stack)-1]
+			return fine
+		}
+		o += 3
+	case top.left == 0:
+		s.stack = s.stack[:len(s.stack)-1]
+		return fine
+	case top.key != TypeStop && top.left&1 == 0:
+		t = top.key
+	}
+	if t >= TypeStruct && t <= TypeList && len(s.stack) >= s.MaxDepth {
+		return tooDeep
+	}
+	next, end, inner, f := enter(p, o, t)
+	s.least = max(s.least, end)
+	if f != fine {
+		return f
+	}
+	if top.left > 0 {
+		top.left--
+	}
+	if s.at = next; inner.left != 0 {
+		s.stack = append(s.stack, inner)
+	}
+	return fine
+}
+
+// enter looks at the header of a value of type t at p[o:]. A struct or a
+// container of values of variable size gives the level to go through, which
+// begins at next; anything else ends at next. end is what p must have at the
+// least for the value to be whole.
+func enter(p []byte, o int, t Type) (next, end int, inner level, f fault) {
+	head := int(least[t])
+	switch {
+	case head == 0:
+		return 0, 0, inner, badType
+	case o > math.MaxInt-head:
+		return 0, 0, inner, tooLarge
+	case fixed[t] != 0:
+		return o + head, o + head, inner, fine
+	case t == TypeStruct:
+		return o, o + 1, level{left: inFields}, fine
+	case len(p)-o < head:
+		return 0, o + head, inner, short
+	}
+	n := binary.BigEndian.Uint32(p[o+head-4:])
+	if n > math.MaxInt32 {
+		return 0, 0, inner, negative
+	}
+	var size int
+	switch {
+	case t == TypeString:
+		size = int(n)
+	case n > 0:
+		inner.elem, inner.left = Type(p[o+head-5]), int64(n)
+		if t == TypeMap {
+			inner.key, inner.left = Type(p[o]), 2*int64(n)
+		}
+		if size, f = elemsLeast(inner.key, inner.elem, n); f != fine {
+			return 0, 0, level{}, f
+		}
+		if fixed[inner.elem] != 0 && (inner.key == TypeStop || fixed[inner.key] != 0) {
+			inner = level{}
+		}
+	}
+	if o += head; size > math.MaxInt-o {
+		return 0, 0, level{}, tooLarge
+	}
+	if end = o + size; inner.left != 0 {
+		return o, end, inner, fine
+	}
+	return end, end, inner, fine
+}
