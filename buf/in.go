@@ -91,7 +91,10 @@ func (in *In) Expect(n int) { in.want = max(0, n) }
 // It never moves or overwrites bytes that a View refers to.
 func (in *In) Space() []byte {
 	if b := in.b; b != nil {
-		if in.r == in.w && b.alone() && in.suits(len(b.mem)) {
+		if in.r == in.w && b.alone() {
+			if !in.suits(len(b.mem)) {
+				return in.spaceSlow()
+			}
 			in.r, in.w, in.end, in.exact = 0, 0, len(b.mem), false
 		}
 		room := in.end - in.w
