@@ -1,0 +1,7 @@
+module github.com/limosa-rpc/limosa/interop
+
+go 1.26.0
+
+require github.com/limosa-rpc/limosa v0.0.0
+
+replace github.com/limosa-rpc/limosa => ../
