@@ -28,6 +28,7 @@ type options struct {
 	jobs                         int
 	timeout                      time.Duration
 	cache, root                  string
+	build                        []string // flags of go build for Limosa's programs
 	work                         string // a folder of this run alone, for what is built from the checkout
 }
 
@@ -65,7 +66,9 @@ func parseFlags() *options {
 	flag.DurationVar(&o.timeout, "timeout", 60*time.Second, "how long one program may take")
 	flag.StringVar(&o.cache, "cache", os.Getenv("LIMOSA_INTEROP_CACHE"), "`folder` for what is installed; LIMOSA_INTEROP_CACHE")
 	flag.StringVar(&o.root, "root", "", "the checkout of Limosa (default: found upwards from here)")
+	build := flag.String("build", "", "`flags` of go build for Limosa's programs, separated by spaces")
 	flag.Parse()
+	o.build = strings.Fields(*build)
 	return o
 }
 

@@ -86,7 +86,8 @@ func buildLimosa(ctx context.Context, o *options) error {
 	if err := runGo(ctx, o.root, "run", "./gen/limosa-gen", "-out", generated, idl); err != nil {
 		return fmt.Errorf("limosa-gen on ThriftTest.thrift: %w", err)
 	}
-	if err := runGo(ctx, dir, "build", "-mod=mod", "-o", "peer", "."); err != nil {
+	args := append([]string{"build", "-mod=mod", "-o", "peer"}, o.build...)
+	if err := runGo(ctx, dir, append(args, ".")...); err != nil {
 		return fmt.Errorf("build of Limosa's test programs: %w", err)
 	}
 	return nil
