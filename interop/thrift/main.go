@@ -29,7 +29,7 @@ type options struct {
 	timeout                      time.Duration
 	cache, root                  string
 	build                        []string // flags of go build for Limosa's programs
-	work                         string // a folder of this run alone, for what is built from the checkout
+	work                         string   // a folder of this run alone, for what is built from the checkout
 }
 
 func main() {
