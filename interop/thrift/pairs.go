@@ -214,13 +214,13 @@ func runClients(ctx context.Context, o *options, p pair, port int) error {
 }
 
 // servedLine is what Limosa's server says at its end.
-var servedLine = regexp.MustCompile(`(?m)^served (\d+) methods, (\d+) calls$`)
+const servedLine = `(?m)^served (\d+) methods, (\d+) calls$`
 
 // checkServed compares what Limosa's server has counted with what the client
 // is known to call: a client's own verdict cannot tell whether oneway calls
 // arrived, or whether its tests were run at all.
 func checkServed(client *peer, output string) (note string, err error) {
-	m := servedLine.FindStringSubmatch(output)
+	m := regexp.MustCompile(servedLine).FindStringSubmatch(output)
 	if m == nil {
 		return "", errors.New("does not say what it has served")
 	}

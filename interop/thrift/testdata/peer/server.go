@@ -17,7 +17,7 @@ import (
 // how much was asked for. Transport and protocol are not looked at: a Limosa
 // server tells them from the first bytes.
 func runServer(ctx context.Context, l link) error {
-	ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(l.port)))
+	ln, err := limosa.Listen(net.JoinHostPort("127.0.0.1", strconv.Itoa(l.port)))
 	if err != nil {
 		return err
 	}
