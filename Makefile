@@ -1,0 +1,47 @@
+# Everything here is a thin name for a command that can be run by hand.
+.DEFAULT_GOAL := help
+.PHONY: help check test race invariants fuzz gen-check interop-thrift bench cross ci
+
+GO       ?= go
+FUZZTIME ?= 10s
+PEERS    ?= python,java,node,go
+COUNT    ?= 5
+BENCH    ?= rpc -peers limosa,grpc-go -callers 1,100 -payload 1024 -rounds 3
+# Packages whose goroutines meet: what the race detector is for.
+CONCURRENT := ./buf/... ./stats/... ./rpc/... ./netio/... ./mux/... .
+SYSTEMS    := linux/arm64 darwin/arm64 windows/amd64
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+check: ## gofmt, vet, the layer tests and short tests of the root module, in under a minute
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'not gofmt clean'; exit 1; }
+	$(GO) vet ./...
+	$(GO) test -short -timeout 60s ./...
+
+test: ## all tests of all modules
+	$(GO) test work
+
+race: ## the concurrent packages under the race detector, COUNT times
+	$(GO) test -race -count=$(COUNT) $(CONCURRENT)
+
+invariants: ## the root module with released memory taken out of use and leaks reported
+	$(GO) test -tags invariants ./...
+
+fuzz: ## each fuzz target for FUZZTIME
+	@.ci/fuzz $(FUZZTIME)
+
+gen-check: ## generated code is what the generator makes today
+	@.ci/gen-check
+
+interop-thrift: ## Apache Thrift's programs in PEERS as peers; ends with 'N passed, N failed'
+	@$(GO) run ./interop/thrift -peers $(PEERS)
+
+bench: ## comparison in one interleaved run; BENCH='rpc -peers ...' sets what runs
+	$(GO) run ./bench $(BENCH)
+
+cross: ## vet for the other systems
+	@for s in $(SYSTEMS); do echo "vet $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} CGO_ENABLED=0 $(GO) vet ./... || exit 1; done
+
+ci: ## all that CI runs
+	.ci/run

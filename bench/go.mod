@@ -1,0 +1,24 @@
+module github.com/limosa-rpc/limosa/bench
+
+go 1.26.0
+
+replace (
+	github.com/limosa-rpc/limosa => ../
+	github.com/limosa-rpc/limosa/cmd => ../cmd
+)
+
+require (
+	connectrpc.com/connect v1.21.1 // indirect
+	github.com/apache/thrift v0.25.0 // indirect
+	github.com/bufbuild/protocompile v0.14.1 // indirect
+	github.com/zeebo/errs v1.2.2 // indirect
+	golang.org/x/net v0.62.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
+	google.golang.org/grpc v1.85.0 // indirect
+	google.golang.org/grpc/cmd/protoc-gen-go-grpc v1.6.2 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
+	storj.io/drpc v1.0.0 // indirect
+)
