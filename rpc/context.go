@@ -1,0 +1,132 @@
+package rpc
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// A lifetime is the context part of a server's call. Done is made on demand:
+// most handlers never ask for it, and then a call costs no channel.
+type lifetime struct {
+	parent   context.Context // set by Begin, then constant
+	deadline time.Time       // set by Begin, then constant
+
+	mu struct {
+		sync.Mutex
+		err    error         // set once, then constant
+		done   chan struct{} // nil until somebody asks
+		afters []*after
+		timer  *time.Timer // nil until somebody waits for the deadline
+	}
+}
+
+// An after is a function to run when the context ends.
+type after struct{ f func() }
+
+type callKey struct{}
+
+// callContext is a Call seen as a context.Context. A type of its own keeps
+// Deadline, Done, Err and Value off the Call that interceptors see.
+type callContext Call
+
+func (x *callContext) Deadline() (time.Time, bool) {
+	return x.life.deadline, !x.life.deadline.IsZero()
+}
+
+func (x *callContext) Done() <-chan struct{} {
+	l := &x.life
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.done == nil {
+		l.mu.done = make(chan struct{})
+		if l.mu.err != nil {
+			close(l.mu.done)
+		}
+		l.armLocked()
+	}
+	return l.mu.done
+}
+
+func (x *callContext) Err() error {
+	l := &x.life
+	if !l.deadline.IsZero() && !time.Now().Before(l.deadline) {
+		l.end(context.DeadlineExceeded) // no timer runs unless somebody waits
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.err
+}
+
+func (x *callContext) Value(key any) any {
+	if _, ok := key.(callKey); ok {
+		return (*Call)(x)
+	}
+	return x.life.parent.Value(key)
+}
+
+// AfterFunc is what package context looks for in a foreign context: with it a
+// child context needs no goroutine to watch its parent.
+func (x *callContext) AfterFunc(f func()) (stop func() bool) {
+	l := &x.life
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.err != nil {
+		go f() // context.AfterFunc: in a goroutine of its own, which ends with f
+		return func() bool { return false }
+	}
+	a := &after{f}
+	l.mu.afters = append(l.mu.afters, a)
+	l.armLocked()
+	return func() bool { return l.remove(a) }
+}
+
+// String keeps fmt from walking into a live call.
+func (x *callContext) String() string { return "rpc.Call(" + x.Method.String() + ")" }
+
+// armLocked sees to it that the deadline ends the context, now that somebody
+// waits for that. Most handlers never do, and then a deadline costs no timer.
+func (l *lifetime) armLocked() {
+	if l.mu.timer == nil && l.mu.err == nil && !l.deadline.IsZero() {
+		l.mu.timer = time.AfterFunc(time.Until(l.deadline), func() { l.end(context.DeadlineExceeded) })
+	}
+}
+
+func (l *lifetime) remove(a *after) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, have := range l.mu.afters {
+		if have == a {
+			last := len(l.mu.afters) - 1
+			l.mu.afters[i] = l.mu.afters[last]
+			l.mu.afters[last] = nil
+			l.mu.afters = l.mu.afters[:last]
+			return true
+		}
+	}
+	return false
+}
+
+func (l *lifetime) end(err error) {
+	l.mu.Lock()
+	if l.mu.err != nil {
+		l.mu.Unlock()
+		return
+	}
+	l.mu.err = err
+	if l.mu.done != nil {
+		close(l.mu.done)
+	}
+	if l.mu.timer != nil {
+		l.mu.timer.Stop()
+	}
+	afters := l.mu.afters
+	l.mu.afters = nil
+	l.mu.Unlock()
+	for _, a := range afters {
+		// Package context's own children registered cancel functions here,
+		// which do not block; a user's function runs in its own goroutine,
+		// because context.AfterFunc starts one around it.
+		a.f()
+	}
+}

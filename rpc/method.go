@@ -1,0 +1,124 @@
+package rpc
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/limosa-rpc/limosa/buf"
+)
+
+// A Kind is the shape of a method.
+type Kind uint8
+
+const (
+	Unary        Kind = iota // one message, one answer
+	Oneway                   // one message, no answer
+	ServerStream             // one message, many answers
+	ClientStream             // many messages, one answer
+	Bidi                     // many and many, at the same time
+)
+
+// A Codec turns messages into bytes and back. It is a value in a method's
+// description; implementations are safe for concurrent use.
+type Codec interface {
+	// Append encodes msg at the end of out. After an error out holds an
+	// unfinished message, which the caller takes back.
+	Append(out *buf.Out, msg any) error
+	// Decode fills msg from body, which it borrows: what is to outlive the
+	// call is copied, or aliases body after View.Keep. Errors name an offset.
+	Decode(body buf.View, msg any, lim *Limits) error
+}
+
+// Next runs the rest of a call: the next interceptor, or the method itself.
+type Next func(ctx context.Context, c *Call) error
+
+// An Interceptor wraps calls on either side and of every shape. On the server
+// it runs before the request is decoded. It may call next several times, one
+// after the other (a retry), or not at all.
+type Interceptor func(ctx context.Context, c *Call, next Next) error
+
+// Chain nests interceptors around final, the first one outermost. Chains are
+// built once; calling one costs no allocation.
+func Chain(final Next, interceptors ...Interceptor) Next {
+	for i := len(interceptors) - 1; i >= 0; i-- {
+		icept, next := interceptors[i], final
+		final = func(ctx context.Context, c *Call) error { return icept(ctx, c, next) }
+	}
+	return final
+}
+
+// A Method describes one method of a service for both sides. Generated code
+// holds one for each; it is constant.
+type Method struct {
+	Service    string // the IDL's service name, with the package where the IDL has one
+	Name       string // as on the wire
+	Kind       Kind
+	Idempotent bool // may be sent again although the server may have seen it
+	Codec      Codec
+
+	// New makes a call object for the server, with arguments and result in it.
+	New func() *Call
+	// Except puts err into result if the method declares it as an exception,
+	// and reports whether it did. nil: nothing is declared.
+	Except func(result any, err error) bool
+	// Raise gives the declared exception that result holds, or an error if it
+	// holds no result at all. nil: neither can happen.
+	Raise func(result any) error
+
+	// Atomic: hints of what the last messages weighed.
+	requestBytes, responseBytes atomic.Int32
+}
+
+// largeBytes is the size from which a message is better encoded outside of
+// the connection's lock, where it holds no other call up.
+const largeBytes = 4 << 10
+
+// LargeRequest reports whether requests were large lately; for engines, as
+// are the three methods below.
+func (m *Method) LargeRequest() bool { return m.requestBytes.Load() >= largeBytes }
+
+// LargeResponse reports whether responses were large lately.
+func (m *Method) LargeResponse() bool { return m.responseBytes.Load() >= largeBytes }
+
+// NoteRequest notes the size of a request.
+func (m *Method) NoteRequest(n int) { note(&m.requestBytes, n) }
+
+// NoteResponse notes the size of a response.
+func (m *Method) NoteResponse(n int) { note(&m.responseBytes, n) }
+
+// note writes only what changes the answer, so that the line stays shared
+// between cores.
+func note(last *atomic.Int32, n int) {
+	if (n >= largeBytes) != (last.Load() >= largeBytes) {
+		last.Store(int32(min(n, largeBytes)))
+	}
+}
+
+// String gives Service/Name.
+func (m *Method) String() string { return m.Service + "/" + m.Name }
+
+// A Handler is a method bound to an implementation.
+type Handler struct {
+	Method *Method
+	Serve  Next
+}
+
+// A Service is a set of handlers under one name, as a server takes it.
+type Service struct {
+	Name    string
+	Methods []Handler
+	// IDL is the service's own description, for tools that ask a server what
+	// it speaks; may be empty.
+	IDL string
+}
+
+// A Caller makes calls: a connection, a pool of them, the in-process path, a
+// balanced set of endpoints. It is safe for concurrent use.
+type Caller interface {
+	// Do makes one call and returns when it has ended: with nil and the
+	// call's result filled, with a declared exception, or with an *Error.
+	// After Do has returned nothing touches the call any more.
+	Do(ctx context.Context, c *Call) error
+	// Close ends calls in flight after a short grace and frees everything.
+	Close() error
+}

@@ -1,0 +1,163 @@
+// Package wire is what the call engine and a protocol say to each other: the
+// Event, the Protocol that recognises itself in first bytes, and the Session
+// that cuts and frames the bytes of one connection.
+//
+// A Session is pure: it knows no socket, clock or goroutine. That is why one
+// implementation serves client, server and agent, is fuzzed and replayed from
+// scripts, and gains from every speed-up of the engine.
+package wire
+
+import (
+	"strings"
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// Flags say what an Event carries. A unary request on any protocol is one
+// Event (Open | Message | End), and so is its answer.
+type Flags uint16
+
+const (
+	// Open starts a call: Service, Method, Header, Timeout are set.
+	Open Flags = 1 << iota
+	// Message carries a message in Body.
+	Message
+	// End says that this side sends nothing more for the call. On an answer
+	// Err or Trailer may come with it.
+	End
+	// Oneway marks a request that has no answer.
+	Oneway
+	// Reset ends a call at once, on both sides; Err says why.
+	Reset
+	// Credit lets the peer send Credit more bytes for the call ID (0: for all).
+	Credit
+	// Ping asks for, or is, a sign of life; Apply answers it.
+	Ping
+	// Settings carries what the peer offers or accepts; Apply takes it into
+	// effect, after which Caps may differ.
+	Settings
+	// GoAway says that the peer takes no more calls on this connection. Calls
+	// with an ID above the event's were not started when HasLast is set.
+	GoAway
+	// HasLast makes a GoAway's ID meaningful.
+	HasLast
+	// Unordered marks a request whose answer may overtake earlier ones; all
+	// others are answered in the order of their arrival.
+	Unordered
+	// Close asks the engine to close the connection after this event is
+	// flushed: what the protocol demands after certain answers.
+	Close
+)
+
+var flagNames = [...]string{"open", "message", "end", "oneway", "reset", "credit", "ping", "settings", "goaway", "last", "unordered", "close"}
+
+// String gives the flags in words, joined by |.
+func (f Flags) String() string {
+	var names []string
+	for i, n := range flagNames {
+		if f&(1<<i) != 0 {
+			names = append(names, n)
+		}
+	}
+	return strings.Join(names, "|")
+}
+
+// An Event is one thing that a peer said, or that is to be said to it.
+//
+// Of an Event that Cut returned, Body is owned by whoever takes the Event and
+// must be released; everything else is memory of the GC. Of an Event given to
+// Begin and End the Session keeps nothing.
+type Event struct {
+	Flags   Flags
+	ID      uint64 // the call on this connection; chosen by the client's engine
+	Service string // may be empty where the protocol does not say
+	Method  string
+	Header  rpc.Metadata
+	Trailer rpc.Metadata
+	Timeout time.Duration // the rest of the caller's deadline; 0: none
+	Credit  int           // bytes, with the flag Credit
+	Err     *rpc.Error    // code, text and details, as the peer said or is to be told
+	Body    buf.View      // arguments or result only, without any envelope
+
+	// Tag is opaque to the engine: written by Cut of a request and given back
+	// with all its answers (form, sequence ids and flags of the request).
+	Tag [2]uint64
+}
+
+// A Match is what Sniff says of a prefix.
+type Match struct {
+	Verdict Verdict
+	Need    int // with More: bytes of prefix that would tell
+}
+
+// A Verdict is yes, no, or not yet.
+type Verdict uint8
+
+const (
+	No   Verdict = iota // this protocol cannot begin so
+	Yes                 // it does
+	More                // it may; Need bytes tell
+)
+
+// A Side is an end of a connection.
+type Side uint8
+
+const (
+	Client Side = iota
+	Server
+)
+
+// A Protocol makes Sessions. It is a constant value, safe for concurrent use.
+type Protocol interface {
+	// Name is the protocol's, for logs and allow lists.
+	Name() string
+	// Sniff judges the first bytes of a connection, which it borrows.
+	Sniff(prefix []byte) Match
+	// Open makes the session of a new connection. It writes nothing: what a
+	// client says first goes out with its first Begin.
+	Open(side Side, lim *rpc.Limits) Session
+}
+
+// A Session frames the calls of one connection. Each of its fields belongs to
+// the read role or to the output lock; facts cross from the one to the other
+// only as Events that the engine gives to Apply.
+type Session interface {
+	// Cut takes the next event off in; the caller holds the read role. With
+	// no whole event there it returns an event without flags and the number
+	// of bytes that are missing (at least 1). An error ends the connection;
+	// what must still be said to the peer comes as an event with Close first.
+	Cut(in *buf.In) (ev Event, need int, err error)
+
+	// Apply takes an event with Settings, Credit, Ping or GoAway into effect
+	// on the sending side and appends what is to be answered; the caller
+	// holds the output lock. Once per event, before anything else is made of it.
+	Apply(out *buf.Out, ev *Event)
+
+	// Begin appends the head of a frame for ev; the caller, which holds the
+	// output lock, lets the codec append the body and calls End. It returns
+	// the mark that End needs and that takes a failed encode back.
+	Begin(out *buf.Out, ev *Event) buf.Mark
+
+	// End finishes the frame begun at m: lengths are patched, trailers added.
+	// It fails when the frame has become too large for the protocol or the
+	// limits; the caller truncates out to m then.
+	End(out *buf.Out, m buf.Mark, ev *Event) error
+
+	// Room is the number of bytes of messages that may be framed for a stream
+	// now; the output lock is held. Unary calls do not ask.
+	Room(id uint64) int
+
+	// Caps says what the peer is known to understand; the output lock is held.
+	Caps() Caps
+}
+
+// Caps is what a connection can carry, as negotiated so far.
+type Caps struct {
+	Mux       bool // calls carry ids: many may be in flight, answers in any order
+	Streams   bool // calls of several messages
+	Chunks    bool // large messages go in pieces, small calls in between
+	Deadlines bool // the caller's deadline reaches the server
+	Pending   bool // the peer was asked and has not said yet what it can do
+}
