@@ -1,0 +1,97 @@
+package codec
+
+import "encoding/binary"
+
+// The loops below take four elements a turn through array pointers: the
+// compiler then checks bounds once for all four. That is 2-10 times the speed
+// of indexing (docs/codec.md, 4).
+
+// From16 fills dst with the big-endian numbers of src, which holds at least
+// 2*len(dst) bytes.
+func From16(dst []uint16, src []byte) {
+	for len(dst) >= 4 {
+		d, s := (*[4]uint16)(dst), (*[8]byte)(src)
+		d[0], d[1] = binary.BigEndian.Uint16(s[0:]), binary.BigEndian.Uint16(s[2:])
+		d[2], d[3] = binary.BigEndian.Uint16(s[4:]), binary.BigEndian.Uint16(s[6:])
+		dst, src = dst[4:], src[8:]
+	}
+	for i := range dst {
+		dst[i] = binary.BigEndian.Uint16(src[2*i:])
+	}
+}
+
+// From32 fills dst with the big-endian numbers of src, which holds at least
+// 4*len(dst) bytes.
+func From32(dst []uint32, src []byte) {
+	for len(dst) >= 4 {
+		d, s := (*[4]uint32)(dst), (*[16]byte)(src)
+		d[0], d[1] = binary.BigEndian.Uint32(s[0:]), binary.BigEndian.Uint32(s[4:])
+		d[2], d[3] = binary.BigEndian.Uint32(s[8:]), binary.BigEndian.Uint32(s[12:])
+		dst, src = dst[4:], src[16:]
+	}
+	for i := range dst {
+		dst[i] = binary.BigEndian.Uint32(src[4*i:])
+	}
+}
+
+// From64 fills dst with the big-endian numbers of src, which holds at least
+// 8*len(dst) bytes.
+func From64(dst []uint64, src []byte) {
+	for len(dst) >= 4 {
+		d, s := (*[4]uint64)(dst), (*[32]byte)(src)
+		d[0], d[1] = binary.BigEndian.Uint64(s[0:]), binary.BigEndian.Uint64(s[8:])
+		d[2], d[3] = binary.BigEndian.Uint64(s[16:]), binary.BigEndian.Uint64(s[24:])
+		dst, src = dst[4:], src[32:]
+	}
+	for i := range dst {
+		dst[i] = binary.BigEndian.Uint64(src[8*i:])
+	}
+}
+
+// To16 writes src in big-endian order to dst, which has room for 2*len(src)
+// bytes.
+func To16(dst []byte, src []uint16) {
+	for len(src) >= 4 {
+		d, s := (*[8]byte)(dst), (*[4]uint16)(src)
+		binary.BigEndian.PutUint16(d[0:], s[0])
+		binary.BigEndian.PutUint16(d[2:], s[1])
+		binary.BigEndian.PutUint16(d[4:], s[2])
+		binary.BigEndian.PutUint16(d[6:], s[3])
+		dst, src = dst[8:], src[4:]
+	}
+	for i, v := range src {
+		binary.BigEndian.PutUint16(dst[2*i:], v)
+	}
+}
+
+// To32 writes src in big-endian order to dst, which has room for 4*len(src)
+// bytes.
+func To32(dst []byte, src []uint32) {
+	for len(src) >= 4 {
+		d, s := (*[16]byte)(dst), (*[4]uint32)(src)
+		binary.BigEndian.PutUint32(d[0:], s[0])
+		binary.BigEndian.PutUint32(d[4:], s[1])
+		binary.BigEndian.PutUint32(d[8:], s[2])
+		binary.BigEndian.PutUint32(d[12:], s[3])
+		dst, src = dst[16:], src[4:]
+	}
+	for i, v := range src {
+		binary.BigEndian.PutUint32(dst[4*i:], v)
+	}
+}
+
+// To64 writes src in big-endian order to dst, which has room for 8*len(src)
+// bytes.
+func To64(dst []byte, src []uint64) {
+	for len(src) >= 4 {
+		d, s := (*[32]byte)(dst), (*[4]uint64)(src)
+		binary.BigEndian.PutUint64(d[0:], s[0])
+		binary.BigEndian.PutUint64(d[8:], s[1])
+		binary.BigEndian.PutUint64(d[16:], s[2])
+		binary.BigEndian.PutUint64(d[24:], s[3])
+		dst, src = dst[32:], src[4:]
+	}
+	for i, v := range src {
+		binary.BigEndian.PutUint64(dst[8*i:], v)
+	}
+}
