@@ -1,0 +1,181 @@
+package netio
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// acceptPause and acceptPauseMax bound the pause after a failed accept. The
+	// usual reason is that descriptors ran out: others close in the meantime.
+	acceptPause    = 5 * time.Millisecond
+	acceptPauseMax = time.Second
+	// staleDial is how long whoever owns a socket file has to answer.
+	staleDial = time.Second
+)
+
+// A Listener gives Conns. All methods may be called concurrently.
+type Listener struct {
+	// Set by NewListener, then constant.
+	l     net.Listener
+	cfg   Config
+	conns chan net.Conn
+	done  chan struct{} // closed by Close
+	ended chan struct{} // closed by pump when it ends, after err was set
+
+	start, stop sync.Once
+	pumps       sync.WaitGroup
+	err         error // why pump ended
+}
+
+// Listen listens on addr. network is "tcp", "tcp4", "tcp6" or "unix". The file
+// of a unix socket is removed first if it is stale: if nobody answers on it; and
+// it is removed by Close. The error is an *Error: one line, errors.Is(err,
+// syscall.EADDRINUSE) if the address is taken.
+func Listen(network, addr string, cfg *Config) (*Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(context.Background(), network, addr)
+	if err != nil && network == "unix" && errors.Is(err, syscall.EADDRINUSE) && removeStale(addr) {
+		l, err = lc.Listen(context.Background(), network, addr)
+	}
+	if err != nil {
+		err = addrError("listen", network, addr, err)
+		if se, ok := errors.AsType[*os.SyscallError](err); ok {
+			err.(*Error).Err = se.Err
+		}
+		return nil, err
+	}
+	return NewListener(l, cfg), nil
+}
+
+// removeStale removes the socket file at path if nobody answers there. Two
+// processes that start at the same moment may still take it from each other.
+func removeStale(path string) bool {
+	if strings.HasPrefix(path, "@") { // abstract: no file, and never stale
+		return false
+	}
+	fi, err := os.Lstat(path)
+	if err != nil || fi.Mode().Type() != fs.ModeSocket {
+		return false
+	}
+	nc, err := net.DialTimeout("unix", path, staleDial)
+	if err == nil {
+		nc.Close() //nolint:errcheck // only a question
+		return false
+	}
+	return errors.Is(err, syscall.ECONNREFUSED) && os.Remove(path) == nil
+}
+
+// NewListener makes a Listener of l, which it owns from then on.
+func NewListener(l net.Listener, cfg *Config) *Listener {
+	return &Listener{
+		l: l, cfg: cfg.orDefault(), conns: make(chan net.Conn),
+		done: make(chan struct{}), ended: make(chan struct{}),
+	}
+}
+
+// Accept waits for a connection. After Close it returns net.ErrClosed, when ctx
+// ends its cause; a connection that arrives meanwhile is the next Accept's.
+// Where Config.Limit is reached, or accepting fails for now, the next connection
+// is waited for longer; any other error is final.
+func (l *Listener) Accept(ctx context.Context) (Conn, error) {
+	// A net.Listener's Accept knows no context, so a goroutine stands in it.
+	l.start.Do(func() { l.pumps.Go(l.pump) })
+	select {
+	case nc := <-l.conns:
+		return wrap(nc, l.cfg, l.cfg.Limit), nil
+	case <-l.ended:
+		return nil, l.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// pump accepts until it fails for good or the Listener is closed.
+func (l *Listener) pump() {
+	defer close(l.ended)
+	pause := acceptPause
+	for {
+		if !l.cfg.Limit.take(l.done) {
+			l.err = net.ErrClosed
+			return
+		}
+		nc, err := l.l.Accept()
+		if err != nil {
+			l.cfg.Limit.give()
+			if !temporary(err) {
+				l.err = l.final(err)
+				return
+			}
+			l.rest(err, pause)
+			pause = min(2*pause, acceptPauseMax)
+			continue
+		}
+		pause = acceptPause
+		select {
+		case l.conns <- nc:
+		case <-l.done:
+			nc.Close() //nolint:errcheck // nobody wants it
+			l.cfg.Limit.give()
+			l.err = net.ErrClosed
+			return
+		}
+	}
+}
+
+// rest pauses after an accept that failed for now.
+func (l *Listener) rest(err error, pause time.Duration) {
+	if l.cfg.OnAcceptError != nil {
+		l.cfg.OnAcceptError(addrError("accept", l.Addr().Network(), l.Addr().String(), err), pause)
+	}
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-l.done:
+	}
+}
+
+// final is net.ErrClosed after Close, else err with the address.
+func (l *Listener) final(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return net.ErrClosed
+	}
+	return addrError("accept", l.Addr().Network(), l.Addr().String(), err)
+}
+
+// temporary reports whether an accept may succeed later: descriptors or memory
+// ran out, or the peer left before it was accepted.
+func temporary(err error) bool {
+	t, ok := errors.AsType[interface {
+		error
+		Temporary() bool
+	}](err)
+	return ok && t.Temporary() || errors.Is(err, syscall.ECONNABORTED)
+}
+
+// Addr is the address listened on, with the port that was chosen.
+func (l *Listener) Addr() net.Addr { return l.l.Addr() }
+
+// Close stops listening, wakes Accept and joins the goroutine. Connections stay
+// as they are. It is idempotent.
+func (l *Listener) Close() (err error) {
+	l.stop.Do(func() {
+		close(l.done)
+		err = l.l.Close()
+		// If nothing was ever accepted, nothing is to be from now on.
+		l.start.Do(func() {
+			l.err = net.ErrClosed
+			close(l.ended)
+		})
+		l.pumps.Wait()
+	})
+	return err
+}

@@ -1,0 +1,371 @@
+package netio
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/invariant"
+)
+
+// A Sender is what an Output sends through. Only the flusher calls Send and
+// CloseSend, so neither runs twice at a time.
+type Sender interface {
+	// Send sends from the start of out as much as goes, and returns how many
+	// bytes that were; the caller drops them. If nothing goes it waits up to
+	// wait for room, and then returns os.ErrDeadlineExceeded; with wait 0 it
+	// never waits and returns 0, nil. It also returns 0, nil after Wake.
+	Send(out *buf.Out, wait time.Duration) (n int, err error)
+	// CloseSend tells the peer that nothing follows.
+	CloseSend() error
+	// Wake makes a Send that waits return soon.
+	Wake()
+	// Stalled aborts the connection: its peer took nothing for too long.
+	Stalled(cause error)
+}
+
+// sends is the part of a Sender that flush needs.
+type sends interface {
+	Send(out *buf.Out, wait time.Duration) (n int, err error)
+}
+
+// An Output is the sending half of a connection, and its one lock: an engine
+// guards its own state of the connection with it too.
+//
+// Writers append to Out under the lock. The first of them to unlock becomes the
+// flusher and sends, outside the lock, what all have queued, until nothing is
+// left. So many messages share a system call.
+type Output struct {
+	// Set by NewOutput, then constant.
+	sender Sender
+	stall  time.Duration
+	seal   *sealer // not nil: what is queued is transformed before it is sent
+	source buf.Source
+
+	// Atomic.
+	err    atomic.Pointer[error] // set once
+	queued atomic.Int64          // bytes in out, plain and sending
+	handed atomic.Uint64         // bytes of out that may have left; see Handed
+	low    atomic.Int64          // waiters are woken when queued falls below; 0 while nobody waits
+
+	wait struct {
+		sync.Mutex
+		ch chan struct{} // closed and dropped to wake all; nil while nobody waits
+	}
+
+	// mu is the lock. Lock order: mu before wait.
+	mu struct {
+		sync.Mutex
+		out      *buf.Out // what writers append to
+		counted  int      // bytes of out that queued counts already
+		flushing bool     // somebody is the flusher
+		fin      bool     // CloseWrite was called: the end is to be sent after out
+		finSent  bool
+	}
+
+	// Owned by the flusher, or by whoever holds mu while nobody flushes.
+	sending *buf.Out // on its way; swapped with out
+	plain   *buf.Out // with seal only: swapped with out, not yet transformed
+}
+
+// A sealer transforms what is queued, for TLS.
+type sealer struct {
+	// seal moves some of plain, transformed, to the end of dst.
+	seal func(plain, dst *buf.Out) error
+	// finish appends the end of the stream to dst.
+	finish func(dst *buf.Out) error
+}
+
+// NewOutput makes the Output of a connection that sends through s. Blocks are
+// drawn from src (nil: the pools). If the peer takes nothing for stall (0: for
+// 30 s; negative: for ever) while output is queued, s.Stalled is called.
+func NewOutput(s Sender, src buf.Source, stall time.Duration) *Output {
+	o := new(Output)
+	o.init(s, src, stall)
+	return o
+}
+
+func (o *Output) init(s Sender, src buf.Source, stall time.Duration) {
+	if stall == 0 {
+		stall = defaultStall
+	} else if stall < 0 {
+		stall = 1<<63 - 1
+	}
+	o.sender, o.stall, o.source = s, stall, src
+	o.mu.out, o.sending = buf.NewOut(src), buf.NewOut(src)
+}
+
+// Lock takes the connection's lock. Hold it briefly: never call a method of the
+// connection other than Out, Unlock, Err and Queued meanwhile.
+func (o *Output) Lock() { o.mu.Lock() }
+
+// Out is what is to be sent. It is used under the lock only; what Out.Block
+// lends is handed back before Unlock.
+func (o *Output) Out() *buf.Out { return o.mu.out }
+
+// Unlock gives the lock back. True: there is output and nobody sends it, so the
+// caller is the flusher now, and must call Flush, or Receive with owed set. On
+// a connection that has failed, what was appended is dropped.
+func (o *Output) Unlock() (flusher bool) {
+	n := o.mu.out.Len()
+	if d := n - o.mu.counted; d != 0 {
+		o.mu.counted = n
+		o.count(d)
+	}
+	if n > 0 && o.err.Load() != nil {
+		o.dropLocked()
+	} else if !o.mu.flushing && o.dueLocked() {
+		o.mu.flushing = true
+		flusher = true
+	}
+	o.mu.Unlock()
+	return flusher
+}
+
+// dueLocked reports whether there is anything to be sent.
+func (o *Output) dueLocked() bool {
+	return o.mu.out.Len() > 0 || o.mu.fin && !o.mu.finSent
+}
+
+// Queued is the number of bytes that are queued and not yet handed to the
+// kernel. It is exact at Unlock; under the lock it lacks what was just appended.
+func (o *Output) Queued() int { return int(o.queued.Load()) }
+
+// Handed is the number of bytes, of all that were ever appended to Out, that
+// may have reached the peer: those handed to the kernel, or to TLS. A call
+// whose first byte is not among them when the connection fails was not sent.
+func (o *Output) Handed() uint64 { return o.handed.Load() }
+
+// Err is what the connection failed with, nil while it works. The end of the
+// peer's side is not a failure of the output.
+func (o *Output) Err() error {
+	if p := o.err.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// Flush sends until nothing is queued, also what others queue meanwhile; then
+// the caller is the flusher no longer. It parks while the peer takes nothing,
+// so the caller must not hold the read role: a peer that writes much before it
+// reads would wait for ever. The error is the sticky one of Err.
+func (o *Output) Flush() error {
+	if invariant.Enabled {
+		o.mu.Lock()
+		invariant.Check(o.mu.flushing || o.err.Load() != nil, "netio: Flush by who is not the flusher")
+		o.mu.Unlock()
+	}
+	for {
+		full, err := o.flush(o.sender, o.stall)
+		switch {
+		case !full:
+			return err
+		case err != errWoken:
+			return o.stalled()
+		}
+	}
+}
+
+// stalled ends a flush, and the connection, whose peer took nothing for too long.
+func (o *Output) stalled() error {
+	o.sender.Stalled(ErrStalled)
+	o.fail(ErrStalled) // if the sender has not done so
+	o.giveUp()
+	return o.Err()
+}
+
+// errWoken is how flush returns after Sender.Wake.
+var errWoken = errors.New("netio: woken")
+
+// TryFlush is Flush for who must not park: full means that the peer takes
+// nothing now and that the caller still is the flusher.
+func (o *Output) TryFlush() (full bool, err error) { return o.flush(o.sender, 0) }
+
+// flush sends through s until nothing is queued. full: the peer takes nothing
+// now (wait 0, err nil), took nothing for wait (os.ErrDeadlineExceeded), or the
+// sender was woken (errWoken); then the caller is still the flusher. Else it is
+// not.
+func (o *Output) flush(s sends, wait time.Duration) (full bool, err error) {
+	for {
+		more, err := o.take()
+		if err != nil {
+			o.fail(err)
+			o.giveUp()
+			return false, o.Err()
+		}
+		if !more {
+			return false, o.Err()
+		}
+		for o.sending.Len() > 0 {
+			n, err := s.Send(o.sending, wait)
+			if n > 0 {
+				o.sending.Sent(n)
+				o.count(-n)
+				if o.seal == nil {
+					o.handed.Add(uint64(n))
+				}
+			}
+			switch {
+			case errors.Is(err, os.ErrDeadlineExceeded):
+				return true, err
+			case err != nil:
+				o.fail(err)
+				o.giveUp()
+				return false, o.Err()
+			case n == 0 && wait == 0:
+				return true, nil
+			case n == 0:
+				return true, errWoken
+			}
+		}
+	}
+}
+
+// take gets output ready to be sent. False: there is none, and the caller is
+// the flusher no longer.
+func (o *Output) take() (more bool, err error) {
+	if o.err.Load() != nil {
+		o.giveUp()
+		return false, nil
+	}
+	if o.sending.Len() > 0 {
+		return true, nil
+	}
+	if o.seal != nil && o.plain.Len() > 0 {
+		return true, o.transform()
+	}
+	o.mu.Lock()
+	if o.mu.out.Len() > 0 {
+		if o.seal == nil {
+			o.mu.out, o.sending = o.sending, o.mu.out
+		} else {
+			o.mu.out, o.plain = o.plain, o.mu.out
+			o.handed.Add(uint64(o.plain.Len()))
+		}
+		o.mu.counted = 0
+		o.mu.Unlock()
+		if o.seal != nil {
+			err = o.transform()
+		}
+		return true, err
+	}
+	if o.mu.fin && !o.mu.finSent {
+		o.mu.finSent = true
+		o.mu.Unlock()
+		return true, o.finish()
+	}
+	o.mu.flushing = false
+	o.mu.Unlock()
+	return false, nil
+}
+
+// transform seals some of plain into sending.
+func (o *Output) transform() error {
+	before := o.plain.Len() + o.sending.Len()
+	err := o.seal.seal(o.plain, o.sending)
+	o.count(o.plain.Len() + o.sending.Len() - before)
+	return err
+}
+
+// finish ends our side. With a sealer the end has bytes of its own: they are
+// sent by the caller's next round, and the FIN comes a round later.
+func (o *Output) finish() error {
+	if o.seal == nil || o.seal.finish == nil {
+		return o.sender.CloseSend()
+	}
+	before := o.sending.Len()
+	err := o.seal.finish(o.sending)
+	o.count(o.sending.Len() - before)
+	o.seal.finish = nil
+	o.mu.Lock()
+	o.mu.finSent = false
+	o.mu.Unlock()
+	return err
+}
+
+// end asks for the end of our side after what is queued. True: the caller is
+// the flusher.
+func (o *Output) end() (flusher bool) {
+	o.mu.Lock()
+	o.mu.fin = true
+	return o.Unlock()
+}
+
+// closeWrite is CloseWrite for all connections.
+func (o *Output) closeWrite() error {
+	if o.end() {
+		return o.Flush()
+	}
+	return o.Err()
+}
+
+// drain sends what is queued, for at most a moment, also when another is the
+// flusher.
+func (o *Output) drain(moment time.Duration) {
+	deadline := time.Now().Add(moment)
+	o.mu.Lock()
+	if o.Unlock() {
+		for {
+			left := time.Until(deadline)
+			if left <= 0 {
+				o.giveUp()
+				return
+			}
+			if full, _ := o.flush(o.sender, left); !full {
+				return
+			}
+		}
+	}
+	if o.Queued() == 0 || o.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	o.Wait(ctx, 1) //nolint:errcheck // the moment is over, or the connection
+	cancel()
+}
+
+// giveUp ends the caller's being the flusher and drops what it had taken. The
+// connection has failed or is about to be closed.
+func (o *Output) giveUp() {
+	o.mu.Lock()
+	o.mu.flushing = false
+	o.dropLocked()
+	o.mu.Unlock()
+}
+
+// fail makes err the sticky error unless there is one, drops what is queued and
+// wakes who waits. What the flusher has taken is its own to drop.
+func (o *Output) fail(err error) {
+	if err == nil {
+		err = io.ErrClosedPipe
+	}
+	if !o.err.CompareAndSwap(nil, &err) {
+		return
+	}
+	o.mu.Lock()
+	o.dropLocked()
+	o.mu.Unlock()
+	o.wakeAll()
+}
+
+// dropLocked releases what is queued and nobody is sending.
+func (o *Output) dropLocked() {
+	o.count(-o.mu.counted)
+	o.mu.counted = 0
+	o.mu.out.Reset()
+	if o.mu.flushing {
+		return
+	}
+	n := o.sending.Len()
+	o.sending.Reset()
+	if o.plain != nil {
+		n += o.plain.Len()
+		o.plain.Reset()
+	}
+	o.count(-n)
+}

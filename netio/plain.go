@@ -1,0 +1,205 @@
+package netio
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+)
+
+// longAgo is a deadline in the past.
+var longAgo = time.Unix(1, 0)
+
+// plainPiece is how much one Write gets, so that progress is seen.
+const plainPiece = 64 << 10
+
+// A plain is any net.Conn: Receive reads in the caller's goroutine. An owed
+// flush cannot be tried without waiting here, so a goroutine does it; Full never
+// happens. An idle connection keeps a read buffer.
+type plain struct {
+	core
+
+	// Set by newPlain, then constant.
+	nc    net.Conn
+	cfg   Config
+	limit *Limit
+
+	flushes struct {
+		sync.Mutex
+		sync.WaitGroup
+		closed bool // Close waits for the rest: none may start
+	}
+	flushFn func() // bound once
+	closing atomic.Bool
+	woken   atomic.Bool // Wake was called and no Send has seen it
+
+	iov [1][]byte // owned by the flusher
+}
+
+func newPlain(nc net.Conn, cfg Config) *plain {
+	p := &plain{nc: nc, cfg: cfg}
+	p.local, p.remote = nc.LocalAddr(), nc.RemoteAddr()
+	p.out = NewOutput(p, nil, cfg.WriteStall)
+	p.flushFn = func() { p.out.Flush() } //nolint:errcheck // sticky
+	cfg.tune(nc)
+	return p
+}
+
+// Receive is Conn's.
+func (p *plain) Receive(owed bool, step Step) (Why, error) {
+	p.enter(owed, step)
+	defer p.leave()
+	if owed {
+		p.flushElsewhere()
+		p.owed = false
+	}
+	if p.leftover() {
+		return p.why, p.err
+	}
+	for {
+		n, err := p.nc.Read(p.in.Space())
+		if n > 0 {
+			p.in.Filled(n)
+			if p.cut() {
+				p.remember(err)
+				return p.why, p.err
+			}
+		}
+		if err != nil {
+			p.end(err)
+			return p.why, p.err
+		}
+	}
+}
+
+// flushElsewhere pays the owed flush on a goroutine.
+func (p *plain) flushElsewhere() {
+	p.flushes.Lock()
+	defer p.flushes.Unlock()
+	if p.flushes.closed {
+		p.out.giveUp()
+		return
+	}
+	p.flushes.Go(p.flushFn)
+}
+
+// end is Receive's return after a failed Read.
+func (p *plain) end(err error) {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		// Clear first: a kick from here on is for the next Receive.
+		p.nc.SetReadDeadline(time.Time{}) //nolint:errcheck // closed: the next Read says so
+		p.stop(Kicked, nil)
+	case p.gate.word.Load()&gateClosed != 0:
+		p.stop(Lost, p.closedErr())
+	case err == io.EOF:
+		p.stop(Lost, io.EOF)
+	default:
+		p.out.fail(wrapError("receive", p.remote, err))
+		p.stop(Lost, p.out.Err())
+	}
+}
+
+// remember keeps an error that came together with data for the next Receive.
+func (p *plain) remember(err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, os.ErrDeadlineExceeded): // still set: the next Read fails alike
+	case p.why == Enough && err == io.EOF:
+		p.pending = err
+	case p.why == Enough:
+		p.pending = wrapError("receive", p.remote, err)
+	}
+}
+
+// Send is Sender's.
+func (p *plain) Send(out *buf.Out, wait time.Duration) (int, error) {
+	if p.woken.Swap(false) && wait > 0 {
+		return 0, nil
+	}
+	var until time.Time
+	if wait < 1<<62 {
+		until = time.Now().Add(wait)
+	}
+	p.nc.SetWriteDeadline(until) //nolint:errcheck // not every net.Conn has deadlines
+	piece := out.Iov(p.iov[:0])[0]
+	n, err := p.nc.Write(piece[:min(len(piece), plainPiece)])
+	p.iov[0] = nil
+	switch {
+	case err == nil:
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		if err = nil; n == 0 && !p.woken.Swap(false) {
+			err = os.ErrDeadlineExceeded
+		}
+	case errors.Is(err, net.ErrClosed):
+		err = net.ErrClosed
+	default:
+		err = wrapError("send", p.remote, err)
+	}
+	return n, err
+}
+
+// CloseSend is Sender's. Without a half-close of its own, nothing happens.
+func (p *plain) CloseSend() error {
+	if w, ok := p.nc.(interface{ CloseWrite() error }); ok {
+		if err := w.CloseWrite(); err != nil {
+			return wrapError("send", p.remote, err)
+		}
+	}
+	return nil
+}
+
+// Wake is Sender's.
+func (p *plain) Wake() {
+	p.woken.Store(true)
+	p.nc.SetWriteDeadline(longAgo) //nolint:errcheck
+}
+
+// Stalled is Sender's.
+func (p *plain) Stalled(cause error) {
+	p.out.fail(wrapError("send", p.remote, cause))
+	p.Abort()
+}
+
+// Kick is Conn's.
+func (p *plain) Kick() { p.nc.SetReadDeadline(longAgo) } //nolint:errcheck
+
+// OnLost is Conn's.
+func (p *plain) OnLost(f func()) { p.setLost(f) }
+
+// Close is Conn's.
+func (p *plain) Close() error {
+	if p.closing.CompareAndSwap(false, true) {
+		p.out.drain(closeMoment)
+	}
+	p.shut(p.release)
+	p.flushes.Lock()
+	p.flushes.closed = true
+	p.flushes.Unlock()
+	p.flushes.Wait()
+	return nil
+}
+
+// Abort is Conn's.
+func (p *plain) Abort() {
+	if t, ok := p.nc.(interface{ SetLinger(int) error }); ok {
+		t.SetLinger(0) //nolint:errcheck
+	}
+	p.shut(p.release)
+}
+
+func (p *plain) release() {
+	p.nc.Close() //nolint:errcheck // there is nothing left to do about it
+	p.limit.give()
+}
+
+// CloseWrite is Conn's.
+func (p *plain) CloseWrite() error { return p.out.closeWrite() }
+
+// NetConn is Conn's.
+func (p *plain) NetConn() net.Conn { return newNetView(p, &p.core, p.nc) }

@@ -1,0 +1,311 @@
+package netio
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+)
+
+const (
+	// handshakeTime is how long a handshake may take if its context does not
+	// say less.
+	handshakeTime = 5 * time.Second
+	// sealAhead is how much is encrypted before it is sent, in bytes: enough
+	// for one large send, little enough to be still in the cache then.
+	sealAhead = 128 << 10
+)
+
+// A TLS is a Conn over another one, encrypted by crypto/tls. It shares the
+// Output of the connection below: the flusher encrypts what was queued, outside
+// of the lock, right before it is sent. Receiving decrypts inside the Receive of
+// the connection below.
+//
+// A peer that ends without saying so in TLS (close_notify) ends Receive with
+// io.ErrUnexpectedEOF: somebody may have cut the connection.
+type TLS struct {
+	core // its In holds plain text
+
+	// Set by Client or Server, then constant.
+	lower Conn
+	tc    *tls.Conn
+	onIn  Step // t.decryptFrom, bound once
+
+	// Owned by the read role, while inside Receive.
+	from *buf.In // what the connection below has received; nil outside of its step
+
+	// Owned by the handshake, constant afterwards.
+	running bool // the handshake is over: never block
+	hsOwed  bool // the handshake is the flusher
+	hsStep  Step
+	hsRead  []byte
+	hsN     int
+
+	// mu guards what tls.Conn has encrypted and the flusher has not taken. The
+	// flusher appends, and now and then the reader: an alert, an answer to a
+	// KeyUpdate. It is the innermost lock.
+	mu struct {
+		sync.Mutex
+		cipher buf.Out
+		closed bool
+	}
+
+	iov [1][]byte // owned by the flusher
+}
+
+// Client performs a client's handshake over c and returns the connection that
+// stands on it. c must be fresh: nothing queued, nobody in Receive; from then on
+// it belongs to the TLS, and it is closed if the handshake fails. The handshake
+// runs in the caller's goroutine until ctx ends, at most 5 s. config is that of
+// tls.Client. The error is an *Error.
+func Client(ctx context.Context, c Conn, config *tls.Config) (*TLS, error) {
+	return handshake(ctx, c, func(nc net.Conn) *tls.Conn { return tls.Client(nc, config) })
+}
+
+// Server is Client for the other side; config is that of tls.Server.
+func Server(ctx context.Context, c Conn, config *tls.Config) (*TLS, error) {
+	return handshake(ctx, c, func(nc net.Conn) *tls.Conn { return tls.Server(nc, config) })
+}
+
+func handshake(ctx context.Context, c Conn, side func(net.Conn) *tls.Conn) (*TLS, error) {
+	t := &TLS{lower: c}
+	t.out, t.local, t.remote = c.Output(), c.Local(), c.Remote()
+	t.tc = side((*tlsLower)(t))
+	t.onIn, t.hsStep = t.decryptFrom, t.handshakeStep
+	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
+	defer cancel()
+	err := t.tc.HandshakeContext(ctx)
+	if e := t.handshakeFlush(); err == nil {
+		err = e
+	}
+	if err != nil {
+		c.Close() //nolint:errcheck // never fails
+		return nil, wrapError("handshake", t.remote, err)
+	}
+	t.running = true
+	t.out.mu.Lock()
+	t.out.plain = buf.NewOut(t.out.source)
+	t.out.seal = &sealer{seal: t.seal, finish: t.finish}
+	t.out.mu.Unlock()
+	return t, nil
+}
+
+// handshakeFlush pays what the handshake has written.
+func (t *TLS) handshakeFlush() error {
+	if !t.hsOwed {
+		return nil
+	}
+	t.hsOwed = false
+	return t.out.Flush()
+}
+
+// handshakeStep hands received bytes to tls.Conn while it shakes hands.
+func (t *TLS) handshakeStep(in *buf.In) (more bool, err error) {
+	t.hsN = copy(t.hsRead, in.Next(min(len(t.hsRead), in.Len())))
+	return t.hsN == 0, nil
+}
+
+// ConnectionState tells version, cipher, ALPN protocol and peer certificates.
+func (t *TLS) ConnectionState() tls.ConnectionState { return t.tc.ConnectionState() }
+
+// Receive is Conn's.
+func (t *TLS) Receive(owed bool, step Step) (Why, error) {
+	t.enter(owed, step)
+	defer t.leave()
+	// tls.Conn may hold decrypted or whole records of the last round.
+	if t.leftover() || t.decrypt() {
+		t.settle(t.out.sender)
+		return t.why, t.err
+	}
+	why, err := t.lower.Receive(owed, t.onIn)
+	switch {
+	case why == Full:
+		if t.why == Lost {
+			t.pending = t.err
+		}
+		t.stop(Full, nil)
+	case t.why != whyPanic: // a step ended it
+	case why == Lost && err == io.EOF:
+		t.stop(Lost, io.ErrUnexpectedEOF)
+	default:
+		t.stop(why, err)
+	}
+	return t.why, t.err
+}
+
+// decryptFrom is the step of the connection below.
+func (t *TLS) decryptFrom(in *buf.In) (more bool, err error) {
+	t.from = in
+	defer func() { t.from = nil }()
+	if t.decrypt() {
+		return false, t.err
+	}
+	return true, nil
+}
+
+// decrypt offers to step what can be decrypted now. True: Receive is over.
+func (t *TLS) decrypt() (done bool) {
+	for {
+		n, err := t.tc.Read(t.in.Space())
+		if n > 0 {
+			t.in.Filled(n)
+			if t.cut() {
+				return true
+			}
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, errWouldBlock):
+			t.in.Idle()
+			return false
+		case err == io.EOF:
+			t.stop(Lost, io.EOF)
+			return true
+		default:
+			t.out.fail(wrapError("receive", t.remote, err))
+			t.stop(Lost, t.closedErr())
+			return true
+		}
+	}
+}
+
+// seal is the sealer's: it runs on the flusher.
+func (t *TLS) seal(plain, dst *buf.Out) error {
+	for plain.Len() > 0 && dst.Len() < sealAhead {
+		p := plain.Iov(t.iov[:0])[0]
+		n, err := t.tc.Write(p[:min(len(p), sealAhead)])
+		t.iov[0] = nil
+		plain.Sent(n)
+		t.takeCipher(dst)
+		if err != nil {
+			return wrapError("send", t.remote, err)
+		}
+	}
+	return nil
+}
+
+// finish is the sealer's: close_notify.
+func (t *TLS) finish(dst *buf.Out) error {
+	err := t.tc.CloseWrite()
+	t.takeCipher(dst)
+	return err
+}
+
+func (t *TLS) takeCipher(dst *buf.Out) {
+	t.mu.Lock()
+	dst.MoveFrom(&t.mu.cipher)
+	t.mu.Unlock()
+}
+
+// Kick is Conn's.
+func (t *TLS) Kick() { t.lower.Kick() }
+
+// OnLost is Conn's.
+func (t *TLS) OnLost(f func()) { t.lower.OnLost(f) }
+
+// Close is Conn's.
+func (t *TLS) Close() error {
+	// The end is due with what is queued; Close of the one below sends both.
+	t.out.mu.Lock()
+	t.out.mu.fin = true
+	t.out.mu.Unlock()
+	err := t.lower.Close()
+	t.release()
+	return err
+}
+
+// Abort is Conn's.
+func (t *TLS) Abort() {
+	t.lower.Abort()
+	t.release()
+}
+
+func (t *TLS) release() {
+	if _, free := t.gate.close(); free {
+		t.in.Close()
+	}
+	t.mu.Lock()
+	t.mu.closed = true
+	t.mu.cipher.Reset()
+	t.mu.Unlock()
+}
+
+// CloseWrite is Conn's: close_notify, and the end of the connection below.
+func (t *TLS) CloseWrite() error { return t.lower.CloseWrite() }
+
+// NetConn is Conn's.
+func (t *TLS) NetConn() net.Conn { return View(t) }
+
+// wouldBlock is the temporary error after which tls.Conn goes on where it was.
+type wouldBlock struct{}
+
+func (wouldBlock) Error() string   { return "netio: nothing has arrived" }
+func (wouldBlock) Timeout() bool   { return true }
+func (wouldBlock) Temporary() bool { return true }
+
+var errWouldBlock net.Error = wouldBlock{}
+
+// A tlsLower is a TLS as the net.Conn that its tls.Conn stands on. During the
+// handshake it blocks; afterwards Read gives what is there, and Write collects.
+type tlsLower TLS
+
+// Read is net.Conn's.
+func (l *tlsLower) Read(p []byte) (int, error) {
+	t := (*TLS)(l)
+	if t.running {
+		if t.from == nil || t.from.Len() == 0 {
+			return 0, errWouldBlock
+		}
+		return copy(p, t.from.Next(min(len(p), t.from.Len()))), nil
+	}
+	if err := t.handshakeFlush(); err != nil {
+		return 0, err
+	}
+	t.hsRead = p
+	for {
+		why, err := t.lower.Receive(false, t.hsStep)
+		switch why {
+		case Enough:
+			return t.hsN, nil
+		case Lost:
+			return 0, err
+		}
+	}
+}
+
+// Write is net.Conn's.
+func (l *tlsLower) Write(p []byte) (int, error) {
+	t := (*TLS)(l)
+	if t.running {
+		t.mu.Lock()
+		if !t.mu.closed {
+			t.mu.cipher.Append(p)
+		}
+		t.mu.Unlock()
+		return len(p), nil
+	}
+	t.out.Lock()
+	t.out.Out().Append(p)
+	if t.out.Unlock() {
+		t.hsOwed = true
+	}
+	return len(p), t.out.Err()
+}
+
+// Close is net.Conn's: a handshake whose context has ended.
+func (l *tlsLower) Close() error {
+	l.lower.Abort()
+	return nil
+}
+
+// The rest is net.Conn's. Deadlines are the context's, and Kick's.
+func (l *tlsLower) LocalAddr() net.Addr              { return l.local }
+func (l *tlsLower) RemoteAddr() net.Addr             { return l.remote }
+func (l *tlsLower) SetDeadline(time.Time) error      { return nil }
+func (l *tlsLower) SetReadDeadline(time.Time) error  { return nil }
+func (l *tlsLower) SetWriteDeadline(time.Time) error { return nil }

@@ -1,0 +1,152 @@
+//go:build linux
+
+package netio
+
+import (
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/limosa-rpc/limosa/internal/sys"
+)
+
+// A watcher notices peers that close, or connections that break, while nobody
+// receives: nobody can stand by in RawConn.Read, because a second one waits for
+// the first. All connections of a Net share one epoll, which waits for nothing
+// but the end (EPOLLRDHUP, edge-triggered) and is itself nested in Go's poller:
+// one goroutine, no thread.
+type watcher struct {
+	mu struct {
+		sync.Mutex
+		poll   *sys.Poll // nil before the first connection
+		file   *os.File  // owns the descriptor of poll
+		slots  []slot
+		free   []uint32
+		closed bool
+	}
+	run sync.WaitGroup
+}
+
+// A slot is a connection's place in the table. An event names slot and
+// generation, so that one of the former owner is told apart.
+type slot struct {
+	c   *core
+	gen uint32
+}
+
+type ticket = sys.Tag
+
+// add watches c. False: the Net is closed, or the system has no more
+// descriptors; the loss is then noticed when c is used.
+func (w *watcher) add(raw syscall.RawConn, c *core) (ticket, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mu.closed || !w.startLocked() {
+		return ticket{}, false
+	}
+	var t ticket
+	if n := len(w.mu.free); n > 0 {
+		t.Slot = w.mu.free[n-1]
+		w.mu.free = w.mu.free[:n-1]
+	} else {
+		t.Slot = uint32(len(w.mu.slots))
+		w.mu.slots = append(w.mu.slots, slot{})
+	}
+	s := &w.mu.slots[t.Slot]
+	s.c, t.Gen = c, s.gen
+	var err error
+	// An end that came before is reported at once.
+	if e := raw.Control(func(fd uintptr) { err = w.mu.poll.Add(fd, sys.PeerGone|sys.Edge, t) }); e != nil || err != nil {
+		w.removeLocked(t)
+		return ticket{}, false
+	}
+	return t, true
+}
+
+// startLocked makes the epoll and its goroutine.
+func (w *watcher) startLocked() bool {
+	if w.mu.poll != nil {
+		return true
+	}
+	p, err := sys.NewPoll()
+	if err != nil {
+		return false
+	}
+	f := os.NewFile(p.Fd(), "netio loss watch")
+	raw, err := f.SyscallConn()
+	if err != nil {
+		f.Close() //nolint:errcheck // not made after all
+		return false
+	}
+	w.mu.poll, w.mu.file = p, f
+	w.run.Go(func() { w.loop(p, raw) })
+	return true
+}
+
+// remove forgets a connection; its socket, which is closed next, leaves the
+// epoll by itself.
+func (w *watcher) remove(t ticket) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.removeLocked(t)
+}
+
+func (w *watcher) removeLocked(t ticket) {
+	s := &w.mu.slots[t.Slot]
+	s.c = nil
+	s.gen++
+	w.mu.free = append(w.mu.free, t.Slot)
+}
+
+// loop runs until the file is closed.
+func (w *watcher) loop(p *sys.Poll, raw syscall.RawConn) {
+	var events [64]sys.Event
+	var gone [len(events)]*core
+	for {
+		n := 0
+		err := raw.Read(func(uintptr) bool {
+			n, _ = p.Poll(events[:])
+			return n > 0
+		})
+		if err != nil {
+			return
+		}
+		for _, c := range w.find(events[:n], gone[:0]) {
+			c.noteLost()
+		}
+		clear(gone[:])
+	}
+}
+
+// find turns events into connections that still are what they were.
+func (w *watcher) find(events []sys.Event, gone []*core) []*core {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range events {
+		t := events[i].Tag()
+		if int(t.Slot) < len(w.mu.slots) {
+			if s := w.mu.slots[t.Slot]; s.gen == t.Gen && s.c != nil {
+				gone = append(gone, s.c)
+			}
+		}
+	}
+	return gone
+}
+
+func (w *watcher) close() error {
+	w.mu.Lock()
+	if w.mu.closed {
+		w.mu.Unlock()
+		w.run.Wait()
+		return nil
+	}
+	w.mu.closed = true
+	file := w.mu.file
+	w.mu.Unlock()
+	if file == nil {
+		return nil
+	}
+	err := file.Close()
+	w.run.Wait()
+	return err
+}

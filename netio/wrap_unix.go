@@ -1,0 +1,27 @@
+//go:build linux || darwin || dragonfly || freebsd || netbsd || openbsd
+
+package netio
+
+import "net"
+
+// wrap makes a Conn of nc, on a parked reader where there is a descriptor.
+func wrap(nc net.Conn, cfg Config, l *Limit) Conn {
+	var s stream
+	switch nc := nc.(type) {
+	case *net.TCPConn:
+		s = nc
+	case *net.UnixConn:
+		if nc.LocalAddr().Network() == "unix" { // not datagrams or packets
+			s = nc
+		}
+	}
+	if s != nil {
+		if c, err := newSock(s, cfg); err == nil {
+			c.limit = l
+			return c
+		}
+	}
+	p := newPlain(nc, cfg)
+	p.limit = l
+	return p
+}
