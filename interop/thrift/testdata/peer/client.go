@@ -18,7 +18,7 @@ import (
 
 // runClient calls every method of the server at l and compares the answers.
 func runClient(ctx context.Context, l link) error {
-	target := &limosa.Client{Target: fmt.Sprintf("tcp://127.0.0.1:%d", l.port)}
+	target := &limosa.Client{Target: fmt.Sprintf("tcp://127.0.0.1:%d", l.port), Multiplexed: l.protocol == "multi"}
 	switch l.transport {
 	case "buffered":
 		target.Thrift = limosa.Buffered
