@@ -1,0 +1,356 @@
+package idl
+
+import "math"
+
+// definition takes one definition and hangs it into the file.
+func (p *parser) definition() {
+	t, f := p.peek(), p.file
+	if t.kind != tokName {
+		p.unexpected("a definition")
+		return
+	}
+	switch t.text {
+	case "const":
+		p.take()
+		if c := p.constant(t.doc); !p.bad {
+			f.Consts = append(f.Consts, c)
+		}
+	case "typedef":
+		p.take()
+		if d := p.typedef(t.doc); !p.bad {
+			f.Typedefs = append(f.Typedefs, d)
+		}
+	case "enum":
+		p.take()
+		if e := p.enum(t.doc); !p.bad {
+			f.Enums = append(f.Enums, e)
+		}
+	case "senum":
+		p.take()
+		if d := p.senum(t); !p.bad {
+			f.Typedefs = append(f.Typedefs, d)
+		}
+	case "struct", "union", "exception":
+		p.take()
+		if s := p.structure(StructKind(t.text), t.doc); !p.bad {
+			f.Structs = append(f.Structs, s)
+		}
+	case "service":
+		p.take()
+		if s := p.service(t.doc); !p.bad {
+			f.Services = append(f.Services, s)
+		}
+	case "include", "cpp_include", "namespace":
+		p.failf(t, "%s must stand before the first definition", t.text)
+	default:
+		p.unexpected("a definition (const, typedef, enum, struct, union, exception or service)")
+	}
+}
+
+func (p *parser) constant(doc string) *Const {
+	typ := p.fieldType("a type")
+	name := p.name("a constant's name")
+	p.expect('=')
+	c := &Const{Name: name.text, Type: typ, Value: p.value(), Doc: doc, Pos: name.pos, File: p.file}
+	p.separator()
+	return c
+}
+
+func (p *parser) typedef(doc string) *Typedef {
+	typ := p.fieldType("a type")
+	name := p.name("a type's name")
+	d := &Typedef{Name: name.text, Type: typ, Annotations: p.annotations(), Doc: doc, Pos: name.pos, File: p.file}
+	p.separator()
+	return d
+}
+
+func (p *parser) enum(doc string) *Enum {
+	name := p.name("an enum's name")
+	e := &Enum{Name: name.text, Values: []*EnumValue{}, Doc: doc, Pos: name.pos, File: p.file}
+	p.expect('{')
+	next := int64(0)
+	for !p.is('}') && !p.is(tokEOF) {
+		t := p.name("an enum value's name")
+		v := &EnumValue{Name: t.text, Doc: t.doc, Pos: t.pos}
+		n, at := next, t
+		if p.accept('=') {
+			at = p.peek()
+			if !p.is(tokInt) {
+				p.unexpected("an integer")
+				break
+			}
+			n = p.integer(p.take())
+		}
+		if n < math.MinInt32 || n > math.MaxInt32 {
+			p.failf(at, "value %d of %s does not fit 32 bits", n, t.text)
+		}
+		v.Value, next = int32(n), n+1
+		v.Annotations = p.annotations()
+		p.separator()
+		e.Values = append(e.Values, v)
+	}
+	p.expect('}')
+	e.Annotations = p.annotations()
+	return e
+}
+
+// senum takes the enumerated string of Thrift's first versions. Apache dropped
+// it; it was a string on the wire and is read as one.
+func (p *parser) senum(t *token) *Typedef {
+	name := p.name("a type's name")
+	p.found.warnf(p.file, t.pos, "senum is gone from Thrift: %s is read as a string", name.text)
+	p.expect('{')
+	for !p.is('}') && !p.is(tokEOF) {
+		p.literal("a string")
+		p.separator()
+	}
+	p.expect('}')
+	return &Typedef{
+		Name: name.text, Type: &Type{Kind: String, Pos: t.pos}, Annotations: p.annotations(),
+		Doc: t.doc, Pos: name.pos, File: p.file,
+	}
+}
+
+func (p *parser) structure(kind StructKind, doc string) *Struct {
+	name := p.name("a type's name")
+	s := &Struct{Name: name.text, Kind: kind, Doc: doc, Pos: name.pos, File: p.file}
+	if kind != Exception {
+		s.XsdAll = p.acceptWord("xsd_all")
+	}
+	s.Fields = p.fields('{', '}')
+	if kind == Union && !p.bad {
+		p.unionFields(s)
+	}
+	s.Annotations = p.annotations()
+	return s
+}
+
+func (p *parser) unionFields(s *Struct) {
+	var with *Field
+	for _, f := range s.Fields {
+		if f.Requiredness == Required {
+			p.found.errorf(p.file, f.Pos, "field %s of union %s cannot be required: one of a union's fields is set", f.Name, s.Name)
+		}
+		f.Requiredness = Optional
+		if f.Default != nil && with != nil {
+			p.found.errorf(p.file, f.Pos, "union %s has two defaults: %s and %s", s.Name, with.Name, f.Name)
+		}
+		if f.Default != nil {
+			with = f
+		}
+	}
+}
+
+// fields takes a list of fields in brackets, of a struct, a method's arguments
+// or its exceptions.
+func (p *parser) fields(open, shut tokenKind) []*Field {
+	p.nest()
+	defer func() { p.depth-- }()
+	p.expect(open)
+	list := []*Field{}
+	auto := int32(-1)
+	for !p.is(shut) && !p.is(tokEOF) {
+		list = append(list, p.field(&auto))
+	}
+	p.expect(shut)
+	if !p.bad {
+		p.uniqueFields(list)
+	}
+	return list
+}
+
+func (p *parser) uniqueFields(list []*Field) {
+	ids, names := map[int32]*Field{}, map[string]*Field{}
+	for _, f := range list {
+		if old := ids[f.ID]; old != nil {
+			p.found.errorf(p.file, f.Pos, "field %s: id %d is already that of %s in line %d", f.Name, f.ID, old.Name, old.Pos.Line)
+		} else if old := names[f.Name]; old != nil {
+			p.found.errorf(p.file, f.Pos, "field %s: there is one of this name in line %d", f.Name, old.Pos.Line)
+		}
+		ids[f.ID], names[f.Name] = f, f
+	}
+}
+
+func (p *parser) field(auto *int32) *Field {
+	first := p.peek()
+	f := &Field{Doc: first.doc, Requiredness: Default}
+	p.fieldID(f, auto)
+	switch {
+	case p.acceptWord("required"):
+		f.Requiredness = Required
+	case p.acceptWord("optional"):
+		f.Requiredness = Optional
+	}
+	f.Type = p.fieldType("a field's type")
+	f.Reference = p.accept('&')
+	name := p.fieldName()
+	f.Name, f.Pos = name.text, name.pos
+	if f.Implicit {
+		p.found.warnf(p.file, f.Pos, "field %s has no id: it gets %d, which changes with the order of the fields", f.Name, f.ID)
+	}
+	if p.accept('=') {
+		f.Default = p.value()
+	}
+	f.XsdOptional = p.acceptWord("xsd_optional")
+	f.XsdNillable = p.acceptWord("xsd_nillable")
+	if p.acceptWord("xsd_attrs") {
+		f.XsdAttrs = p.fields('{', '}')
+	}
+	f.Annotations = p.annotations()
+	p.separator()
+	return f
+}
+
+// fieldID takes "1:". Without it, and with a number that is not positive,
+// Apache's compiler counts down from -1.
+func (p *parser) fieldID(f *Field, auto *int32) {
+	t := p.peek()
+	if t.kind == tokInt {
+		p.take()
+		n := p.integer(t)
+		p.expect(':')
+		if n > math.MaxInt16 {
+			p.failf(t, "field id %d does not fit 16 bits", n)
+		}
+		if n > 0 {
+			f.ID = int32(n)
+			return
+		}
+		p.found.warnf(p.file, t.pos, "field id %d is not positive: as Apache's compiler does, %d is used", n, *auto)
+	}
+	if *auto < math.MinInt16 {
+		p.failf(t, "too many fields without an id")
+	}
+	f.ID, f.Implicit = *auto, true
+	*auto--
+}
+
+// fieldName takes a name; most keywords may name a field.
+func (p *parser) fieldName() *token {
+	if t := p.peek(); t.kind == tokName && keywords[t.text] {
+		return p.take()
+	}
+	return p.name("a field's name")
+}
+
+func (p *parser) service(doc string) *Service {
+	name := p.name("a service's name")
+	s := &Service{Name: name.text, Methods: []*Method{}, Doc: doc, Pos: name.pos, File: p.file}
+	if p.acceptWord("extends") {
+		parent := p.dotted("a service's name")
+		s.Extends, s.extendsPos = parent.text, parent.pos
+	}
+	p.expect('{')
+	for !p.is('}') && !p.is(tokEOF) {
+		s.Methods = append(s.Methods, p.method())
+	}
+	p.expect('}')
+	s.Annotations = p.annotations()
+	return s
+}
+
+func (p *parser) method() *Method {
+	first := p.peek()
+	m := &Method{Doc: first.doc}
+	m.Oneway = p.acceptWord("oneway") || p.acceptWord("async")
+	result := p.peek()
+	if !p.acceptWord("void") {
+		m.Result, m.ServerStream = p.streamType("a result's type or void")
+	}
+	if m.ServerStream {
+		m.StreamPos = result.pos
+	}
+	name := p.name("a method's name")
+	m.Name, m.Pos = name.text, name.pos
+	p.arguments(m)
+	if p.acceptWord("throws") {
+		m.Throws = p.fields('(', ')')
+	}
+	m.Annotations = p.annotations()
+	p.separator()
+	if !p.bad {
+		p.streaming(m)
+	}
+	return m
+}
+
+// arguments takes the arguments; the one of a client's stream may be
+// stream<T>.
+func (p *parser) arguments(m *Method) {
+	if pos, id, ok := p.streamArgument(); ok {
+		p.expect('(')
+		f := &Field{Requiredness: Default, Doc: p.peek().doc, ID: -1, Implicit: !id}
+		auto := int32(-1)
+		if id {
+			p.fieldID(f, &auto)
+		}
+		f.Type, _ = p.streamType("a type")
+		name := p.fieldName()
+		f.Name, f.Pos = name.text, name.pos
+		f.Annotations = p.annotations()
+		p.separator()
+		if !p.is(')') {
+			p.failf(p.peek(), "a stream must be a method's only argument")
+		}
+		p.expect(')')
+		m.Args, m.ClientStream, m.StreamPos = []*Field{f}, true, pos
+		return
+	}
+	m.Args = p.fields('(', ')')
+	for _, f := range m.Args {
+		if f.Requiredness == Optional { // an argument is always sent
+			p.found.warnf(p.file, f.Pos, "optional means nothing for argument %s", f.Name)
+			f.Requiredness = Default
+		}
+	}
+}
+
+// streamArgument looks ahead for "( [id :] stream <".
+func (p *parser) streamArgument() (pos Pos, id, ok bool) {
+	if p.bad {
+		return Pos{}, false, false
+	}
+	t := p.toks[p.at:]
+	if len(t) > 3 && t[1].kind == tokInt && t[2].kind == ':' {
+		t, id = t[2:], true
+	}
+	if len(t) > 2 && t[1].kind == tokName && t[1].text == "stream" && t[2].kind == '<' {
+		return t[1].pos, id, true
+	}
+	return Pos{}, false, false
+}
+
+// streaming reads Kitex's annotation and checks what goes together.
+func (p *parser) streaming(m *Method) {
+	for _, a := range m.Annotations {
+		if a.Key != "streaming.mode" {
+			continue
+		}
+		switch a.Value {
+		case "unary":
+			continue
+		case "server":
+			m.ServerStream = true
+		case "client":
+			m.ClientStream = true
+		case "bidirectional":
+			m.ServerStream, m.ClientStream = true, true
+		default:
+			p.found.errorf(p.file, a.Pos, "streaming.mode %q: it is server, client, bidirectional or unary", a.Value)
+			continue
+		}
+		m.StreamPos = a.Pos
+	}
+	switch {
+	case m.Oneway && (m.ServerStream || m.ClientStream):
+		p.found.errorf(p.file, m.Pos, "oneway method %s cannot stream", m.Name)
+	case m.Oneway && m.Result != nil:
+		p.found.errorf(p.file, m.Result.Pos, "oneway method %s cannot have a result: make it void", m.Name)
+	case m.Oneway && len(m.Throws) > 0:
+		p.found.errorf(p.file, m.Throws[0].Pos, "oneway method %s cannot throw", m.Name)
+	case m.ServerStream && m.Result == nil:
+		p.found.errorf(p.file, m.Pos, "method %s streams void", m.Name)
+	case m.ClientStream && len(m.Args) != 1:
+		p.found.errorf(p.file, m.Pos, "method %s takes a stream: it must have one argument", m.Name)
+	}
+}

@@ -1,0 +1,277 @@
+package idl
+
+import (
+	"fmt"
+	"strings"
+)
+
+// tokenKind is a symbol's own character, or one of these.
+type tokenKind byte
+
+const (
+	tokEOF     tokenKind = 0
+	tokName    tokenKind = 'n' // identifier or keyword
+	tokInt     tokenKind = 'i'
+	tokDouble  tokenKind = 'd'
+	tokLiteral tokenKind = 's'
+	tokBad     tokenKind = '!' // text says what is wrong
+)
+
+type token struct {
+	kind   tokenKind
+	text   string // a literal's value; else the spelling
+	pos    Pos
+	indent int    // column, if the token is the first one of its line; else 0
+	doc    string // the last /** */ comment since the token before
+}
+
+// lexer cuts a file into tokens. It never fails: what is no token becomes
+// tokBad, and the parser says so when it comes by.
+type lexer struct {
+	text      string
+	off       int
+	line      int
+	lineStart int
+	fresh     bool // no token on this line yet
+	doc       string
+}
+
+// scan gives all tokens, the last one tokEOF.
+func scan(text string) []token {
+	l := lexer{text: text, line: 1, fresh: true}
+	if strings.HasPrefix(text, "\ufeff") { // a byte order mark, as Apache's compiler skips it
+		l.off, l.lineStart = 3, 3
+	}
+	toks := make([]token, 0, len(text)/5+1)
+	for {
+		t := l.next()
+		toks = append(toks, t)
+		if t.kind == tokEOF {
+			return toks
+		}
+	}
+}
+
+func (l *lexer) pos() Pos { return Pos{Line: l.line, Col: l.off - l.lineStart + 1} }
+
+func (l *lexer) newline() {
+	l.line++
+	l.lineStart = l.off
+	l.fresh = true
+}
+
+func (l *lexer) next() token {
+	if bad, ok := l.space(); !ok {
+		return bad
+	}
+	t := token{pos: l.pos(), doc: l.doc}
+	l.doc = ""
+	if l.fresh {
+		t.indent = t.pos.Col
+		l.fresh = false
+	}
+	if l.off >= len(l.text) {
+		return t
+	}
+	switch c := l.text[l.off]; {
+	case isLetter(c):
+		t.kind, t.text = tokName, l.name()
+	case c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.':
+		t.kind, t.text = l.number()
+	case c == '"' || c == '\'':
+		t.kind, t.text = l.literal(c)
+	case strings.IndexByte(":;,{}()=<>[]*&", c) >= 0:
+		t.kind, t.text = tokenKind(c), l.text[l.off:l.off+1]
+		l.off++
+	default:
+		t.kind, t.text = tokBad, fmt.Sprintf("unexpected character %q", firstRune(l.text[l.off:]))
+		l.off += len(firstRune(l.text[l.off:]))
+	}
+	return t
+}
+
+// space skips blanks and comments and keeps the last doc comment.
+func (l *lexer) space() (bad token, ok bool) {
+	for l.off < len(l.text) {
+		rest := l.text[l.off:]
+		switch c := rest[0]; {
+		case c == '\n':
+			l.off++
+			l.newline()
+		case c == ' ' || c == '\t' || c == '\r':
+			l.off++
+		case c == '#' || strings.HasPrefix(rest, "//"):
+			if i := strings.IndexByte(rest, '\n'); i >= 0 {
+				l.off += i
+			} else {
+				l.off = len(l.text)
+			}
+		case strings.HasPrefix(rest, "/*"):
+			end := strings.Index(rest[2:], "*/")
+			if end < 0 {
+				bad := token{kind: tokBad, text: "comment does not end", pos: l.pos()}
+				l.off = len(l.text)
+				return bad, false
+			}
+			body := rest[2 : 2+end]
+			// /** and more than stars: a doc comment. "/**/" is none.
+			if strings.HasPrefix(body, "*") && strings.Trim(body, "*") != "" {
+				l.doc = cleanDoc(body[1:])
+			}
+			l.skipLines(2 + end + 2)
+		default:
+			return token{}, true
+		}
+	}
+	return token{}, true
+}
+
+// skipLines moves n bytes on and counts the lines.
+func (l *lexer) skipLines(n int) {
+	end := l.off + n
+	for l.off < end {
+		i := strings.IndexByte(l.text[l.off:end], '\n')
+		if i < 0 {
+			break
+		}
+		l.off += i + 1
+		l.newline()
+	}
+	l.off = end
+}
+
+func isLetter(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// name takes an identifier: dots inside are part of it, but not at its end.
+func (l *lexer) name() string {
+	start := l.off
+	word := func(i int) bool { return i < len(l.text) && (isLetter(l.text[i]) || isDigit(l.text[i])) }
+	for {
+		switch {
+		case word(l.off):
+			l.off++
+		case l.off < len(l.text) && l.text[l.off] == '.' && word(l.off+1):
+			l.off += 2
+		default:
+			return l.text[start:l.off]
+		}
+	}
+}
+
+// number takes the longest integer, hex integer or double.
+func (l *lexer) number() (tokenKind, string) {
+	s := l.text[l.off:]
+	i := 0
+	if s[0] == '+' || s[0] == '-' {
+		i++
+	}
+	digits := func(i int) int {
+		for i < len(s) && isDigit(s[i]) {
+			i++
+		}
+		return i
+	}
+	isHex := func(c byte) bool { return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }
+	if strings.HasPrefix(s[i:], "0x") && i+2 < len(s) && isHex(s[i+2]) {
+		for i += 2; i < len(s) && isHex(s[i]); i++ {
+		}
+		l.off += i
+		return tokInt, s[:i]
+	}
+	kind, end := tokInt, digits(i)
+	whole := end > i
+	if end+1 < len(s) && s[end] == '.' && isDigit(s[end+1]) {
+		kind, whole, end = tokDouble, true, digits(end+1)
+	}
+	if !whole {
+		l.off++
+		return tokBad, fmt.Sprintf("unexpected character %q", s[:1])
+	}
+	if end < len(s) && (s[end] == 'e' || s[end] == 'E') {
+		e := end + 1
+		if e < len(s) && (s[e] == '+' || s[e] == '-') {
+			e++
+		}
+		if last := digits(e); last > e {
+			kind, end = tokDouble, last
+		}
+	}
+	l.off += end
+	return kind, s[:end]
+}
+
+// literal takes a quoted string of one line. The escapes are those of Apache's
+// compiler; it has none for arbitrary bytes, since the text may hold them.
+func (l *lexer) literal(quote byte) (tokenKind, string) {
+	s := l.text[l.off:]
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch c := s[i]; c {
+		case quote:
+			l.off += i + 1
+			return tokLiteral, b.String()
+		case '\n':
+			l.off += i
+			return tokBad, "string does not end on its line"
+		case '\\':
+			i++
+			if i == len(s) || s[i] == '\n' {
+				l.off += i
+				return tokBad, "string does not end on its line"
+			}
+			at := strings.IndexByte(`rnt"'\`, s[i])
+			if at < 0 {
+				l.off += i
+				return tokBad, fmt.Sprintf(`unknown escape \%s in string: use \\ for a backslash`, firstRune(s[i:]))
+			}
+			b.WriteByte("\r\n\t\"'\\"[at])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	l.off = len(l.text)
+	return tokBad, "string does not end"
+}
+
+func firstRune(s string) string {
+	for _, r := range s {
+		return s[:min(len(string(r)), len(s))]
+	}
+	return s
+}
+
+// cleanDoc takes a comment's decoration away: the stars that begin its lines,
+// and the indentation that all lines share.
+func cleanDoc(body string) string {
+	lines := strings.Split(strings.ReplaceAll(body, "\r", ""), "\n")
+	starred := true
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " \t")
+		rest := strings.TrimLeft(lines[i], " \t")
+		starred = starred && (i == 0 || rest == "" || rest[0] == '*')
+	}
+	indent := -1
+	for i, line := range lines {
+		if i == 0 {
+			lines[i] = strings.TrimLeft(line, " \t")
+			continue
+		}
+		if starred {
+			line = strings.TrimPrefix(strings.TrimLeft(line, " \t"), "*")
+			lines[i] = line
+		}
+		if rest := strings.TrimLeft(line, " \t"); rest != "" && (indent < 0 || len(line)-len(rest) < indent) {
+			indent = len(line) - len(rest)
+		}
+	}
+	for i, line := range lines {
+		if i > 0 && indent > 0 && len(line) >= indent {
+			lines[i] = line[indent:]
+		}
+	}
+	return strings.Trim(strings.Join(lines, "\n"), "\n \t")
+}

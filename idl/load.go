@@ -1,0 +1,179 @@
+package idl
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	maxFileBytes = 16 << 20
+	maxIncludes  = 256 // how long a chain of files that include each other may be
+)
+
+// Thrift reads .thrift files. The zero value reads from the file system and
+// searches includes beside the file that names them.
+type Thrift struct {
+	// Include lists directories to search for includes, after the directory
+	// of the including file.
+	Include []string
+	// Open gives a file's bytes; nil: os.ReadFile. An error that is
+	// fs.ErrNotExist lets the search for an include go on.
+	Open func(path string) ([]byte, error)
+}
+
+// Load reads the files at paths and all that they include, and checks them as
+// one schema. The error is an Errors: at most ten, each with its place. The
+// schema is nil then.
+func (t Thrift) Load(paths ...string) (*Schema, error) {
+	l := loader{Thrift: t, byID: map[string]*File{}, schema: &Schema{Files: []*File{}}}
+	if l.Open == nil {
+		l.Open = os.ReadFile
+	}
+	for _, path := range paths {
+		path = filepath.Clean(path)
+		f, err := l.load(path, nil)
+		if err != nil {
+			l.found.errs = append(l.found.errs, &Error{Path: path, Msg: openError(err), Err: err})
+			continue
+		}
+		if f != nil {
+			f.Listed = true
+		}
+	}
+	if !l.broken {
+		r := resolver{found: &l.found}
+		r.resolve(l.schema.Files)
+	}
+	if err := l.found.err(); err != nil {
+		return nil, err
+	}
+	l.schema.Warnings = l.found.warns
+	return l.schema, nil
+}
+
+type loader struct {
+	Thrift
+	schema *Schema
+	byID   map[string]*File // by absolute path; one that is being read has no Name yet
+	chain  []*File          // files being read, each included by the one before
+	found  findings
+	broken bool // some file is not whole: names would be missed that are there
+}
+
+// load reads one file, after those that it includes. An error means that the
+// file itself cannot be opened; everything else goes to found.
+func (l *loader) load(path string, text []byte) (*File, error) {
+	id := identity(path)
+	if f := l.byID[id]; f != nil {
+		return f, nil
+	}
+	if text == nil {
+		var err error
+		if text, err = l.Open(path); err != nil {
+			return nil, err
+		}
+	}
+	f := &File{Path: path, Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), Text: string(text)}
+	l.byID[id] = f
+	if len(text) > maxFileBytes {
+		l.broken = true
+		f.Text = ""
+		l.found.errorf(f, Pos{}, "file of %d bytes; %d are allowed", len(text), maxFileBytes)
+		return f, nil
+	}
+	l.chain = append(l.chain, f)
+	if !parseFile(f, &l.found) {
+		l.broken = true
+	}
+	for _, inc := range f.Includes {
+		l.include(f, inc)
+	}
+	l.chain = l.chain[:len(l.chain)-1]
+	l.schema.Files = append(l.schema.Files, f)
+	return f, nil
+}
+
+func (l *loader) include(f *File, inc *Include) {
+	path, text, err := l.search(f, inc.Path)
+	if err != nil {
+		l.broken = true
+		l.found.errorf(f, inc.Pos, "cannot include %q: %s", inc.Path, openError(err))
+		return
+	}
+	id := identity(path)
+	for i, open := range l.chain {
+		if identity(open.Path) == id {
+			l.broken = true
+			l.found.errorf(f, inc.Pos, "files include each other: %s", cycleText(l.chain[i:], path))
+			return
+		}
+	}
+	if len(l.chain) >= maxIncludes {
+		l.broken = true
+		l.found.errorf(f, inc.Pos, "includes go deeper than %d files", maxIncludes)
+		return
+	}
+	// The file was opened by search, so load has nothing to fail with.
+	inc.File, _ = l.load(path, text)
+}
+
+func cycleText(files []*File, last string) string {
+	var b strings.Builder
+	for _, f := range files {
+		b.WriteString(f.Path + " -> ")
+	}
+	return b.String() + last
+}
+
+// search looks for an included file beside f, then along Include.
+func (l *loader) search(f *File, name string) (path string, text []byte, err error) {
+	dirs := append([]string{filepath.Dir(f.Path)}, l.Include...)
+	if filepath.IsAbs(name) {
+		dirs = []string{""}
+	}
+	for _, dir := range dirs {
+		path = filepath.Join(dir, filepath.FromSlash(name))
+		if known := l.byID[identity(path)]; known != nil {
+			return known.Path, nil, nil
+		}
+		text, err = l.Open(path)
+		if err == nil {
+			return path, nonNil(text), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", nil, err
+		}
+	}
+	if len(dirs) > 1 {
+		err = fmt.Errorf("not in %s: %w", strings.Join(dirs, ", "), fs.ErrNotExist)
+	}
+	return "", nil, err
+}
+
+// nonNil tells an empty file from one that was not read.
+func nonNil(p []byte) []byte {
+	if p == nil {
+		return []byte{}
+	}
+	return p
+}
+
+// identity is one for all ways to write a path, so that a file is read once.
+func identity(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// openError leaves out the path, which the finding shows already.
+func openError(err error) string {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}

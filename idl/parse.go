@@ -1,0 +1,398 @@
+package idl
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// maxDepth bounds how deep types and values nest in a file. Nobody writes
+// this; it keeps a hostile file from the stack.
+const maxDepth = 64
+
+// maxChain bounds how many typedefs or constants may stand for each other.
+const maxChain = 256
+
+// keywords are the words that Apache's scanner never reads as an identifier.
+// Most of them may still name a field.
+var keywords = map[string]bool{
+	"namespace": true, "cpp_include": true, "cpp_type": false, "xsd_all": false, "xsd_optional": false,
+	"xsd_nillable": false, "xsd_attrs": false, "include": true, "void": true, "bool": true, "byte": true, "i8": true,
+	"i16": true, "i32": true, "i64": true, "double": true, "string": true, "binary": true, "uuid": true, "map": true,
+	"list": true, "set": true, "oneway": true, "typedef": true, "struct": true, "union": true, "exception": true,
+	"extends": true, "throws": true, "service": true, "enum": true, "const": true, "required": true, "optional": true,
+	"async": true, "true": false, "false": false,
+}
+
+var baseTypes = map[string]Kind{
+	"bool": Bool, "byte": I8, "i8": I8, "i16": I16, "i32": I32, "i64": I64, "double": Double,
+	"string": String, "binary": Binary, "uuid": UUID,
+}
+
+func isKeyword(s string) bool {
+	_, ok := keywords[s]
+	return ok
+}
+
+// parser is a recursive descent parser of one file. An error is noted once a
+// definition: after it, bad is set and the parser sees nothing but the end
+// until recover skips to where the next definition seems to begin. So no
+// production has to ask whether the one before it failed.
+type parser struct {
+	file  *File
+	toks  []token
+	at    int
+	bad   bool
+	depth int
+	found *findings
+	lost  bool // this file had a syntax error
+}
+
+// parseFile fills f from f.Text. It reports false after any syntax error.
+func parseFile(f *File, found *findings) bool {
+	p := &parser{file: f, toks: scan(f.Text), found: found}
+	p.headers()
+	for p.peek().kind != tokEOF {
+		start := p.at
+		p.definition()
+		if p.bad {
+			p.recover(start)
+		}
+	}
+	return !p.lost
+}
+
+func (p *parser) peek() *token {
+	if p.bad {
+		return &p.toks[len(p.toks)-1]
+	}
+	return &p.toks[p.at]
+}
+
+func (p *parser) take() *token {
+	t := p.peek()
+	if !p.bad && p.at < len(p.toks)-1 {
+		p.at++
+	}
+	return t
+}
+
+// failf notes what is wrong at t, unless this definition has failed already.
+func (p *parser) failf(t *token, format string, args ...any) {
+	if p.bad {
+		return
+	}
+	p.bad, p.lost = true, true
+	if t.kind == tokBad {
+		p.found.errorf(p.file, t.pos, "%s", t.text)
+		return
+	}
+	p.found.errorf(p.file, t.pos, format, args...)
+}
+
+// unexpected says what was wanted in place of the next token.
+func (p *parser) unexpected(want string) {
+	t := p.peek()
+	what := fmt.Sprintf("%q", t.text)
+	switch t.kind {
+	case tokEOF:
+		what = "the end of the file"
+	case tokLiteral:
+		what = "a string"
+	}
+	p.failf(t, "%s where %s is expected", what, want)
+}
+
+// recover goes on at the next token that looks like the begin of a definition:
+// a keyword that begins a line not further right than the broken definition.
+func (p *parser) recover(start int) {
+	p.bad, p.depth = false, 0
+	limit := max(p.toks[start].pos.Col, 1)
+	for p.at = max(p.at, start); p.at < len(p.toks)-1; p.at++ {
+		t := &p.toks[p.at]
+		if p.at > start && t.kind == tokName && t.indent > 0 && t.indent <= limit {
+			switch t.text {
+			case "const", "typedef", "enum", "senum", "struct", "union", "exception", "service":
+				return
+			}
+		}
+	}
+}
+
+func (p *parser) is(kind tokenKind) bool     { return p.peek().kind == kind }
+func (p *parser) isWord(word string) bool    { t := p.peek(); return t.kind == tokName && t.text == word }
+func (p *parser) acceptWord(w string) bool   { return p.isWord(w) && p.take() != nil }
+func (p *parser) accept(kind tokenKind) bool { return p.is(kind) && p.take() != nil }
+
+func (p *parser) expect(kind tokenKind) {
+	if !p.accept(kind) {
+		p.unexpected(fmt.Sprintf("%q", string(rune(kind))))
+	}
+}
+
+func (p *parser) separator() {
+	if !p.accept(',') {
+		p.accept(';')
+	}
+}
+
+// literal takes a quoted string.
+func (p *parser) literal(what string) string {
+	if !p.is(tokLiteral) {
+		p.unexpected(what)
+		return ""
+	}
+	return p.take().text
+}
+
+// dotted takes an identifier that may have dots.
+func (p *parser) dotted(what string) *token {
+	t := p.peek()
+	if t.kind != tokName || isKeyword(t.text) {
+		if t.kind == tokName {
+			p.failf(t, "%q is a word of the language where %s is expected", t.text, what)
+		} else {
+			p.unexpected(what)
+		}
+		return t
+	}
+	return p.take()
+}
+
+// name takes an identifier without dots.
+func (p *parser) name(what string) *token {
+	t := p.dotted(what)
+	if strings.Contains(t.text, ".") && t.kind == tokName {
+		p.failf(t, "%q: %s cannot have a dot", t.text, what)
+	}
+	return t
+}
+
+// headers takes what comes before the definitions. The first doc comment of a
+// file belongs to the file if a header follows it.
+func (p *parser) headers() {
+	for first := true; ; first = false {
+		t := p.peek()
+		if t.kind != tokName {
+			return
+		}
+		switch t.text {
+		case "include", "cpp_include", "namespace":
+		default:
+			return
+		}
+		if first {
+			p.file.Doc = t.doc
+		}
+		start := p.at
+		p.header(p.take())
+		if p.bad { // the next header stands on a line of its own
+			p.bad = false
+			for p.at = max(p.at, start+1); p.at < len(p.toks)-1 && p.toks[p.at].indent == 0; p.at++ {
+			}
+		}
+	}
+}
+
+func (p *parser) header(t *token) {
+	f := p.file
+	switch t.text {
+	case "include":
+		pos := p.peek().pos
+		f.Includes = append(f.Includes, &Include{Path: p.literal("the path of a file in quotes"), Pos: pos})
+		if p.bad {
+			f.Includes = f.Includes[:len(f.Includes)-1]
+		}
+	case "cpp_include":
+		f.CppInclude = append(f.CppInclude, p.literal("the path of a file in quotes"))
+	case "namespace":
+		n := Namespace{Scope: "*"}
+		star := p.accept('*')
+		if !star {
+			n.Scope = p.dotted("a language or *").text
+		}
+		n.Name = p.dotted("a namespace").text
+		if !star {
+			n.Annotations = p.annotations()
+		}
+		if !p.bad {
+			f.Namespaces = append(f.Namespaces, n)
+		}
+	}
+	// Apache's grammar has no separator here, but files have been seen with one.
+	if p.is(',') || p.is(';') {
+		p.found.warnf(f, p.peek().pos, "Apache's compiler does not accept a separator here")
+		p.take()
+	}
+}
+
+func (p *parser) annotations() Annotations {
+	if !p.accept('(') {
+		return nil
+	}
+	list := Annotations{}
+	for !p.is(')') && !p.is(tokEOF) && !p.bad {
+		key := p.dotted("an annotation")
+		a := Annotation{Key: key.text, Value: "1", Pos: key.pos}
+		if p.accept('=') {
+			a.Value = p.literal("a string")
+		}
+		p.separator()
+		list = append(list, a)
+	}
+	p.expect(')')
+	return list
+}
+
+// integer reads a token's number as Apache's scanner does: leading zeros are
+// decimal, hex may be signed, anything beyond 64 bits is an error.
+func (p *parser) integer(t *token) int64 {
+	s, base := t.text, 10
+	neg := strings.HasPrefix(s, "-")
+	digits := strings.TrimLeft(s, "+-")
+	if strings.HasPrefix(digits, "0x") {
+		digits, base = digits[2:], 16
+	}
+	n, err := strconv.ParseUint(digits, base, 64)
+	switch {
+	case err == nil && n <= math.MaxInt64 && neg:
+		return -int64(n)
+	case err == nil && n <= math.MaxInt64:
+		return int64(n)
+	case err == nil && n == 1<<63 && neg:
+		return math.MinInt64
+	}
+	p.failf(t, "integer %s does not fit 64 bits", s)
+	return 0
+}
+
+// nest counts nesting in; the caller counts out by p.depth--.
+func (p *parser) nest() {
+	if p.depth++; p.depth > maxDepth {
+		p.failf(p.peek(), "nested deeper than %d levels", maxDepth)
+	}
+}
+
+// fieldType takes a type. A name is looked up later, so that definitions may
+// stand in any order.
+func (p *parser) fieldType(what string) *Type {
+	p.nest()
+	defer func() { p.depth-- }()
+	t := p.peek()
+	typ := &Type{Pos: t.pos}
+	if t.kind != tokName || p.bad {
+		p.unexpected(what)
+		return typ
+	}
+	kind, base := baseTypes[t.text]
+	switch {
+	case base:
+		p.take()
+		typ.Kind = kind
+		typ.Annotations = p.annotations()
+	case t.text == "map" || t.text == "set" || t.text == "list":
+		p.take()
+		p.container(typ, t.text)
+		typ.Annotations = p.annotations()
+	case t.text == "void":
+		p.failf(t, "void is only a result")
+	case t.text == "stream" && p.toks[p.at+1].kind == '<':
+		p.failf(t, "stream<> stands only for a method's result or its only argument")
+	default:
+		typ.written = p.dotted(what).text
+	}
+	return typ
+}
+
+func (p *parser) container(typ *Type, word string) {
+	typ.CppType = p.cppType()
+	p.expect('<')
+	switch word {
+	case "map":
+		typ.Kind = Map
+		typ.Key = p.fieldType("a type")
+		p.expect(',')
+	case "set":
+		typ.Kind = Set
+	case "list":
+		typ.Kind = List
+	}
+	typ.Elem = p.fieldType("a type")
+	p.expect('>')
+	if word == "list" { // the old place of cpp_type
+		if late := p.cppType(); late != "" {
+			typ.CppType = late
+		}
+	}
+}
+
+func (p *parser) cppType() string {
+	if p.acceptWord("cpp_type") {
+		return p.literal("a string")
+	}
+	return ""
+}
+
+// streamType takes a type, or stream<type>.
+func (p *parser) streamType(what string) (t *Type, stream bool) {
+	if p.isWord("stream") && p.toks[p.at+1].kind == '<' {
+		p.take()
+		p.expect('<')
+		t = p.fieldType("a type")
+		p.expect('>')
+		return t, true
+	}
+	return p.fieldType(what), false
+}
+
+func (p *parser) value() *Value {
+	p.nest()
+	defer func() { p.depth-- }()
+	t := p.peek()
+	v := &Value{Pos: t.pos, Text: t.text}
+	switch t.kind {
+	case tokInt:
+		p.take()
+		v.Kind, v.Int, v.Text = IntValue, p.integer(t), ""
+	case tokDouble:
+		p.take()
+		v.Kind = DoubleValue
+	case tokLiteral:
+		p.take()
+		v.Kind = StringValue
+	case tokName:
+		v.Kind = NameValue
+		if t.text == "true" || t.text == "false" {
+			p.take()
+			v.Kind, v.Text = IntValue, ""
+			if t.text == "true" {
+				v.Int = 1
+			}
+			break
+		}
+		p.dotted("a value")
+	case '[':
+		p.take()
+		v.Kind, v.Text, v.List = ListValue, "", []*Value{}
+		for !p.is(']') && !p.is(tokEOF) {
+			v.List = append(v.List, p.value())
+			p.separator()
+		}
+		p.expect(']')
+	case '{':
+		p.take()
+		v.Kind, v.Text, v.Map = MapValue, "", []Entry{}
+		for !p.is('}') && !p.is(tokEOF) {
+			e := Entry{Key: p.value()}
+			p.expect(':')
+			e.Value = p.value()
+			p.separator()
+			v.Map = append(v.Map, e)
+		}
+		p.expect('}')
+	default:
+		p.unexpected("a value")
+	}
+	return v
+}

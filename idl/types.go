@@ -1,0 +1,138 @@
+package idl
+
+import "fmt"
+
+// A Kind is the kind of a Type.
+type Kind uint8
+
+// The kinds of types. A type that is named has one of the last three; the name
+// leads on to the definition.
+const (
+	Invalid Kind = iota
+	Bool
+	I8
+	I16
+	I32
+	I64
+	Double
+	String
+	Binary
+	UUID
+	List
+	Set
+	Map
+	EnumRef
+	StructRef
+	TypedefRef
+)
+
+var kindNames = [...]string{
+	"invalid", "bool", "i8", "i16", "i32", "i64", "double", "string", "binary", "uuid",
+	"list", "set", "map", "enum", "struct", "typedef",
+}
+
+// String gives Thrift's word for it.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// MarshalText makes JSON show the word.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads the word.
+func (k *Kind) UnmarshalText(p []byte) error {
+	for i, name := range kindNames {
+		if name == string(p) {
+			*k = Kind(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("idl: unknown kind %q", p)
+}
+
+// A Type is what a field, an argument, a constant or a typedef is made of.
+type Type struct {
+	Kind        Kind        `json:"kind"`
+	Name        string      `json:"name,omitempty"` // of a named type: in the file that defines it
+	File        string      `json:"file,omitempty"` // of a named type: path of the file that defines it
+	Key         *Type       `json:"key,omitempty"`  // of a map
+	Elem        *Type       `json:"elem,omitempty"` // of a list, a set; a map's value
+	CppType     string      `json:"cpp_type,omitempty"`
+	Annotations Annotations `json:"annotations,omitempty"`
+	Pos         Pos         `json:"pos"`
+
+	// One of these is set for a named type.
+	Enum    *Enum    `json:"-"`
+	Struct  *Struct  `json:"-"`
+	Typedef *Typedef `json:"-"`
+
+	written string // a name as the file has it, while it is unresolved
+}
+
+// True follows typedefs to the type that they stand for.
+func (t *Type) True() *Type {
+	// Cycles are reported when a schema is loaded; the bound keeps code that
+	// is given an unfinished one from hanging.
+	for range maxChain + 1 {
+		if t == nil || t.Kind != TypedefRef || t.Typedef == nil {
+			break
+		}
+		t = t.Typedef.Type
+	}
+	return t
+}
+
+// String gives the type as a file would write it, without annotations.
+func (t *Type) String() string {
+	switch {
+	case t == nil:
+		return "void"
+	case t.Kind == List || t.Kind == Set:
+		return t.Kind.String() + "<" + t.Elem.String() + ">"
+	case t.Kind == Map:
+		return "map<" + t.Key.String() + "," + t.Elem.String() + ">"
+	case t.Name != "":
+		return t.Name
+	case t.written != "":
+		return t.written
+	}
+	return t.Kind.String()
+}
+
+// A ValueKind is the kind of a Value, as it is written.
+type ValueKind string
+
+// The kinds of values. true and false are the integers 1 and 0.
+const (
+	IntValue    ValueKind = "int"
+	DoubleValue ValueKind = "double"
+	StringValue ValueKind = "string"
+	NameValue   ValueKind = "name"
+	ListValue   ValueKind = "list"
+	MapValue    ValueKind = "map"
+)
+
+// A Value is a constant as it is written. What it means depends on the type
+// that it is for; checkValue has made sure that it fits.
+type Value struct {
+	Kind ValueKind `json:"kind"`
+	Int  int64     `json:"int,omitempty"`
+	Text string    `json:"text,omitempty"` // a string's bytes, a double's or a name's spelling
+	List []*Value  `json:"list,omitempty"`
+	Map  []Entry   `json:"map,omitempty"` // also a struct's fields by name
+	Pos  Pos       `json:"pos"`
+
+	// What a name stands for; EnumValue also for a number of an enum.
+	Const     *Const     `json:"-"`
+	EnumValue *EnumValue `json:"-"`
+	Enum      *Enum      `json:"-"`
+}
+
+// An Entry is one pair of a map value.
+type Entry struct {
+	Key   *Value `json:"key"`
+	Value *Value `json:"value"`
+}
