@@ -1,0 +1,108 @@
+package ttheader
+
+import (
+	"bytes"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// goodbyeName is the method in the last message of a Kitex mux server.
+const goodbyeName = "none"
+
+// answer makes the event of a frame that a server sent. The body of an
+// exception is read here, that of an ordinary reply is left to the codec.
+func (s *Session) answer(ev *wire.Event, f *frame) error {
+	h := &s.in.head
+	if h.reset || h.drain != nil {
+		ev.Flags |= wire.GoAway
+	}
+	if f.shape == shapeStream {
+		return &FrameError{Offset: 6, Why: "stream frame on a connection for calls"}
+	}
+	if !f.hasMessage() {
+		switch {
+		case h.hello != nil:
+			s.welcomed(ev, h)
+		case !h.ours && !h.reset:
+			return &FrameError{Offset: f.end, Why: "no message after a TTHeader"}
+		}
+		return nil
+	}
+	if h.reset && h.seq == 0 && string(f.name) == goodbyeName {
+		return nil // only GoAway
+	}
+	if s.offers && !s.in.settled {
+		// The hello would have come first: this peer has none to say.
+		s.in.settled = true
+		ev.Flags |= wire.Settings
+	}
+	name := f.name
+	if i := bytes.IndexByte(name, ':'); i >= 0 && s.p.Multiplexed {
+		name = name[i+1:]
+	}
+	ev.Flags |= wire.End
+	ev.Method = s.in.names.intern(1, name)
+	ev.Trailer = h.pairs
+	ev.ID = uint64(uint32(f.seq))
+	matched := true
+	if f.shape <= shapeTTFramed {
+		ev.ID, matched = uint64(h.seq), h.seq == uint32(f.seq)
+	}
+	switch {
+	case f.fault != nil:
+		e := *f.fault
+		e.Op, e.Sent = "receive", rpc.Processed
+		ev.Err = &e
+	case len(h.bizStatus) > 0 && string(h.bizStatus) != "0":
+		ev.Err = bizError(h)
+	case f.typ == thrift.Exception:
+		// Neither its name nor its sequence id is looked at: Kitex does not,
+		// and a server that failed early may know neither. The body is read by
+		// exception, once it is taken.
+		ev.Flags |= wire.Message
+	case f.typ != thrift.Reply:
+		return &FrameError{Offset: f.message + 3, Why: f.typ.String() + " from a server"}
+	case !matched:
+		ev.Err = &rpc.Error{Code: rpc.DataLoss, Op: "receive", Msg: "sequence ids of header and message differ", Sent: rpc.Processed}
+	default:
+		ev.Flags |= wire.Message
+	}
+	return nil
+}
+
+// exception turns the body of an exception into the event's error.
+func (s *Session) exception(ev *wire.Event) {
+	h := &s.in.head
+	text, typ, _, err := thrift.ParseException(ev.Body.Bytes())
+	ev.Body.Release()
+	ev.Body, ev.Flags = buf.View{}, ev.Flags&^wire.Message
+	if err != nil {
+		ev.Err = &rpc.Error{Code: rpc.DataLoss, Op: "receive", Msg: "unreadable exception", Sent: rpc.Processed, Err: err}
+		return
+	}
+	e := &rpc.Error{Code: typ.Code(), Msg: text, Details: h.details, Sent: rpc.Processed, Remote: true}
+	if c, ok := codeOf(h.code); ok {
+		e.Code = c
+	}
+	if h.refused {
+		e.Sent = rpc.Refused
+	}
+	ev.Err = e
+}
+
+// bizError is Kitex's business error: beside the result, which is empty then.
+func bizError(h *header) *rpc.Error {
+	e := &rpc.Error{Code: rpc.Unknown, Msg: string(h.bizMessage), Sent: rpc.Processed, Remote: true}
+	for _, d := range [...]struct {
+		key   string
+		value []byte
+	}{{keyBizStatus, h.bizStatus}, {keyBizMessage, h.bizMessage}, {keyBizExtra, h.bizExtra}} {
+		if d.value != nil {
+			e.Details.Add(d.key, string(d.value))
+		}
+	}
+	return e
+}

@@ -1,0 +1,153 @@
+package ttheader
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// Begin appends the head of a frame for ev. What is wrong with ev is kept for
+// End. Signals that the peer would not understand append nothing.
+func (s *Session) Begin(out *buf.Out, ev *wire.Event) buf.Mark {
+	m := out.Mark()
+	o := &s.out
+	o.err, o.offer, o.shape = nil, false, shapeBuffered
+	switch {
+	case ev.Flags&wire.GoAway != 0:
+		s.beginGoAway(out)
+	case ev.Flags&wire.Reset != 0 && s.side == wire.Client:
+		s.beginCancel(out, ev)
+	case s.side == wire.Client:
+		s.beginRequest(out, ev)
+	default:
+		s.beginAnswer(out, ev)
+	}
+	return m
+}
+
+// End patches the lengths of the frame begun at m.
+func (s *Session) End(out *buf.Out, m buf.Mark, ev *wire.Event) error {
+	o := &s.out
+	if o.err != nil {
+		return o.err
+	}
+	n := out.Since(m)
+	if o.shape != shapeBuffered {
+		n -= 4
+	}
+	if n > s.lim.MessageBytes || n > math.MaxInt32 {
+		e := sizeErr(n, s.lim)
+		e.Op, e.Sent = "encode", rpc.NotSent
+		return e
+	}
+	var size [4]byte
+	if o.shape == shapeTTFramed {
+		binary.BigEndian.PutUint32(size[:], uint32(out.Since(o.inner)-4))
+		out.Patch(o.inner, size[:])
+	}
+	if o.shape != shapeBuffered {
+		binary.BigEndian.PutUint32(size[:], uint32(n))
+		out.Patch(m, size[:])
+	}
+	o.offered = o.offered || o.offer
+	return nil
+}
+
+func (s *Session) beginGoAway(out *buf.Out) {
+	if s.side == wire.Client {
+		return
+	}
+	s.out.leaving = true
+	if s.out.kin {
+		s.appendSignal(out, 0, keyDrain, "1")
+	}
+}
+
+func (s *Session) beginCancel(out *buf.Out, ev *wire.Event) {
+	if !s.out.mux {
+		return
+	}
+	code := rpc.Canceled
+	if ev.Err != nil {
+		code = ev.Err.Code
+	}
+	s.appendSignal(out, uint32(ev.ID), keyCancel, strconv.Itoa(int(code)))
+}
+
+func (s *Session) beginRequest(out *buf.Out, ev *wire.Event) {
+	typ := thrift.Call
+	if ev.Flags&wire.Oneway != 0 {
+		typ = thrift.Oneway
+	}
+	switch s.p.Form {
+	case TTHeader:
+		s.out.shape = shapeTTHeader
+		s.reserve(out)
+		w := writer{b: out.Block()}
+		s.requestHeader(&w, ev)
+		s.out.err = w.err
+		out.Commit(w.b)
+	case Framed:
+		s.out.shape = shapeFramed
+		s.reserve(out)
+	}
+	b := out.Block()
+	name := ev.Method
+	if s.p.Multiplexed && ev.Service != "" {
+		name = ev.Service + ":" + ev.Method
+	}
+	if len(name) > thrift.MaxName {
+		s.out.err = &rpc.Error{Code: rpc.InvalidArgument, Op: "encode", Msg: "method name of " + strconv.Itoa(len(name)) + " bytes", Sent: rpc.NotSent}
+	}
+	out.Commit(thrift.AppendMessageBegin(b, name, typ, int32(uint32(ev.ID))))
+}
+
+// reserve makes room for a length of four bytes.
+func (s *Session) reserve(out *buf.Out) { s.out.inner = out.Reserve(4) }
+
+// requestHeader writes what a server is told besides the message.
+func (s *Session) requestHeader(w *writer, ev *wire.Event) {
+	w.open(0, uint32(ev.ID), 0)
+	for _, p := range ev.Header {
+		if p.Key == tokenKey && p.Scope == rpc.Transient {
+			w.token(p.Value)
+		}
+	}
+	if s.offers && !s.out.offered {
+		s.out.offer = true
+		w.str("", keyOffer, s.offerText())
+	}
+	if ev.Service != "" {
+		w.str("", keyService, ev.Service)
+	}
+	if ev.Timeout > 0 && s.out.kin {
+		w.number("", keyTimeout, units(ev.Timeout, time.Microsecond))
+	}
+	for _, p := range ev.Header {
+		switch {
+		case p.Scope == rpc.Persistent:
+			w.str(prefixPersistent, p.Key, p.Value)
+		case p.Key != tokenKey:
+			w.str(prefixTransient, p.Key, p.Value)
+		}
+	}
+	// Our kind takes the method from the message, and the finer timeout.
+	if !s.out.kin {
+		w.integer(intMethod, ev.Method)
+		if ev.Timeout > 0 {
+			w.integer(intTimeout, strconv.FormatInt(units(ev.Timeout, time.Millisecond), 10))
+		}
+	}
+	w.close()
+}
+
+// units gives d in whole units, rounded up: a deadline must not come early.
+func units(d, unit time.Duration) int64 {
+	return int64((d-1)/unit) + 1
+}

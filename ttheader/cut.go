@@ -1,0 +1,361 @@
+package ttheader
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// A frame is one that was found at the begin of the input: a message with what
+// precedes it, or the head of one that is too large.
+type frame struct {
+	shape   shape
+	old     bool // the message has no version
+	head    bool // s.in.head is this frame's
+	message int  // offset of the envelope
+	body    int  // offset of the struct behind it
+	end     int  // offset of the end; of a frame that is too large it may lie beyond the input
+	name    []byte
+	typ     thrift.MessageType
+	seq     int32
+
+	fault *rpc.Error // why this call cannot be made although the frame is whole or can be skipped
+	fatal error      // with fault: the connection's place in the input is lost
+}
+
+// hasMessage is false for the signals of negotiation.
+func (f *frame) hasMessage() bool { return f.message < f.end }
+
+// skipStep bounds how much of a frame that is too large is received at a time.
+const skipStep = 64 << 10
+
+// Cut takes the next event off in. The caller holds the read role.
+func (s *Session) Cut(in *buf.In) (ev wire.Event, need int, err error) {
+	for {
+		if s.in.err != nil {
+			return ev, 0, s.in.err
+		}
+		if s.in.skip > 0 {
+			s.in.skip -= in.Skip(s.in.skip)
+			if s.in.skip > 0 {
+				return ev, min(s.in.skip, skipStep), nil
+			}
+		}
+		f, need, err := s.find(in.Peek(in.Len()))
+		if err != nil {
+			s.in.err = err
+			return ev, 0, err
+		}
+		if need > 0 {
+			return ev, need, nil
+		}
+		if s.side == wire.Server {
+			err = s.request(&ev, &f)
+		} else {
+			err = s.answer(&ev, &f)
+		}
+		s.in.first = false
+		if err == nil {
+			s.take(in, &ev, &f)
+		}
+		s.in.head = header{}
+		if err != nil {
+			s.in.err = err
+			return wire.Event{}, 0, err
+		}
+		if ev.Flags != 0 {
+			return ev, 0, nil
+		}
+	}
+}
+
+// take takes the frame off in, and its body as a View if the event wants it.
+func (s *Session) take(in *buf.In, ev *wire.Event, f *frame) {
+	switch {
+	case f.fatal != nil:
+		in.Skip(in.Len())
+		s.in.err = f.fatal
+		ev.Flags |= wire.Close
+	case ev.Flags&wire.Message != 0:
+		in.Skip(f.body)
+		ev.Body = in.View(f.end - f.body)
+		if f.typ == thrift.Exception {
+			s.exception(ev)
+		}
+	default:
+		s.in.skip = f.end - in.Skip(f.end)
+	}
+}
+
+// find looks for a whole frame at the begin of p, or for the head of one that
+// is too large. need > 0: that many bytes are missing.
+func (s *Session) find(p []byte) (f frame, need int, err error) {
+	switch l := detect(p, s.p.NonStrict); l {
+	case leadTTHeader:
+		return s.findTTHeader(p)
+	case leadMesh:
+		return s.findMesh(p)
+	case leadShort:
+		return f, sniffLen - len(p), nil
+	default:
+		return s.findMessage(p, 0, l)
+	}
+}
+
+// findMesh reads a mesh header: FF AF, its size, a map of strings. A message
+// follows it, never a TTHeader.
+func (s *Session) findMesh(p []byte) (f frame, need int, err error) {
+	if len(p) < 4 {
+		return f, 4 - len(p), nil
+	}
+	o := 4 + int(binary.BigEndian.Uint16(p[2:]))
+	if o > s.maxHeader {
+		return f, 0, headerTooLarge(o)
+	}
+	if len(p) < o+sniffLen {
+		return f, o + sniffLen - len(p), nil
+	}
+	l := detect(p[o:], s.p.NonStrict)
+	if l == leadTTHeader || l == leadMesh {
+		return f, 0, &FrameError{Offset: o, Why: "no message after a mesh header"}
+	}
+	if f, need, err = s.findMessage(p, o, l); need > 0 || err != nil {
+		return f, need, err
+	}
+	f.head = true
+	q := parser{h: &s.in.head, p: p[:o], o: 4, answer: s.side == wire.Client, lim: s.lim}
+	if o > 4 {
+		err = q.strings()
+	}
+	return f, 0, f.headerErr(err)
+}
+
+// findMessage finds a framed or bare message at p[at:].
+func (s *Session) findMessage(p []byte, at int, l lead) (f frame, need int, err error) {
+	switch l {
+	case leadBare, leadOldBare:
+		f = frame{shape: shapeBuffered, old: l == leadOldBare, message: at}
+		return s.findBare(f, p)
+	case leadFramed, leadOldFramed:
+	default:
+		return f, 0, &FrameError{Offset: at, Why: fmt.Sprintf("%x is no message of a known form", p[at:min(at+sniffLen, len(p))])}
+	}
+	n := int(binary.BigEndian.Uint32(p[at:]))
+	f = frame{shape: shapeFramed, old: l == leadOldFramed, message: at + 4, end: at + 4 + n}
+	if n <= s.lim.MessageBytes {
+		if len(p) < f.end {
+			return f, f.end - len(p), nil
+		}
+		return f, 0, f.envelope(p[:f.end])
+	}
+	return s.tooLarge(f, p, n)
+}
+
+// findTTHeader finds a frame with a TTHeader at the begin of p.
+func (s *Session) findTTHeader(p []byte) (f frame, need int, err error) {
+	if len(p) < fixedHead {
+		return f, fixedHead - len(p), nil
+	}
+	n := int(binary.BigEndian.Uint32(p))
+	f.end = 4 + n
+	o := fixedHead + 4*int(binary.BigEndian.Uint16(p[12:]))
+	switch {
+	case o == fixedHead:
+		return f, 0, &FrameError{Offset: 12, Why: "empty header"}
+	case o > f.end:
+		return f, 0, &FrameError{Offset: 12, Why: "header beyond the frame's end"}
+	case o > s.maxHeader && n > s.lim.MessageBytes:
+		return f, 0, headerTooLarge(o)
+	}
+	large := n > s.lim.MessageBytes
+	if want := f.end; !large && len(p) < want {
+		return f, want - len(p), nil
+	} else if want = min(f.end, o+8); len(p) < want {
+		return f, want - len(p), nil
+	}
+	f.message, f.head = o, true
+	f.shape = shapeTTHeader
+	if binary.BigEndian.Uint16(p[6:])&flagStream != 0 {
+		f.shape = shapeStream
+	}
+	if o < f.end && f.shape != shapeStream {
+		if err := f.inner(p, s.p.NonStrict); err != nil {
+			return f, 0, err
+		}
+		if large {
+			f, need, err = s.tooLarge(f, p, n)
+		} else {
+			err = f.envelope(p[:f.end])
+		}
+		if need > 0 || err != nil {
+			return f, need, err
+		}
+	}
+	if err := s.parseHeader(p[:o]); err != nil {
+		return f, 0, f.headerErr(err)
+	}
+	if sum := s.in.head.checksum; sum != nil && !large {
+		f.fault = checksum(sum, p[o:f.end])
+	}
+	return f, 0, nil
+}
+
+// Flags of a TTHeader; the others are ignored, as Kitex does.
+const (
+	flagUnordered = 1
+	flagStream    = 2
+)
+
+// parseHeader reads the TTHeader p into s.in.head.
+func (s *Session) parseHeader(p []byte) error {
+	h := &s.in.head
+	h.flags, h.seq, h.protocol = binary.BigEndian.Uint16(p[6:]), binary.BigEndian.Uint32(p[8:]), p[14]
+	switch h.protocol {
+	case 0x00, 0x03, 0x10: // all mean the Binary protocol to Kitex, when they stand before it
+	default:
+		return &FrameError{Offset: 14, Why: fmt.Sprintf("unknown protocol %#02x", h.protocol)}
+	}
+	// Transform ids are read past: nobody writes any, and Kitex ignores them.
+	o := 16 + int(p[15])
+	if o > len(p) {
+		return &FrameError{Offset: 15, Why: "transforms beyond the header's end"}
+	}
+	if len(p) > s.maxHeader {
+		return errHeaderLimit
+	}
+	q := parser{h: h, p: p, o: o, answer: s.side == wire.Client, lim: s.lim}
+	return q.blocks()
+}
+
+// inner tells whether the message after the TTHeader is framed or bare.
+func (f *frame) inner(p []byte, nonStrict bool) error {
+	rest := p[f.message:min(f.end, len(p))]
+	switch detect(rest, nonStrict) {
+	case leadBare:
+	case leadOldBare:
+		f.old = true
+	case leadFramed, leadOldFramed:
+		f.shape = shapeTTFramed
+		f.old = binary.BigEndian.Uint16(rest[4:]) == 0
+		n := int(binary.BigEndian.Uint32(rest))
+		if f.message += 4; n != f.end-f.message {
+			return &FrameError{Offset: f.message - 4, Why: "message does not end with its frame"}
+		}
+	default:
+		return &FrameError{Offset: f.message, Why: fmt.Sprintf("%x is no message", rest[:min(8, len(rest))])}
+	}
+	return nil
+}
+
+// envelope reads the envelope of a message that ends where p ends.
+func (f *frame) envelope(p []byte) error {
+	name, typ, seq, n, err := thrift.ParseMessageBegin(p[f.message:], f.old)
+	if err != nil {
+		return &FrameError{Offset: f.message, Why: err.Error()}
+	}
+	f.name, f.typ, f.seq, f.body = name, typ, seq, f.message+n
+	return nil
+}
+
+// tooLarge reads the envelope of a message that is not taken: its caller is
+// to be told, and the rest is skipped.
+func (s *Session) tooLarge(f frame, p []byte, size int) (frame, int, error) {
+	end := min(f.end, len(p))
+	name, typ, seq, n, err := thrift.ParseMessageBegin(p[f.message:end], f.old)
+	switch {
+	case errors.Is(err, thrift.ErrShort) && f.message+n <= f.end:
+		return f, f.message + n - end, nil
+	case err != nil:
+		return f, 0, &FrameError{Offset: f.message, Why: err.Error()}
+	}
+	f.name, f.typ, f.seq, f.body = name, typ, seq, f.message+n
+	f.fault = sizeErr(size, s.lim)
+	return f, 0, nil
+}
+
+func sizeErr(n int, lim *rpc.Limits) *rpc.Error {
+	return &rpc.Error{Code: rpc.ResourceExhausted, Msg: "message of " + strconv.Itoa(n) + " bytes, the limit is " + strconv.Itoa(lim.MessageBytes)}
+}
+
+func headerTooLarge(n int) error {
+	return &rpc.Error{Code: rpc.ResourceExhausted, Op: "header", Msg: "header of " + strconv.Itoa(n) + " bytes"}
+}
+
+// headerErr keeps what a header's parser found. Too much metadata still lets
+// the call be answered, before the connection is closed.
+func (f *frame) headerErr(err error) error {
+	if err != errHeaderLimit || !f.hasMessage() {
+		return err
+	}
+	f.fault, f.fatal = errHeaderLimit, errHeaderLimit
+	return nil
+}
+
+// findBare finds the end of a bare message, which is nowhere but in its struct.
+func (s *Session) findBare(f frame, p []byte) (frame, int, error) {
+	name, typ, seq, n, err := thrift.ParseMessageBegin(p[f.message:], f.old)
+	if errors.Is(err, thrift.ErrShort) {
+		return f, f.message + n - len(p), nil
+	}
+	if err != nil {
+		return f, 0, &FrameError{Offset: f.message, Why: err.Error()}
+	}
+	f.name, f.typ, f.seq, f.body = name, typ, seq, f.message+n
+	done, n, err := s.endOfStruct(p[f.body:])
+	size := f.body - f.message + n
+	switch {
+	case err != nil:
+		f.fault = &rpc.Error{Code: rpc.InvalidArgument, Msg: err.Error()}
+		f.fatal = err
+	case size > s.lim.MessageBytes:
+		f.fault = sizeErr(size, s.lim)
+		f.fatal = &rpc.Error{Code: rpc.ResourceExhausted, Op: "frame", Msg: f.fault.Msg}
+	case !done:
+		return f, s.roomFor(f.body+n-len(p), len(p)), nil
+	}
+	f.end = f.body + n
+	return f, 0, nil
+}
+
+// roomFor is what a message of unknown length is said to need. Any number is
+// right that is not below what is known to be missing: more bytes than asked
+// for come in any case. Growing by half keeps the copies linear in total.
+func (s *Session) roomFor(missing, have int) int {
+	return max(missing, min(have/2, s.lim.MessageBytes))
+}
+
+// deepest is how far the end of a bare message is followed into nesting. It
+// is beyond what codecs take, whose error leaves the connection in order.
+const deepest = 2048
+
+// endOfStruct is like thrift.Skipper.Feed. Most messages arrive whole, and the
+// walk over those needs no state.
+func (s *Session) endOfStruct(p []byte) (done bool, n int, err error) {
+	if !s.in.skipping {
+		n, err := thrift.SkipStruct(p, deepest)
+		if !errors.Is(err, thrift.ErrShort) {
+			return err == nil, n, err
+		}
+		s.in.skipper = thrift.Skipper{MaxDepth: deepest}
+	}
+	done, n, err = s.in.skipper.Feed(p)
+	s.in.skipping = !done && err == nil
+	return done, n, err
+}
+
+// checksum verifies what a crc32c key promises: Castagnoli over all that
+// follows the TTHeader, in eight hex digits.
+func checksum(want, p []byte) *rpc.Error {
+	sum := crc32.Checksum(p, crc32.MakeTable(crc32.Castagnoli))
+	if v, err := strconv.ParseUint(string(want), 16, 32); err == nil && len(want) == 8 && uint32(v) == sum {
+		return nil
+	}
+	return &rpc.Error{Code: rpc.DataLoss, Msg: fmt.Sprintf("checksum is %08x, %.8q was sent", sum, want)}
+}

@@ -1,0 +1,118 @@
+package ttheader
+
+import (
+	"encoding/binary"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// version is the newest of docs/wire/negotiation.md that this side speaks.
+const version = 1
+
+// maxTerms bounds what is read of an offer or a hello.
+const maxTerms = 32
+
+// terms yields the parts "name=value" of an offer or a hello, unescaped. What
+// is not of that form is passed over.
+func terms(text []byte, yield func(name, value string)) {
+	rest := string(text)
+	for range maxTerms {
+		var part string
+		part, rest, _ = strings.Cut(rest, ";")
+		name, value, ok := strings.Cut(part, "=")
+		if v, err := url.QueryUnescape(value); ok && err == nil {
+			yield(name, v)
+		}
+		if rest == "" {
+			return
+		}
+	}
+}
+
+// offerText is what a client's first frame says.
+func (s *Session) offerText() string {
+	t := "v=" + strconv.Itoa(version) + ";mux=1"
+	if s.p.Host != "" {
+		t += ";host=" + url.QueryEscape(s.p.Host)
+	}
+	return t
+}
+
+// offered takes a client's offer. Parts that are not known are ignored.
+func (s *Session) offered(ev *wire.Event, text []byte) {
+	var v int
+	terms(text, func(name, value string) {
+		switch name {
+		case "v":
+			v, _ = strconv.Atoi(value)
+		case "mux":
+			s.in.mux = value == "1"
+		case "host":
+			if value != "" && value == s.p.Host {
+				ev.Tag[0] |= tagDoors
+			}
+		}
+	})
+	if v < 1 {
+		s.in.mux = false
+		ev.Tag[0] = 0
+		return
+	}
+	ev.Flags |= wire.Settings
+	ev.Tag[0] |= tagOffer
+	if s.in.mux {
+		ev.Tag[0] |= tagMux
+	}
+}
+
+// helloText is a server's answer to an offer.
+func (s *Session) helloText(mux, doors bool) string {
+	t := "v=" + strconv.Itoa(version)
+	if mux {
+		t += ";mux=1"
+	}
+	if doors && s.p.Unix != "" {
+		t += ";unix=" + url.QueryEscape(s.p.Unix)
+	}
+	if doors && s.p.Shm != "" {
+		t += ";shm=" + url.QueryEscape(s.p.Shm)
+	}
+	return t
+}
+
+// welcomed takes a server's hello, if it was asked for and comes in time.
+func (s *Session) welcomed(ev *wire.Event, h *header) {
+	if !s.offers || s.in.settled || h.seq != 0 {
+		return
+	}
+	s.in.settled = true
+	ev.Flags |= wire.Settings
+	ev.Tag[0] |= tagOffer
+	terms(h.hello, func(name, value string) {
+		switch name {
+		case "mux":
+			if value == "1" {
+				ev.Tag[0] |= tagMux
+			}
+		case "unix":
+			ev.Header.Add(KeyUnix, value)
+		case "shm":
+			ev.Header.Add(KeyShm, value)
+		}
+	})
+}
+
+// appendSignal appends a whole frame: a TTHeader with one string, and no
+// message.
+func (s *Session) appendSignal(out *buf.Out, seq uint32, key, value string) {
+	w := writer{b: be32(out.Block(), 0)}
+	w.open(0, seq, 0)
+	w.str("", key, value)
+	w.close()
+	binary.BigEndian.PutUint32(w.b, uint32(len(w.b)-4))
+	out.Commit(w.b)
+}

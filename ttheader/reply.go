@@ -1,0 +1,122 @@
+package ttheader
+
+import (
+	"strconv"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// beginAnswer appends the head of an answer in the form of its request, and
+// with an error all of it.
+func (s *Session) beginAnswer(out *buf.Out, ev *wire.Event) {
+	o := &s.out
+	o.shape = shape(ev.Tag[0])
+	typ, biz := thrift.Reply, false
+	if ev.Err != nil {
+		typ = thrift.Exception
+		if biz = o.shape <= shapeTTFramed && ev.Tag[0]&tagKitex != 0 && ev.Err.Details.Has(keyBizStatus); biz {
+			typ = thrift.Reply
+		}
+	}
+	if o.shape != shapeBuffered {
+		s.reserve(out)
+	}
+	if o.shape <= shapeTTFramed || o.shape == shapeStream {
+		w := writer{b: out.Block()}
+		if o.shape == shapeStream {
+			w.trailer(uint32(ev.Tag[1]), ev.Method)
+		} else {
+			s.answerHeader(&w, ev, typ, biz)
+		}
+		o.err = w.err
+		out.Commit(w.b)
+	}
+	if o.shape == shapeTTFramed {
+		s.reserve(out)
+	}
+	b := s.appendEnvelope(out.Block(), ev, typ)
+	switch {
+	case biz:
+		b = append(b, byte(thrift.TypeStop)) // Kitex's business error: an empty result
+	case ev.Err != nil:
+		b = thrift.AppendException(b, s.text(ev.Err), thrift.ExceptionOf(ev.Err.Code))
+	}
+	out.Commit(b)
+}
+
+func (s *Session) appendEnvelope(b []byte, ev *wire.Event, typ thrift.MessageType) []byte {
+	if ev.Tag[0]&tagOld == 0 {
+		return thrift.AppendMessageBegin(b, ev.Method, typ, seqOf(ev.Tag))
+	}
+	b = be32(b, uint32(len(ev.Method)))
+	b = append(append(b, ev.Method...), byte(typ))
+	return be32(b, uint32(seqOf(ev.Tag)))
+}
+
+// text is what a peer reads of an error. Peers that are not told the code see
+// its name rather than nothing.
+func (s *Session) text(e *rpc.Error) string {
+	if e.Msg == "" && !s.out.kin {
+		return e.Code.String()
+	}
+	return e.Msg
+}
+
+// answerHeader writes what a client is told besides the message.
+func (s *Session) answerHeader(w *writer, ev *wire.Event, typ thrift.MessageType, biz bool) {
+	w.open(0, uint32(seqOf(ev.Tag)), 0)
+	if e := ev.Err; e != nil && s.out.kin {
+		s.errorKeys(w, e)
+	}
+	if biz {
+		for _, d := range ev.Err.Details {
+			switch d.Key {
+			case keyBizStatus, keyBizMessage, keyBizExtra:
+				w.str("", d.Key, d.Value)
+			}
+		}
+	}
+	kitex := ev.Tag[0]&tagKitex != 0
+	if s.out.leaving && kitex && !s.out.kin {
+		w.str("", keyReset, "1")
+	}
+	for _, p := range ev.Trailer {
+		switch {
+		case !internal(p.Key):
+			w.str("", p.Key, p.Value)
+		case s.out.kin && !rpc.Reserved(p.Key):
+			// A name that Kitex gives a meaning to. Its clients cannot be told
+			// it; ours unwrap it.
+			w.str(prefixTransient, p.Key, p.Value)
+		}
+	}
+	if kitex && !s.out.kin {
+		w.integer(intMessageType, strconv.Itoa(int(typ)))
+	}
+	w.close()
+}
+
+// maxDetail is the largest pair of details, in bytes; more would not fit a
+// string of the header for sure.
+const maxDetail = 32 << 10
+
+// errorKeys tells a peer of our kind what Thrift's exception cannot say. The
+// text is in the exception. Details are left out when they do not fit: the
+// call must get its error in any case.
+func (s *Session) errorKeys(w *writer, e *rpc.Error) {
+	w.number("", keyCode, int64(e.Code))
+	if e.Sent == rpc.Refused {
+		w.str("", keyRefused, "1")
+	}
+	room := s.lim.HeaderBytes
+	for i, d := range e.Details {
+		room -= len(d.Key) + len(d.Value)
+		if i >= s.lim.HeaderEntries || room < 0 || len(d.Key)+len(d.Value) > maxDetail {
+			return
+		}
+		w.str(prefixDetail, d.Key, d.Value)
+	}
+}

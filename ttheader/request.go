@@ -1,0 +1,103 @@
+package ttheader
+
+import (
+	"bytes"
+
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// request makes the event of a frame that a client sent. Without flags the
+// frame means nothing to this side.
+func (s *Session) request(ev *wire.Event, f *frame) error {
+	h := &s.in.head
+	if s.in.first && h.offer != nil {
+		s.offered(ev, h.offer)
+	}
+	if f.shape == shapeStream {
+		s.stream(ev, f)
+		return nil
+	}
+	if !f.hasMessage() {
+		return s.signalled(ev, f)
+	}
+	switch f.typ {
+	case thrift.Call:
+	case thrift.Oneway:
+		ev.Flags |= wire.Oneway
+	default:
+		return &FrameError{Offset: f.message + 3, Why: f.typ.String() + " from a client"}
+	}
+	service, method := h.service, f.name
+	if i := bytes.IndexByte(f.name, ':'); i >= 0 { // Apache's TMultiplexedProtocol
+		service, method = f.name[:i], f.name[i+1:]
+	}
+	ev.Flags |= wire.Open | wire.End
+	ev.Service, ev.Method = s.in.names.intern(0, service), s.in.names.intern(1, method)
+	ev.Header, ev.Timeout = h.pairs, h.timeout
+	if s.in.mux || h.flags&flagUnordered != 0 {
+		ev.Flags |= wire.Unordered
+	}
+	// Only a peer of our kind gives each call an id of its own; elsewhere the
+	// sequence ids of calls in flight may well be equal.
+	if ev.ID = uint64(uint32(f.seq)); !s.in.mux {
+		s.in.calls++
+		ev.ID = 1<<32 + s.in.calls
+	}
+	ev.Tag[0] |= uint64(f.shape) | uint64(uint32(f.seq))<<32
+	ev.Tag[1] = uint64(h.seq)
+	if f.old {
+		ev.Tag[0] |= tagOld
+	}
+	if h.kitex {
+		ev.Tag[0] |= tagKitex
+	}
+	if f.fault != nil {
+		ev.Err = f.fault
+	} else {
+		ev.Flags |= wire.Message
+	}
+	return nil
+}
+
+// signalled is what a TTHeader without a message says.
+func (s *Session) signalled(ev *wire.Event, f *frame) error {
+	h := &s.in.head
+	if h.cancel != nil && s.in.mux {
+		code, ok := codeOf(h.cancel)
+		if !ok {
+			code = rpc.Canceled
+		}
+		ev.Flags |= wire.Reset
+		ev.ID = uint64(h.seq)
+		ev.Err = &rpc.Error{Code: code, Remote: true}
+		return nil
+	}
+	if !h.ours {
+		return &FrameError{Offset: f.end, Why: "no message after a TTHeader"}
+	}
+	return nil // a later version's
+}
+
+// stream refuses the streams of Kitex: whoever opens one is answered with an
+// exception in a trailer. What else comes for it is read past.
+func (s *Session) stream(ev *wire.Event, f *frame) {
+	h := &s.in.head
+	if string(h.frameType) != frameHeader {
+		return
+	}
+	ev.Flags |= wire.Open | wire.End | wire.Unordered
+	ev.Service, ev.Method = s.in.names.intern(0, h.service), s.in.names.intern(1, h.method)
+	s.in.calls++
+	ev.ID = 1<<32 + s.in.calls
+	ev.Tag[0] |= uint64(f.shape) | uint64(h.seq)<<32
+	ev.Tag[1] = uint64(h.seq)
+	ev.Err = &rpc.Error{Code: rpc.Unimplemented, Msg: "streams are not served on this connection", Sent: rpc.Refused}
+}
+
+// Types of stream frames, as text.
+const (
+	frameHeader  = "2"
+	frameTrailer = "4"
+)

@@ -1,0 +1,154 @@
+package ttheader
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// A Session frames the calls of one connection; Protocol.Open makes it.
+//
+// Events carry what package wire says, and besides: a request's Tag holds the
+// form that its answers take, and an answer needs the request's Method. An
+// event may combine Settings with Open (a client's offer) or with End (the
+// first answer of a peer that said no hello), and GoAway with End. The Header
+// of a client's Settings event holds the doors of the server under KeyUnix and
+// KeyShm.
+type Session struct {
+	// Set by Open, then constant.
+	p         Protocol
+	side      wire.Side
+	lim       *rpc.Limits
+	maxHeader int  // bytes of a TTHeader
+	offers    bool // the first frame carries an offer
+
+	// Owned by the read role.
+	in struct {
+		err      error // why nothing more can be cut
+		skip     int   // bytes of a frame that is too large
+		first    bool  // no frame was cut yet
+		settled  bool  // client: the peer said hello, or answered without
+		mux      bool  // server: the client may have many calls in flight
+		calls    uint64
+		names    names
+		head     header
+		skipper  thrift.Skipper
+		skipping bool // skipper holds the state of the bare message at hand
+	}
+
+	// Guarded by the output lock.
+	out struct {
+		offered bool // client: the offer was sent
+		known   bool // client: what the peer can do is known
+		kin     bool // the peer said offer or hello: it understands the keys of this project
+		mux     bool
+		leaving bool // server: clients are told to go elsewhere
+		shape   shape
+		offer   bool     // the frame at hand carries the offer
+		inner   buf.Mark // length of the framed message in a TTHeader
+		err     error    // what Begin found, for End
+	}
+}
+
+// KeyUnix and KeyShm are the keys under which a client's Settings event names
+// the doors of a server on the same machine.
+const (
+	KeyUnix = "limosa-unix"
+	KeyShm  = "limosa-shm"
+)
+
+// A shape is how one message is wrapped; it is kept in a request's Tag.
+type shape uint8
+
+const (
+	shapeTTHeader shape = iota // the bare message after a TTHeader
+	shapeTTFramed              // the framed message after a TTHeader
+	shapeFramed
+	shapeBuffered
+	shapeStream // a stream frame of Kitex
+)
+
+// Tag[0] is shape | flags<<8 | message's sequence id<<32, Tag[1] the TTHeader's.
+const (
+	tagOld   = 1 << (8 + iota) // without a version
+	tagKitex                   // Kitex's keys are welcome in the answer
+	tagOffer                   // Settings: the peer is of our kind
+	tagMux                     // Settings: it takes many calls at once
+	tagDoors                   // Settings: it runs on this machine
+)
+
+func seqOf(tag [2]uint64) int32 { return int32(tag[0] >> 32) }
+
+// Apply takes an offer or a hello into effect; a server answers the one with
+// the other.
+func (s *Session) Apply(out *buf.Out, ev *wire.Event) {
+	if ev.Flags&wire.Settings == 0 {
+		return
+	}
+	mux := ev.Tag[0]&tagMux != 0
+	if s.side == wire.Client {
+		s.out.known, s.out.kin, s.out.mux = true, ev.Tag[0]&tagOffer != 0, mux
+		return
+	}
+	s.out.kin, s.out.mux = true, mux
+	s.appendSignal(out, 0, keyHello, s.helloText(mux, ev.Tag[0]&tagDoors != 0))
+}
+
+// Room is not limited: there are no streams.
+func (s *Session) Room(uint64) int { return math.MaxInt32 }
+
+// Caps says what the peer can do, as far as it is known.
+func (s *Session) Caps() wire.Caps {
+	c := wire.Caps{Mux: s.out.mux, Deadlines: s.p.Form == TTHeader}
+	c.Pending = s.offers && !s.out.known
+	return c
+}
+
+// names holds the names of services and methods, so that those that come
+// again cost no allocation. It is bounded: a peer may make names up.
+type names struct {
+	last [2]string
+	all  map[string]string
+}
+
+const (
+	maxNames     = 256
+	maxNameBytes = 256
+)
+
+// intern gives b as a string; place is 0 for services and 1 for methods.
+func (n *names) intern(place int, b []byte) string {
+	if string(b) == n.last[place] {
+		return n.last[place]
+	}
+	if len(b) == 0 {
+		return ""
+	}
+	s, ok := n.all[string(b)]
+	if !ok {
+		s = string(b)
+		if len(s) > maxNameBytes || len(n.all) >= maxNames {
+			return s
+		}
+		if n.all == nil {
+			n.all = make(map[string]string)
+		}
+		n.all[s] = s
+	}
+	n.last[place] = s
+	return s
+}
+
+// codeOf reads the code that a peer of our kind sent; ok is false for OK and
+// for what is no code.
+func codeOf(v []byte) (c rpc.Code, ok bool) {
+	n, err := strconv.ParseUint(string(v), 10, 32)
+	if err != nil || n == 0 || n >= uint64(rpc.Codes) {
+		return rpc.Unknown, false
+	}
+	return rpc.Code(n), true
+}
