@@ -111,9 +111,10 @@ func (b *Block) Release() { b.release(b.gen()) }
 
 func (b *Block) gen() uint32 { return uint32(b.word.Load() >> genShift) }
 
-// alone reports that the caller's reference is the only one and that no string
-// aliases the block: its memory may be written anew.
-func (b *Block) alone() bool { return b.word.Load()&(refMask|keptBit) == 1 }
+// alone reports that the caller's reference is the only one, that no string
+// aliases the block, and that it is not a Source's (a peer may have it mapped
+// read-only): its memory may be written anew.
+func (b *Block) alone() bool { return b.word.Load()&(refMask|keptBit) == 1 && b.free == nil }
 
 func (b *Block) kept() bool { return b.word.Load()&keptBit != 0 }
 

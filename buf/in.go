@@ -114,24 +114,20 @@ func (in *In) suits(n int) bool {
 func (in *In) spaceSlow() []byte {
 	left := in.w - in.r
 	total := left + max(in.want, minRoom)
-	if in.exact = left+in.want >= exactFrom && in.want > 0; in.exact {
+	exact := in.want > 0 && left+in.want >= exactFrom
+	if exact {
 		total = left + in.want
 	}
 	if total > MaxBlock {
 		total = min(total, max(MaxBlock, 4*left))
 	}
-	if in.b != nil && in.b.alone() && total <= len(in.b.mem) && (in.exact || in.suits(len(in.b.mem))) {
+	if in.b != nil && in.b.alone() && total <= len(in.b.mem) && (exact || in.suits(len(in.b.mem))) {
 		copy(in.b.mem, in.b.mem[in.r:in.w])
+		in.r, in.w, in.end = 0, left, len(in.b.mem)
 	} else {
-		nb := Acquire(max(total, in.size))
-		if in.b != nil {
-			copy(nb.mem, in.b.mem[in.r:in.w])
-			in.b.Release()
-		}
-		in.b = nb
+		in.move(max(total, in.size))
 	}
-	in.r, in.w, in.end = 0, left, len(in.b.mem)
-	if in.exact {
+	if in.exact = exact; exact {
 		in.end = total
 	}
 	return in.b.mem[in.w:in.end:in.end]
@@ -167,12 +163,51 @@ func (in *In) adapt(n int) {
 	}
 }
 
-// Idle returns the block while nothing waits to be taken, because the
-// connection is about to sleep. What Next lent is no longer valid.
-func (in *In) Idle() {
-	if in.b != nil && in.r == in.w {
-		in.drop()
+// Give appends v's bytes, and takes v over: without copying if nothing waits to
+// be taken, so that a transport whose messages arrive as blocks (shared memory,
+// a pipe) lends them to the protocol where they are.
+func (in *In) Give(v View) {
+	if in.r == in.w && v.b != nil {
+		if in.b != nil {
+			in.drop()
+		}
+		in.b = v.b // with v's reference
+		in.r = offset(v.b.mem, v.p)
+		in.w = in.r + int(v.n)
+		in.end, in.exact = in.w, true // what lies behind may be somebody else's
+		in.want = max(0, in.want-int(v.n))
+		return
 	}
+	for p := v.Bytes(); len(p) > 0; {
+		n := copy(in.Space(), p)
+		in.Filled(n)
+		p = p[n:]
+	}
+	v.Release()
+}
+
+// Idle returns memory because the connection is about to sleep: the block, if
+// nothing waits to be taken; most of it, if a large one holds little. What Next
+// and Peek lent is no longer valid.
+func (in *In) Idle() {
+	switch {
+	case in.b == nil:
+	case in.r == in.w:
+		in.drop()
+	case roundUp(in.Len()+in.want) <= len(in.b.mem)/4:
+		in.move(in.Len() + in.want)
+	}
+}
+
+// move goes on in a fresh block of at least n bytes, and takes along what waits.
+func (in *In) move(n int) {
+	nb := Acquire(n)
+	left := 0
+	if in.b != nil {
+		left = copy(nb.mem, in.b.mem[in.r:in.w])
+		in.b.Release()
+	}
+	in.b, in.r, in.w, in.end, in.exact = nb, 0, left, len(nb.mem), false
 }
 
 // Close releases everything, unread bytes too. The In may be used again.

@@ -179,6 +179,70 @@ func TestSpaceCompactsOnlyWhatNobodyHolds(t *testing.T) {
 	}
 }
 
+func TestIdleTrims(t *testing.T) {
+	before := Live()
+	var in In
+	in.Expect(64 << 10)
+	receive(&in, make([]byte, 64<<10))
+	in.Skip(64<<10 - 3)
+	in.Expect(1000)
+	in.Idle()
+	if len(in.b.mem) != MinBlock || in.Len() != 3 {
+		t.Errorf("a sleeping connection holds %d bytes for %d", len(in.b.mem), in.Len())
+	}
+	b := in.b
+	in.Idle()
+	receive(&in, make([]byte, 1000))
+	if in.b != b || in.Len() != 1003 {
+		t.Error("moved again")
+	}
+	in.Close()
+	if Live() != before {
+		t.Errorf("%d blocks leaked", Live()-before)
+	}
+}
+
+func TestGiveLendsWithoutCopying(t *testing.T) {
+	before := Live()
+	mem := []byte("..one frame, read-only to us..")
+	freed := 0
+	var b Block
+	b.Init(mem, func(*Block) { freed++ })
+	var in In
+	receive(&in, []byte("x"))
+	in.Next(1)
+	in.Give(b.View(2, len(mem)-2))
+	b.Release()
+	if p := in.Next(9); string(p) != "one frame" || &p[0] != &mem[2] {
+		t.Errorf("Next gives %q, a copy or not the bytes", p)
+	}
+	v := in.View(2)
+	if in.Skip(100) != 15 {
+		t.Error("more or less than was given")
+	}
+	space := in.Space()
+	if inside(mem, &space[0]) {
+		t.Fatal("Space lends memory that was given")
+	}
+	copy(space, "own")
+	in.Filled(3)
+	in.Give(ViewOf([]byte(" and given")))
+	if got := string(in.Next(in.Len())); got != "own and given" {
+		t.Errorf("In holds %q", got)
+	}
+	if freed != 0 || string(v.Bytes()) != ", " {
+		t.Error("freed while a View is held")
+	}
+	v.Release()
+	if freed != 1 || string(mem) != "..one frame, read-only to us.." {
+		t.Errorf("freed %d times, memory is %q", freed, mem)
+	}
+	in.Close()
+	if Live() != before {
+		t.Errorf("%d blocks leaked", Live()-before)
+	}
+}
+
 func TestKeptBlockIsLeftAlone(t *testing.T) {
 	var in In
 	defer in.Close()

@@ -51,6 +51,27 @@ func (h *holder) drop(n int) {
 	}
 }
 
+// gift is a View to be given: uncounted, its block's only one, or one of several.
+func (h *holder) gift() (View, []byte) {
+	p := noise(h.rnd, length(h.rnd))
+	if h.rnd.IntN(4) == 0 {
+		return ViewOf(bytes.Clone(p)), p
+	}
+	if len(h.all) > 0 && h.rnd.IntN(2) == 0 {
+		x := h.all[h.rnd.IntN(len(h.all))]
+		return x.v.Retain(), x.want
+	}
+	b := Acquire(10 + len(p) + 10)
+	copy(b.Mem()[10:], p)
+	v := b.View(10, 10+len(p))
+	if h.rnd.IntN(2) == 0 { // somebody holds what lies behind
+		copy(b.Mem()[10+len(p):], "neighbour")
+		h.all = append(h.all, held{b.View(10+len(p), 19+len(p)), []byte("neighbour")})
+	}
+	b.Release()
+	return v, p
+}
+
 // seeds is how many random runs of n to do: fewer where they are slow.
 func seeds(n int) int {
 	if testing.Short() || raceEnabled {
@@ -86,13 +107,13 @@ func length(rnd *rand.Rand) int {
 
 func TestInAgainstModel(t *testing.T) {
 	before := Live()
-	for seed := range uint64(seeds(60)) {
+	for seed := range uint64(seeds(40)) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		h := holder{t: t, rnd: rnd}
 		var in In
 		var model []byte
 		for range 400 {
-			switch rnd.IntN(9) {
+			switch rnd.IntN(10) {
 			case 0, 1, 2:
 				space := in.Space()
 				if len(space) == 0 {
@@ -132,6 +153,10 @@ func TestInAgainstModel(t *testing.T) {
 				in.Idle()
 			case 8:
 				h.drop(rnd.IntN(8))
+			case 9:
+				v, p := h.gift()
+				in.Give(v)
+				model = append(model, p...)
 			}
 			if in.Len() != len(model) || !bytes.Equal(in.Peek(len(model)), model) {
 				t.Fatalf("seed %d: In holds %d bytes that differ from the model's %d", seed, in.Len(), len(model))
@@ -256,7 +281,7 @@ func (m *outModel) send() {
 
 func TestOutAgainstModel(t *testing.T) {
 	before := Live()
-	for seed := range uint64(seeds(150)) {
+	for seed := range uint64(seeds(90)) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
 		m := outModel{holder: holder{t: t, rnd: rnd}, o: new(Out)}
 		for i := range 300 {
