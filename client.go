@@ -1,0 +1,143 @@
+package limosa
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/ttheader"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// Gen1 is referred to by generated code: code of a generator that this
+// version no longer supports does not compile.
+const Gen1 = 1
+
+// A Form is how Thrift messages are framed toward a target. It is never
+// guessed: a peer of bare messages would hang on another form.
+type Form uint8
+
+const (
+	TTHeader Form = iota // the default: metadata, deadlines, many calls on one connection
+	Framed               // a length before each message
+	Buffered             // bare messages
+)
+
+var forms = [...]string{TTHeader: "ttheader", Framed: "framed", Buffered: "buffered"}
+
+// String gives the form as it is written in a target.
+func (f Form) String() string { return forms[f] }
+
+func parseForm(s string) (Form, bool) {
+	for i, name := range forms {
+		if s == name {
+			return Form(i), true
+		}
+	}
+	return 0, false
+}
+
+// A Client makes calls to one target. The zero value with a Target works; its
+// fields are not changed after the first call. All methods may be called
+// concurrently. Connections are made when calls need them and shared by all
+// calls; one that breaks is replaced, with a growing pause while that fails.
+type Client struct {
+	Target       string // host:port, tcp://host:port, unix:///path; ?thrift=framed and the like may follow
+	Thrift       Form
+	Multiplexed  bool              // send Service:Method as the name, as Apache's TMultiplexedProtocol does
+	Timeout      time.Duration     // of each call; 0: the context's deadline only
+	Interceptors []rpc.Interceptor // around every call, the first one outermost
+	TLS          *tls.Config       // not nil: speak TLS on TCP
+	Limits       rpc.Limits        // the zero value is the defaults
+	Logger       *slog.Logger      // nil: nothing is logged
+
+	once sync.Once
+	// Set once, then constant.
+	err  error
+	pool *pool
+	call rpc.Next
+}
+
+// Dial makes a client for target with all defaults. It checks the target and
+// does not connect: the first call does.
+func Dial(target string) (*Client, error) {
+	c := &Client{Target: target}
+	c.once.Do(c.start)
+	if c.err != nil {
+		return nil, c.err
+	}
+	return c, nil
+}
+
+// start makes the client ready; its result is in err.
+func (c *Client) start() {
+	t, err := parseTarget(c.Target)
+	if err != nil {
+		c.err = err
+		return
+	}
+	form := c.Thrift
+	if t.hasThrift {
+		form = t.thrift
+	}
+	c.pool = newPool(t, c.protocol(form), c.Limits.WithDefaults(), c.TLS, c.Logger)
+	c.call = rpc.Chain(c.pool.do, c.Interceptors...)
+}
+
+func (c *Client) protocol(form Form) wire.Protocol {
+	p := ttheader.Protocol{Multiplexed: c.Multiplexed}
+	switch form {
+	case Framed:
+		p.Form = ttheader.Framed
+	case Buffered:
+		p.Form = ttheader.Buffered
+	}
+	return p
+}
+
+// Do makes one call. It is rpc.Caller's method, which generated clients use.
+func (c *Client) Do(ctx context.Context, call *rpc.Call) error {
+	c.once.Do(c.start)
+	if c.err != nil {
+		return c.err
+	}
+	ctx, cancel := begin(ctx, call, c.Timeout)
+	defer cancel()
+	return c.call(ctx, call)
+}
+
+// begin brings options and persistent metadata into call, and the shortest
+// timeout into its context.
+func begin(ctx context.Context, call *rpc.Call, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if t := prepare(ctx, call); t > 0 {
+		timeout = t
+	}
+	if timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, timeout)
+}
+
+// closeGrace is what Close gives calls in flight.
+const closeGrace = 5 * time.Second
+
+// Close takes no new calls, gives those in flight five seconds, and frees
+// everything. It is idempotent and waits.
+func (c *Client) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
+	defer cancel()
+	return c.Shutdown(ctx)
+}
+
+// Shutdown takes no new calls, which fail with Sent == NotSent, waits for
+// those in flight until ctx ends, then fails them, and frees everything.
+func (c *Client) Shutdown(ctx context.Context) error {
+	c.once.Do(c.start)
+	if c.pool == nil {
+		return nil
+	}
+	return c.pool.close(ctx)
+}

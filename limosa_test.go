@@ -1,0 +1,411 @@
+package limosa_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// text is a codec for the tests: a message is a *string, framed as a Thrift
+// struct with one string field, so that bare messages can be told apart.
+type text struct{}
+
+func (text) Append(out *buf.Out, msg any) error {
+	s := *msg.(*string)
+	out.Append([]byte{11, 0, 1, byte(len(s) >> 24), byte(len(s) >> 16), byte(len(s) >> 8), byte(len(s))})
+	out.AppendString(s)
+	out.Append([]byte{0})
+	return nil
+}
+
+func (text) Decode(body buf.View, msg any, _ *rpc.Limits) error {
+	p := body.Bytes()
+	if len(p) < 8 || p[0] != 11 {
+		return rpc.Errorf(rpc.InvalidArgument, "offset 0: not a text")
+	}
+	*msg.(*string) = string(p[7 : len(p)-1])
+	return nil
+}
+
+var (
+	echoMethod = &rpc.Method{Service: "Test", Name: "echo", Codec: text{}, New: rpc.New[string, string]}
+	waitMethod = &rpc.Method{Service: "Test", Name: "wait", Codec: text{}, New: rpc.New[string, string]}
+	headMethod = &rpc.Method{Service: "Test", Name: "head", Codec: text{}, New: rpc.New[string, string]}
+)
+
+// service answers echo with its argument, wait once the context ends, and head
+// with the metadata that arrived, passing the call on to next if there is one.
+func service(next rpc.Caller) rpc.Service {
+	bind := func(m *rpc.Method, f func(ctx context.Context, c *rpc.Call, arg string) (string, error)) rpc.Handler {
+		return rpc.Handler{Method: m, Serve: func(ctx context.Context, c *rpc.Call) error {
+			arg, err := rpc.Args[string](c)
+			if err != nil {
+				return err
+			}
+			*rpc.Result[string](c), err = f(ctx, c, *arg)
+			return err
+		}}
+	}
+	return rpc.Service{Name: "Test", Methods: []rpc.Handler{
+		bind(echoMethod, func(_ context.Context, c *rpc.Call, arg string) (string, error) {
+			c.Trailer.Add("served-by", "test")
+			return arg, nil
+		}),
+		bind(waitMethod, func(ctx context.Context, _ *rpc.Call, _ string) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}),
+		bind(headMethod, func(ctx context.Context, c *rpc.Call, arg string) (string, error) {
+			here := fmt.Sprintf("%s/%s", c.Header.Get("one-hop"), c.Header.Get("all-hops"))
+			if next == nil {
+				return here, nil
+			}
+			there, err := call(ctx, next, headMethod, arg)
+			return here + " " + there, err
+		}),
+	}}
+}
+
+func call(ctx context.Context, c rpc.Caller, m *rpc.Method, arg string) (string, error) {
+	x := rpc.NewCall[string, string](m, "Test")
+	x.Args = arg
+	err := c.Do(ctx, &x.Call)
+	return x.Result, err
+}
+
+// start serves s on addr until the test ends; it returns the address to dial.
+func start(t *testing.T, s *limosa.Server, addr string) (target string, stop func()) {
+	t.Helper()
+	l, err := limosa.Listen(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, l) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Serve = %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	if l.Addr().Network() == "unix" {
+		return "unix://" + l.Addr().String(), stop
+	}
+	return l.Addr().String(), stop
+}
+
+func TestEveryPathAndForm(t *testing.T) {
+	sock := "unix://" + filepath.Join(t.TempDir(), "s")
+	for _, addr := range []string{"127.0.0.1:0", sock} {
+		target, _ := start(t, &limosa.Server{Services: []rpc.Service{service(nil)}}, addr)
+		for _, form := range []limosa.Form{limosa.TTHeader, limosa.Framed, limosa.Buffered} {
+			t.Run(fmt.Sprint(strings.HasPrefix(addr, "unix"), form), func(t *testing.T) {
+				c := &limosa.Client{Target: target, Thrift: form}
+				defer c.Close()
+				var wg sync.WaitGroup
+				for w := range 20 {
+					wg.Go(func() {
+						for i := range 50 {
+							want := strings.Repeat(fmt.Sprint(w, i), 20)
+							if got, err := call(t.Context(), c, echoMethod, want); err != nil || got != want {
+								t.Errorf("echo = %q, %v", got, err)
+								return
+							}
+						}
+					})
+				}
+				wg.Wait()
+			})
+		}
+	}
+}
+
+func TestDialChecksItsTarget(t *testing.T) {
+	for _, bad := range []string{"", "localhost", "etcd://x/y", "unix://", ":1?thrift=soap", ":1?color=red"} {
+		if _, err := limosa.Dial(bad); rpc.CodeOf(err) != rpc.InvalidArgument {
+			t.Errorf("Dial(%q) = %v", bad, err)
+		}
+	}
+	c, err := limosa.Dial("unix:/tmp/x?thrift=framed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if _, err := call(t.Context(), c, echoMethod, ""); rpc.CodeOf(err) != rpc.Unavailable || rpc.SentOf(err) != rpc.NotSent {
+		t.Errorf("a call after Close: %v", err)
+	}
+}
+
+func TestPortInUse(t *testing.T) {
+	l, err := limosa.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	err = limosa.Serve(t.Context(), l.Addr().String(), service(nil))
+	if err == nil || !strings.Contains(err.Error(), "in use") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("Serve = %v", err)
+	}
+}
+
+func TestReconnect(t *testing.T) {
+	sock := "unix://" + filepath.Join(t.TempDir(), "s")
+	c := &limosa.Client{Target: sock}
+	defer c.Close()
+	_, err := call(t.Context(), c, echoMethod, "")
+	if rpc.CodeOf(err) != rpc.Unavailable || rpc.SentOf(err) != rpc.NotSent || !strings.Contains(err.Error(), "dial") {
+		t.Fatalf("nobody listens: %v", err)
+	}
+	for range 2 {
+		_, stop := start(t, &limosa.Server{Services: []rpc.Service{service(nil)}}, sock)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		for {
+			got, err := call(ctx, c, echoMethod, "back")
+			if err == nil && got == "back" {
+				break
+			}
+			if !rpc.SentOf(err).Retryable() || ctx.Err() != nil {
+				t.Fatalf("while reconnecting: %v", err)
+			}
+		}
+		cancel()
+		stop()
+	}
+}
+
+// A rolling restart of the server fails no call.
+func TestDrainLosesNoCall(t *testing.T) {
+	sock := "unix://" + filepath.Join(t.TempDir(), "s")
+	_, stop := start(t, &limosa.Server{Services: []rpc.Service{service(nil)}}, sock)
+	c := &limosa.Client{Target: sock}
+	defer c.Close()
+	var over atomic.Bool
+	var calls, failed atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for !over.Load() {
+				_, err := call(t.Context(), c, echoMethod, "x")
+				if err == nil {
+					calls.Add(1)
+				} else if !rpc.SentOf(err).Retryable() {
+					failed.Add(1)
+					t.Errorf("unsafe failure: %v", err)
+					return
+				}
+			}
+		})
+	}
+	for range 3 {
+		before := calls.Load()
+		for calls.Load() < before+500 && failed.Load() == 0 {
+			call(t.Context(), c, echoMethod, "x")
+		}
+		stop()
+		_, stop = start(t, &limosa.Server{Services: []rpc.Service{service(nil)}}, sock)
+	}
+	over.Store(true)
+	wg.Wait()
+}
+
+func TestLocal(t *testing.T) {
+	var seen atomic.Int32
+	s := &limosa.Server{Services: []rpc.Service{service(nil)}, Interceptors: []rpc.Interceptor{
+		func(ctx context.Context, c *rpc.Call, next rpc.Next) error { seen.Add(1); return next(ctx, c) },
+	}}
+	c := s.Caller()
+	x := rpc.NewCall[string, string](echoMethod, "Test")
+	x.Args = "hi"
+	if err := c.Do(t.Context(), &x.Call); err != nil || x.Result != "hi" || x.Trailer.Get("served-by") != "test" || seen.Load() != 1 {
+		t.Errorf("echo = %q, %v, trailer %v, %d interceptions", x.Result, err, x.Trailer, seen.Load())
+	}
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		_, err := call(limosa.With(t.Context(), limosa.Timeout(time.Second)), c, waitMethod, "")
+		if rpc.CodeOf(err) != rpc.DeadlineExceeded || time.Since(start) != time.Second {
+			t.Errorf("wait = %v after %v", err, time.Since(start))
+		}
+	})
+	other := &rpc.Method{Service: "Test", Name: "nowhere", Codec: text{}}
+	if _, err := call(t.Context(), c, other, ""); rpc.CodeOf(err) != rpc.Unimplemented {
+		t.Errorf("nowhere = %v", err)
+	}
+}
+
+func TestOptionsAndMetadataTravel(t *testing.T) {
+	far, _ := start(t, &limosa.Server{Services: []rpc.Service{service(nil)}}, "127.0.0.1:0")
+	next := &limosa.Client{Target: far}
+	defer next.Close()
+	near, _ := start(t, &limosa.Server{Services: []rpc.Service{service(next)}}, "127.0.0.1:0")
+	c := &limosa.Client{Target: near}
+	defer c.Close()
+	ctx := limosa.With(t.Context(), limosa.Header("one-hop", "a"))
+	ctx = limosa.With(ctx, limosa.Persistent("all-hops", "b"), limosa.Timeout(5*time.Second))
+	if got, err := call(ctx, c, headMethod, ""); err != nil || got != "a/b /b" {
+		t.Errorf("head = %q, %v", got, err)
+	}
+	if _, err := call(limosa.With(t.Context(), limosa.Header("limosa-x", "")), c, headMethod, ""); rpc.CodeOf(err) != rpc.InvalidArgument {
+		t.Errorf("a reserved key: %v", err)
+	}
+}
+
+func TestClientTimeoutAndInterceptors(t *testing.T) {
+	target, _ := start(t, &limosa.Server{Services: []rpc.Service{service(nil)}}, "127.0.0.1:0")
+	var codes []rpc.Code
+	c := &limosa.Client{Target: target, Timeout: 20 * time.Millisecond, Interceptors: []rpc.Interceptor{
+		func(ctx context.Context, c *rpc.Call, next rpc.Next) error {
+			err := next(ctx, c)
+			codes = append(codes, rpc.CodeOf(err))
+			return err
+		},
+	}}
+	defer c.Close()
+	_, err := call(t.Context(), c, waitMethod, "")
+	if rpc.CodeOf(err) != rpc.DeadlineExceeded || len(codes) != 1 || codes[0] != rpc.DeadlineExceeded {
+		t.Errorf("wait = %v, interceptor saw %v", err, codes)
+	}
+}
+
+func TestGarbageCostsItsConnectionOnly(t *testing.T) {
+	target, _ := start(t, &limosa.Server{Services: []rpc.Service{service(nil)}}, "127.0.0.1:0")
+	for _, junk := range [][]byte{
+		bytes.Repeat([]byte{0xff}, 64), []byte("GET / HTTP/1.1\r\n\r\n"), {0x80, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0},
+		{0x7f, 0xff, 0xff, 0xff, 0x80, 1, 0, 1, 0, 0, 0, 1, 'x', 0, 0, 0, 0, 0}, {0, 0, 0, 8, 0x80, 1, 0, 1, 0x7f, 0xff, 0xff, 0xff},
+	} {
+		nc, err := net.Dial("tcp", target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nc.Write(junk)
+		nc.(*net.TCPConn).CloseWrite()
+		nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+		var answer [512]byte
+		for err == nil {
+			_, err = nc.Read(answer[:])
+		}
+		if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
+			t.Errorf("% x…: the connection stays open", junk[:8])
+		}
+		nc.Close()
+	}
+	c := &limosa.Client{Target: target}
+	defer c.Close()
+	if got, err := call(t.Context(), c, echoMethod, "alive"); err != nil || got != "alive" {
+		t.Errorf("afterwards: %q, %v", got, err)
+	}
+}
+
+func TestSilentConnectionIsClosed(t *testing.T) {
+	target, _ := start(t, &limosa.Server{Limits: rpc.Limits{FirstBytes: 10 * time.Millisecond}}, "127.0.0.1:0")
+	nc, err := net.Dial("tcp", target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_, err = nc.Read(make([]byte, 1))
+	if ne, ok := errors.AsType[net.Error](err); err == nil || ok && ne.Timeout() {
+		t.Errorf("Read = %v", err)
+	}
+}
+
+func TestTwoServicesOfOneNameAreRefused(t *testing.T) {
+	err := limosa.Serve(t.Context(), "127.0.0.1:0", service(nil), service(nil))
+	if rpc.CodeOf(err) != rpc.InvalidArgument {
+		t.Errorf("Serve = %v", err)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	cert, pool := certificate(t)
+	s := &limosa.Server{Services: []rpc.Service{service(nil)}, TLS: &tls.Config{Certificates: []tls.Certificate{cert}}}
+	target, _ := start(t, s, "127.0.0.1:0")
+	c := &limosa.Client{Target: target, TLS: &tls.Config{RootCAs: pool}}
+	defer c.Close()
+	var wg sync.WaitGroup
+	for w := range 8 {
+		wg.Go(func() {
+			want := strings.Repeat(fmt.Sprint(w), 5000)
+			for range 20 {
+				if got, err := call(t.Context(), c, echoMethod, want); err != nil || got != want {
+					t.Errorf("echo = %.20q, %v", got, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	strange := &limosa.Client{Target: target, TLS: &tls.Config{RootCAs: x509.NewCertPool()}}
+	defer strange.Close()
+	if _, err := call(t.Context(), strange, echoMethod, ""); rpc.CodeOf(err) != rpc.Unavailable || !strings.Contains(err.Error(), "TLS handshake") {
+		t.Errorf("an unknown authority: %v", err)
+	}
+	plain := &limosa.Client{Target: target, Timeout: 5 * time.Second}
+	defer plain.Close()
+	if _, err := call(t.Context(), plain, echoMethod, ""); rpc.CodeOf(err) != rpc.Unavailable {
+		t.Errorf("without TLS: %v", err)
+	}
+}
+
+// certificate makes one for 127.0.0.1 and the pool that trusts it.
+func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(leaf)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
+}
+
+func TestAnyListener(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	s := &limosa.Server{Services: []rpc.Service{service(nil)}}
+	go func() { done <- s.Serve(ctx, netio.NewListener(inner, nil)) }()
+	c := &limosa.Client{Target: inner.Addr().String()}
+	defer c.Close()
+	if got, err := call(t.Context(), c, echoMethod, "x"); err != nil || got != "x" {
+		t.Errorf("echo = %q, %v", got, err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("Serve = %v", err)
+	}
+}

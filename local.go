@@ -1,0 +1,116 @@
+package limosa
+
+import (
+	"context"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/mux"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// Local gives a caller that runs services in this process, without a
+// connection. See Server.Caller.
+func Local(services ...rpc.Service) rpc.Caller {
+	return (&Server{Services: services}).Caller()
+}
+
+// Caller gives a caller that runs the server's handlers in this process,
+// through its interceptors, on the goroutine of whoever calls. Messages are
+// encoded and decoded as on the wire, so that neither side can change what the
+// other holds; metadata, codes and declared exceptions arrive as from afar. A
+// handler that does not look at its context holds its caller up.
+func (s *Server) Caller() rpc.Caller {
+	l := &local{s: s, lim: s.Limits.WithDefaults()}
+	l.routes, l.err = s.routes()
+	l.gate = mux.NewGate(l.lim.CallsPerServer)
+	return l
+}
+
+// local is the in-process path.
+type local struct {
+	// Set by Caller, then constant.
+	s      *Server
+	lim    *rpc.Limits
+	routes *routes
+	err    error
+	gate   *mux.Gate
+}
+
+// Do is rpc.Caller's method.
+func (l *local) Do(ctx context.Context, c *rpc.Call) error {
+	if l.err != nil {
+		return l.err
+	}
+	ctx, cancel := begin(ctx, c, 0)
+	defer cancel()
+	c.Peer = localPeer
+	if ctx.Err() != nil {
+		return &rpc.Error{Code: rpc.CodeOf(ctx.Err()), Op: "call", Peer: localPeer, Sent: rpc.NotSent, Err: context.Cause(ctx)}
+	}
+	if err := c.Header.Check(l.lim); err != nil {
+		return err
+	}
+	h, why, ok := l.routes.find(c.Service, c.Method.Name)
+	if !ok {
+		return &rpc.Error{Code: rpc.Unimplemented, Peer: localPeer, Msg: why, Sent: rpc.Processed, Remote: true}
+	}
+	if !l.gate.Enter() {
+		return &rpc.Error{Code: rpc.ResourceExhausted, Peer: localPeer, Msg: "too many calls in flight on this server", Sent: rpc.Refused, Remote: true}
+	}
+	defer l.gate.Leave()
+	served, err := l.serve(ctx, c, h)
+	if err != nil || c.Method.Kind == rpc.Oneway {
+		return err
+	}
+	c.Trailer = served.Trailer.Clone()
+	body, err := copyBytes(served.AppendResponse)
+	if err != nil {
+		return err
+	}
+	defer body.Release()
+	declared, err := c.DecodeResponse(body, l.lim)
+	if err != nil {
+		return err
+	}
+	return declared
+}
+
+const localPeer = "local"
+
+// serve runs the handler on a call object of its own.
+func (l *local) serve(ctx context.Context, c *rpc.Call, h rpc.Handler) (*rpc.Call, error) {
+	body, err := copyBytes(c.AppendRequest)
+	if err != nil {
+		return nil, err
+	}
+	call := h.Method.New()
+	call.Method, call.Service, call.Peer, call.Header = h.Method, c.Service, localPeer, c.Header.Clone()
+	call.SetBody(body, l.lim)
+	defer call.Release()
+	deadline, _ := ctx.Deadline()
+	serverCtx := call.Begin(context.Background(), deadline)
+	defer call.End(context.Canceled)
+	if ctx.Done() != nil {
+		defer context.AfterFunc(ctx, func() { call.End(ctx.Err()) })()
+	}
+	err = mux.Handle(serverCtx, call, h.Serve, l.s.Logger)
+	if public := mux.Public(call, err, l.s.Logger); public != nil && h.Method.Kind != rpc.Oneway {
+		public.Peer, public.Remote, public.Sent = localPeer, true, rpc.Processed
+		return nil, public
+	}
+	return call, nil
+}
+
+// copyBytes encodes a message into memory of its own.
+func copyBytes(encode func(*buf.Out) error) (buf.View, error) {
+	var out buf.Out
+	defer out.Reset()
+	start := out.Mark()
+	if err := encode(&out); err != nil {
+		return buf.View{}, &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: err}
+	}
+	return out.Take(start), nil
+}
+
+// Close is rpc.Caller's method; there is nothing to close.
+func (l *local) Close() error { return nil }

@@ -1,0 +1,107 @@
+// Package mux is the call engine: the calls of one connection, on both sides,
+// for every protocol. It knows connections, goroutines and time; a
+// wire.Session knows bytes.
+//
+// A Conn is the client's half: slots for calls in flight, a reader that
+// matches answers to them, and the combined output of netio. A ServerConn is
+// the server's half: it cuts requests, runs handlers, and answers in the order
+// that the protocol asks for.
+//
+// The mutex of netio.Output is the one lock of a connection. It guards the
+// slots and counters here as well: fields named so below.
+package mux
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// lost makes the error of a call that ended with its connection.
+func lost(peer string, sent rpc.Sent, cause error) *rpc.Error {
+	msg := "connection lost"
+	if cause == nil || errors.Is(cause, io.EOF) {
+		msg = "the peer closed the connection"
+	}
+	return &rpc.Error{Code: rpc.Unavailable, Op: "call", Peer: peer, Msg: msg, Sent: sent, Err: cause}
+}
+
+// encode appends one frame for ev to out: its head, the body that body
+// appends, and its end. Whatever fails or panics is taken back. The output
+// lock is held.
+func encode(out *buf.Out, s wire.Session, ev *wire.Event, body func(*buf.Out) error) (err error) {
+	start := out.Mark()
+	defer func() {
+		if p := recover(); p != nil {
+			err = &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+		}
+		if err != nil {
+			out.Truncate(start)
+		}
+	}()
+	m := s.Begin(out, ev)
+	if body != nil {
+		if err := body(out); err != nil {
+			return coded(err, rpc.Internal, "encode")
+		}
+	}
+	return s.End(out, m, ev)
+}
+
+// coded gives err as an *rpc.Error, with code if it has none of its own.
+func coded(err error, code rpc.Code, op string) error {
+	if e, ok := errors.AsType[*rpc.Error](err); ok {
+		return e
+	}
+	if c := rpc.CodeOf(err); c != rpc.Unknown {
+		code = c
+	}
+	return &rpc.Error{Code: code, Op: op, Sent: rpc.NotSent, Err: err}
+}
+
+// A private encoder serves messages that were large before: they are encoded
+// outside the lock, where they hold nobody up, and moved in.
+func encodePrivate(body func(*buf.Out) error) (out *buf.Out, err error) {
+	out = new(buf.Out)
+	defer func() {
+		if p := recover(); p != nil {
+			err = &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+		}
+		if err != nil {
+			out.Reset()
+			out = nil
+		}
+	}()
+	if err := body(out); err != nil {
+		return out, coded(err, rpc.Internal, "encode")
+	}
+	return out, nil
+}
+
+// flush sends what is queued, as the flusher. It yields first if others are
+// about to add to it: one system call then carries them all. It never parks
+// in a write: a full socket is left to a goroutine of its own, so that a
+// cancelled caller can go.
+func flush(nc netio.Conn, others bool, spawn func(func())) {
+	if others {
+		runtime.Gosched()
+	}
+	full, err := nc.Output().TryFlush()
+	switch {
+	case err != nil:
+		nc.Abort()
+	case full:
+		spawn(func() {
+			if nc.Output().Flush() != nil {
+				nc.Abort()
+			}
+		})
+	}
+}

@@ -1,0 +1,60 @@
+package mux
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// Handle runs a server's call, interceptors and handler. A panic of theirs
+// fails the call only: it is logged with its stack, even without a logger, and
+// the caller is told Internal.
+func Handle(ctx context.Context, call *rpc.Call, serve rpc.Next, l *slog.Logger) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			if l == nil {
+				l = slog.Default()
+			}
+			l.Error("rpc: panic in a handler", "method", call.Method.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = rpc.Errorf(rpc.Internal, "internal error")
+		}
+	}()
+	return serve(ctx, call)
+}
+
+// Public turns the error of a handler into what the caller is told: nil for
+// success and for an exception that the method declares, which is put into the
+// call's result; the error itself if it was meant for the caller; else Internal
+// without its text. With a logger the withheld text is logged under an id that
+// the caller is given. call may be nil if none was made.
+func Public(call *rpc.Call, err error, l *slog.Logger) *rpc.Error {
+	if err == nil {
+		return nil
+	}
+	if call != nil && call.Method.Except != nil && call.Method.Except(call.Response(), err) {
+		return nil
+	}
+	if e, ok := rpc.Public(err); ok {
+		return &rpc.Error{Code: e.Code, Msg: e.Msg, Details: e.Details, Sent: e.Sent}
+	}
+	if e, ok := errors.AsType[*rpc.Error](err); ok && !e.Remote && e.Code == rpc.ResourceExhausted {
+		// A limit of this side, such as an answer that is too large.
+		return &rpc.Error{Code: e.Code, Msg: e.Msg}
+	}
+	hidden := &rpc.Error{Code: rpc.Internal, Msg: "internal error"}
+	if l != nil {
+		id := rand.Text()[:8]
+		hidden.Msg += " " + id
+		method := "unknown"
+		if call != nil {
+			method = call.Method.String()
+		}
+		l.Error("rpc: a handler failed", "id", id, "method", method, "err", err)
+	}
+	return hidden
+}

@@ -1,0 +1,92 @@
+package mux
+
+import (
+	"sync/atomic"
+
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// A slot is the place of one call in flight. Its word holds the call's id and
+// state, so that every way out of waiting is one compare-and-swap that cannot
+// hit a later call in the same slot: answer, cancel, expiry and loss of the
+// connection end a call exactly once.
+type slot struct {
+	// Set when made, then constant.
+	index uint32
+	done  chan struct{} // capacity 1: one wake-up per call
+
+	// Atomic: id<<8 | state.
+	word atomic.Uint64
+
+	// Owned by the caller from take to free; lent to whoever moves the word
+	// from waiting to filling, until done is signalled.
+	call *rpc.Call
+	err  error
+	ev   wire.Event
+
+	// Guarded by the output lock.
+	generation uint32
+	end        uint64 // position in the output just after the request
+	size       uint64 // bytes of the request
+}
+
+type state uint64
+
+const (
+	free    state = iota
+	waiting       // the caller waits
+	filling       // the answer is being decoded into the call
+	done          // the caller has been told, or is about to be
+	gone          // the caller left; the slot waits for the late answer
+)
+
+func word(id uint64, s state) uint64 { return id<<8 | uint64(s) }
+
+// An id is slot | generation<<16, 32 bits in all, since TTHeader carries no
+// more. Generations start at 1, so an id is never 0.
+const (
+	indexBits  = 16
+	indexMask  = 1<<indexBits - 1
+	generation = 1<<16 - 1
+)
+
+func (s *slot) id() uint64 { return uint64(s.index) | uint64(s.generation)<<indexBits }
+
+// slots hands places out. Guarded by the output lock.
+type slots struct {
+	all  []*slot
+	free []*slot
+}
+
+// take gives a free slot for call, waiting under a new id.
+func (t *slots) take(call *rpc.Call) *slot {
+	var s *slot
+	if n := len(t.free); n > 0 {
+		s = t.free[n-1]
+		t.free = t.free[:n-1]
+	} else {
+		s = &slot{index: uint32(len(t.all)), done: make(chan struct{}, 1)}
+		t.all = append(t.all, s)
+	}
+	s.generation = s.generation%generation + 1
+	s.call, s.err = call, nil
+	s.word.Store(word(s.id(), waiting))
+	return s
+}
+
+// put gives a slot back that nobody waits for any more.
+func (t *slots) put(s *slot) {
+	s.word.Store(word(s.id(), free))
+	s.call, s.err, s.ev = nil, nil, wire.Event{}
+	t.free = append(t.free, s)
+}
+
+// find gives the slot that id names, if there is one; its state tells whether
+// id is still the one that it serves.
+func (t *slots) find(id uint64) *slot {
+	if i := id & indexMask; i < uint64(len(t.all)) {
+		return t.all[i]
+	}
+	return nil
+}

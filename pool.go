@@ -1,0 +1,435 @@
+package limosa
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/limosa-rpc/limosa/mux"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+const (
+	// helloWait is how long a call waits for a peer to say that it can carry
+	// many calls, before it opens a connection of its own.
+	helloWait = 5 * time.Millisecond
+	// crowded is the number of calls in flight from which a second connection
+	// is opened; shared is the most connections that carry many calls.
+	crowded = 16
+	shared  = 2
+	// dialTimeout bounds one attempt, firstPause to lastPause the time
+	// between attempts after failures.
+	dialTimeout = 5 * time.Second
+	firstPause  = 20 * time.Millisecond
+	lastPause   = 2 * time.Second
+	// attempts is how often one call is tried on connections that turn out to
+	// be gone before it was sent.
+	attempts = 3
+)
+
+// A pool holds the connections to one target. A peer that answers the offer
+// gets one connection for all calls, a second one under load; any other peer
+// one connection for each call in flight, kept for the next.
+type pool struct {
+	// Set by newPool, then constant.
+	target target
+	proto  wire.Protocol
+	lim    *rpc.Limits
+	tls    *tls.Config
+	log    *slog.Logger
+	ctx    context.Context // ends when calls in flight have to
+	cancel context.CancelFunc
+	dials  context.Context // ends when the pool is closed
+	stop   context.CancelFunc
+
+	work sync.WaitGroup // dials and closes
+
+	mu struct {
+		sync.Mutex
+		kind   kind // what the peer is known to be
+		all    map[*pooled]struct{}
+		muxed  []*pooled // carry many calls
+		idle   []*pooled // carry one call at a time and have none; the last used at the end
+		flight *flight   // the dial that others wait for
+		pause  time.Duration
+		resume time.Time // no dial before it
+		why    error     // what the last dial failed with
+		reaper *time.Timer
+		closed bool
+	}
+}
+
+// kind is what is known of a peer; remembered for later connections.
+type kind uint8
+
+const (
+	unknown   kind = iota
+	multiplex      // says hello
+	exclusive      // does not, or was not asked
+)
+
+// pooled is a connection of a pool; its fields are guarded by pool.mu.
+type pooled struct {
+	conn  *mux.Conn
+	calls int       // in flight
+	muxed bool      // carries many
+	known bool      // whether it does is settled
+	since time.Time // idle since
+}
+
+// A flight is one dial that several calls wait for.
+type flight struct {
+	done chan struct{} // closed when err is set
+	err  error
+}
+
+func newPool(t target, proto wire.Protocol, lim *rpc.Limits, tlsConfig *tls.Config, log *slog.Logger) *pool {
+	p := &pool{target: t, proto: proto, lim: lim, log: log}
+	if t.network == "tcp" && tlsConfig != nil {
+		p.tls = tlsConfig
+	}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.dials, p.stop = context.WithCancel(p.ctx)
+	p.mu.all = map[*pooled]struct{}{}
+	return p
+}
+
+// do makes one call on a connection of the pool. What was certainly not begun,
+// because its connection was gone or draining, is tried on another one.
+func (p *pool) do(ctx context.Context, call *rpc.Call) error {
+	for n := 1; ; n++ {
+		pc, err := p.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		err = pc.conn.Do(ctx, call)
+		p.release(pc)
+		if err == nil || n == attempts || ctx.Err() != nil || rpc.CodeOf(err) != rpc.Unavailable || !rpc.SentOf(err).Retryable() {
+			return err
+		}
+	}
+}
+
+// A step is what acquire has to do next; exactly one field is set.
+type step struct {
+	use  *pooled // take this connection
+	wait *flight // wait for this dial
+	see  *pooled // wait a moment for this connection's peer to say hello
+	dial bool    // open a connection for this call alone
+	err  error   // give up
+}
+
+// acquire finds or opens a connection with room for a call, and counts it in.
+func (p *pool) acquire(ctx context.Context) (*pooled, error) {
+	waited := false
+	for {
+		switch s := p.choose(waited); {
+		case s.err != nil:
+			return nil, s.err
+		case s.use != nil:
+			return s.use, nil
+		case s.dial:
+			pc, err := p.open(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return pc, nil
+		case s.wait != nil:
+			select {
+			case <-s.wait.done:
+				if s.wait.err != nil {
+					return nil, s.wait.err
+				}
+			case <-ctx.Done():
+				return nil, p.interrupted(ctx)
+			}
+		default:
+			waited = true
+			timer := time.NewTimer(helloWait)
+			select {
+			case <-s.see.conn.Ready():
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+			timer.Stop()
+			if ctx.Err() != nil {
+				return nil, p.interrupted(ctx)
+			}
+		}
+	}
+}
+
+// choose decides how a call gets its connection.
+func (p *pool) choose(waited bool) step {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.closed {
+		return step{err: p.fault(rpc.Unavailable, "the client is closed", nil)}
+	}
+	if pc := p.leastLocked(); pc != nil && (pc.calls < crowded || len(p.mu.idle) == 0) {
+		if pc.calls >= crowded && len(p.mu.all) < shared && p.mu.flight == nil && p.restedLocked() == nil {
+			p.launchLocked()
+		}
+		pc.calls++
+		return step{use: pc}
+	}
+	for n := len(p.mu.idle); n > 0; n = len(p.mu.idle) {
+		pc := p.mu.idle[n-1]
+		p.mu.idle = p.mu.idle[:n-1]
+		if _, usable := pc.conn.Status(); usable {
+			pc.calls++
+			return step{use: pc}
+		}
+	}
+	if p.mu.flight != nil {
+		return step{wait: p.mu.flight}
+	}
+	if p.mu.kind != exclusive && !waited {
+		for pc := range p.mu.all {
+			if !pc.known {
+				return step{see: pc}
+			}
+		}
+	}
+	if err := p.restedLocked(); err != nil {
+		return step{err: err}
+	}
+	if p.mu.kind == exclusive || len(p.mu.all) > 0 {
+		return step{dial: true}
+	}
+	return step{wait: p.launchLocked()}
+}
+
+// leastLocked is the connection for the next call among those that carry many:
+// the first with nothing in flight, else the one with the fewest calls.
+func (p *pool) leastLocked() *pooled {
+	var best *pooled
+	for _, pc := range p.mu.muxed {
+		if best == nil || pc.calls < best.calls {
+			best = pc
+		}
+	}
+	return best
+}
+
+// restedLocked is the error of a call that comes too soon after a failed dial.
+func (p *pool) restedLocked() error {
+	if left := time.Until(p.mu.resume); left > 0 && p.mu.why != nil {
+		return p.mu.why
+	}
+	return nil
+}
+
+// launchLocked starts the dial that others wait for.
+func (p *pool) launchLocked() *flight {
+	f := &flight{done: make(chan struct{})}
+	p.mu.flight = f
+	p.work.Go(func() {
+		pc, err := p.open(p.dials)
+		if err == nil {
+			p.release(pc) // before the others look for it
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.mu.flight = nil
+		f.err = err
+		close(f.done)
+	})
+	return f
+}
+
+// open dials a connection and counts one call into it.
+func (p *pool) open(ctx context.Context) (*pooled, error) {
+	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	defer context.AfterFunc(p.dials, cancel)()
+	nc, err := netio.Dial(dialing, p.target.network, p.target.addr, &netio.Config{WriteStall: p.lim.WriteStall})
+	op := "dial"
+	if err == nil && p.tls != nil {
+		op = "TLS handshake"
+		plain := nc
+		if nc, err = netio.Client(dialing, plain, p.tlsConfig()); err != nil {
+			plain.Abort()
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil && p.mu.closed {
+		nc.Abort()
+		return nil, p.fault(rpc.Unavailable, "the client is closed", nil)
+	}
+	if err != nil {
+		if ctx.Err() != nil && p.dials.Err() == nil {
+			return nil, p.interruptedLocked(ctx) // the caller's end says nothing of the peer
+		}
+		return nil, p.failedLocked(op, err)
+	}
+	p.mu.pause, p.mu.why = 0, nil
+	pc := &pooled{calls: 1}
+	pc.conn = mux.NewConn(nc, p.proto.Open(wire.Client, p.lim), mux.Config{Limits: p.lim, Logger: p.log, Notify: func() { p.changed(pc) }})
+	p.mu.all[pc] = struct{}{}
+	p.settleLocked(pc)
+	return pc, nil
+}
+
+// tlsConfig names the server after the target where the user did not.
+func (p *pool) tlsConfig() *tls.Config {
+	cfg := p.tls
+	if cfg.ServerName == "" && !cfg.InsecureSkipVerify {
+		cfg = cfg.Clone()
+		cfg.ServerName, _, _ = net.SplitHostPort(p.target.addr)
+	}
+	return cfg
+}
+
+// failedLocked notes a failed dial. The pause before the next one doubles,
+// and varies so that the clients of a restarted server do not come at once.
+func (p *pool) failedLocked(op string, err error) error {
+	p.mu.pause = min(max(2*p.mu.pause, firstPause), lastPause)
+	p.mu.resume = time.Now().Add(p.mu.pause/2 + rand.N(p.mu.pause/2+1))
+	e := p.fault(rpc.Unavailable, "", err)
+	e.Op = op
+	p.mu.why = e
+	return e
+}
+
+// changed is told by a connection that its status may differ.
+func (p *pool) changed(pc *pooled) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.settleLocked(pc)
+}
+
+// settleLocked brings pc onto the list where it belongs.
+func (p *pool) settleLocked(pc *pooled) {
+	if _, ok := p.mu.all[pc]; !ok {
+		return
+	}
+	caps, usable := pc.conn.Status()
+	if !usable {
+		p.dropLocked(pc)
+		return
+	}
+	if pc.known || caps.Pending {
+		return
+	}
+	pc.known, pc.muxed = true, caps.Mux
+	p.mu.kind = exclusive
+	if pc.muxed {
+		p.mu.kind = multiplex
+		p.mu.idle = without(p.mu.idle, pc)
+		p.mu.muxed = append(p.mu.muxed, pc)
+	}
+}
+
+// dropLocked forgets a connection that takes no new calls; it closes itself
+// when its last call has ended.
+func (p *pool) dropLocked(pc *pooled) {
+	delete(p.mu.all, pc)
+	p.mu.idle = without(p.mu.idle, pc)
+	p.mu.muxed = without(p.mu.muxed, pc)
+	p.work.Go(func() { pc.conn.Shutdown(p.ctx) })
+}
+
+func without(list []*pooled, pc *pooled) []*pooled {
+	return slices.DeleteFunc(list, func(x *pooled) bool { return x == pc })
+}
+
+// release counts a call out of pc.
+func (p *pool) release(pc *pooled) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pc.calls--
+	if pc.calls > 0 {
+		return
+	}
+	if _, ok := p.mu.all[pc]; !ok {
+		return
+	}
+	pc.since = time.Now()
+	if !pc.muxed {
+		p.mu.idle = append(p.mu.idle, pc)
+		p.settleLocked(pc)
+	}
+	if p.mu.reaper == nil && !p.mu.closed {
+		p.mu.reaper = time.AfterFunc(p.lim.Idle, p.reap)
+	}
+}
+
+// reap closes connections that had no call for longer than the limit. Its
+// timer runs only while there is something idle.
+func (p *pool) reap() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.closed {
+		return
+	}
+	p.mu.reaper = nil
+	next := time.Duration(-1)
+	for pc := range p.mu.all {
+		if pc.calls > 0 {
+			continue
+		}
+		left := p.lim.Idle - time.Since(pc.since)
+		if left <= 0 {
+			p.dropLocked(pc)
+		} else if next < 0 || left < next {
+			next = left
+		}
+	}
+	if next >= 0 {
+		p.mu.reaper = time.AfterFunc(next, p.reap)
+	}
+}
+
+// close ends the pool; calls in flight have until ctx ends.
+func (p *pool) close(ctx context.Context) error {
+	p.mu.Lock()
+	p.mu.closed = true
+	if p.mu.reaper != nil {
+		p.mu.reaper.Stop()
+	}
+	var each sync.WaitGroup
+	for pc := range p.mu.all {
+		each.Go(func() { pc.conn.Shutdown(ctx) })
+	}
+	p.mu.Unlock()
+	p.stop()
+	defer context.AfterFunc(ctx, p.cancel)()
+	each.Wait()
+	p.work.Wait()
+	p.cancel()
+	return nil
+}
+
+func (p *pool) fault(code rpc.Code, msg string, cause error) *rpc.Error {
+	if msg == "" && cause == nil {
+		msg = fmt.Sprintf("no connection to %s", p.target.addr)
+	}
+	return &rpc.Error{Code: code, Op: "call", Peer: p.target.addr, Msg: msg, Sent: rpc.NotSent, Err: cause}
+}
+
+// interrupted is the error of a call whose ctx ended before it had a
+// connection; it names what the last dial failed with, if one did.
+func (p *pool) interrupted(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.interruptedLocked(ctx)
+}
+
+func (p *pool) interruptedLocked(ctx context.Context) error {
+	e := p.fault(rpc.CodeOf(ctx.Err()), "", context.Cause(ctx))
+	e.Op = "connect"
+	if p.mu.why != nil {
+		e.Msg = "last attempt: " + p.mu.why.Error()
+	}
+	return e
+}
