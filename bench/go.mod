@@ -8,17 +8,29 @@ replace (
 )
 
 require (
-	connectrpc.com/connect v1.21.1 // indirect
-	github.com/apache/thrift v0.25.0 // indirect
-	github.com/bufbuild/protocompile v0.14.1 // indirect
+	connectrpc.com/connect v1.21.1
+	github.com/apache/thrift v0.25.0
+	github.com/bufbuild/protocompile v0.14.1
+	github.com/limosa-rpc/limosa/cmd v0.0.0
+	google.golang.org/grpc v1.85.0
+	google.golang.org/protobuf v1.36.12
+	storj.io/drpc v1.0.0
+)
+
+require (
+	github.com/limosa-rpc/limosa v0.0.0 // indirect
 	github.com/zeebo/errs v1.2.2 // indirect
 	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
-	google.golang.org/grpc v1.85.0 // indirect
 	google.golang.org/grpc/cmd/protoc-gen-go-grpc v1.6.2 // indirect
-	google.golang.org/protobuf v1.36.12 // indirect
-	storj.io/drpc v1.0.0 // indirect
+)
+
+tool (
+	connectrpc.com/connect/cmd/protoc-gen-connect-go
+	google.golang.org/grpc/cmd/protoc-gen-go-grpc
+	google.golang.org/protobuf/cmd/protoc-gen-go
+	storj.io/drpc/cmd/protoc-gen-go-drpc
 )

@@ -1,0 +1,55 @@
+// Command bench measures Limosa beside other RPC stacks, in one interleaved
+// run, with one load generator.
+//
+//	go run ./bench rpc -peers limosa,grpc-go -callers 1,100
+//
+// Client and server are processes of their own, started anew for each
+// measurement. Rows go to stdout as JSON lines, the readable table and
+// progress to stderr. Absolute figures move from run to run; what counts is
+// the ratio between peers of the same round.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// A usageError is a mistake of whoever typed the command: one line, exit 2.
+type usageError struct{ why string }
+
+func (e usageError) Error() string { return e.why }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	switch {
+	case err == nil:
+	case errors.Is(err, flag.ErrHelp):
+	case errors.As(err, new(usageError)):
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	default:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return usageError{"say what to measure: rpc (go run ./bench rpc -h lists its flags)"}
+	}
+	switch args[0] {
+	case "rpc":
+		return rpcMain(ctx, args[1:])
+	case childServer, childClient:
+		return childMain(ctx, args[0], args[1:])
+	}
+	return usageError{fmt.Sprintf("unknown benchmark %q; there is: %s", args[0], strings.Join([]string{"rpc"}, ", "))}
+}
