@@ -180,7 +180,14 @@ func (v *view) SetWriteDeadline(t time.Time) error {
 // Close is net.Conn's.
 func (v *view) Close() error {
 	v.SetReadDeadline(time.Time{}) //nolint:errcheck // never fails
-	return v.c.Close()
+	err := v.c.Close()
+	v.write.Lock() // a Write that waited has returned
+	defer v.write.Unlock()
+	if v.write.owing {
+		v.write.owing = false
+		v.c.Output().giveUp()
+	}
+	return err
 }
 
 // LocalAddr is net.Conn's.
