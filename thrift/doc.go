@@ -86,3 +86,7 @@ type Pair[K, V any] struct {
 	Key   K
 	Value V
 }
+
+// set and pairs are how the plans tell these types from other slices.
+func (Set[T]) set()        {}
+func (Pairs[K, V]) pairs() {}

@@ -2,6 +2,7 @@ package thrift
 
 import (
 	"errors"
+	"reflect"
 	"strconv"
 
 	"github.com/limosa-rpc/limosa/rpc"
@@ -39,19 +40,39 @@ const (
 	fine fault = iota
 	short
 	badType
-	badBool
 	tooDeep
 	negative
 	tooLarge
 	tooCostly
 	missing
 	trailing
+	wrongType
 )
 
 var faults = [...]string{
 	short: "truncated", badType: "unknown wire type", tooDeep: "nested too deeply", negative: "negative size",
 	tooLarge: "size beyond the end", tooCostly: "takes more memory than its size allows", missing: "required field is missing",
-	trailing: "bytes after the end", badBool: "bool is neither 0 nor 1",
+	trailing: "bytes after the end", wrongType: "element of another type",
 }
 
 func (f fault) at(offset int) error { return &SyntaxError{Offset: offset, Why: faults[f]} }
+
+// A TypeError says why a Go type, or a value of it, cannot be a message. The
+// codec gives it inside of an *rpc.Error with rpc.Internal.
+type TypeError struct {
+	Type  reflect.Type
+	Field string // the Go field, if one is at fault
+	Why   string
+}
+
+// Error gives all three.
+func (e *TypeError) Error() string {
+	name := "nil"
+	if e.Type != nil {
+		name = e.Type.String()
+	}
+	if e.Field != "" {
+		name += "." + e.Field
+	}
+	return "thrift: " + name + ": " + e.Why
+}

@@ -1,0 +1,102 @@
+package thrift
+
+import (
+	"reflect"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// Binary is the codec of Thrift's strict Binary protocol for Go structs with
+// tags of the form
+//
+//	ID   int64   `thrift:"id,1,required"`
+//	Name *string `thrift:"name,2,optional"`
+//
+// A message is a pointer to such a struct. What may be in one:
+//
+//	bool, int8, int16, int32, int64, float64, string   bool, i8, i16, i32, i64, double, string
+//	type E int32      an enum
+//	[]byte, UUID      binary, uuid
+//	[]T, Set[T]       list, set
+//	map[K]V           map with scalars, strings or UUIDs as keys
+//	Pairs[K, V]       map with other keys
+//	*S                struct
+//	interface{ isU(*A, *B) }   union; each variant is a struct with one tagged field
+//	pointers to scalars, strings and UUIDs   optional fields
+//
+// Absent values: an optional field that is nil is not written; other nil slices
+// and maps are written as empty ones; other nil pointers and unions are left
+// out, unless they are required: then Append fails, as it does for a nil
+// element of a container. Fields without a tag and unexported ones do not exist
+// on the wire. A method SetDefaults on *S is called on every S, the message
+// itself included, before it is decoded into.
+//
+// The zero value is ready, and safe for concurrent use. What is needed to know
+// about a type is found out at its first use; a type that cannot be mapped gives
+// an *rpc.Error with rpc.Internal that wraps a *TypeError.
+type Binary struct {
+	// MaxDepth is how deeply the structs and containers of a message to be
+	// encoded may nest; 0 stands for 64, which is also what peers take by
+	// default. It is what ends the encoding of values that refer to themselves.
+	MaxDepth int
+}
+
+var _ rpc.Codec = Binary{}
+
+const defaultDepth = 64
+
+// errTooLong is the error for a string or container of 2 GB or more.
+var errTooLong = &TypeError{Type: reflect.TypeFor[string](), Why: "longer than 2,147,483,647"}
+
+// Append encodes msg at the end of out. Strings of buf.RefMin bytes and more
+// are referred to, everything else is copied. Errors wrap a *TypeError.
+func (c Binary) Append(out *buf.Out, msg any) error {
+	pl, p, err := planOf(msg)
+	if err != nil {
+		return &rpc.Error{Code: rpc.Internal, Op: "encode", Err: err}
+	}
+	depth := c.MaxDepth
+	if depth == 0 {
+		depth = defaultDepth
+	}
+	e := encoder{out: out}
+	out.Commit(e.fields(out.Block(), pl, p, depth))
+	if e.err != nil {
+		return &rpc.Error{Code: rpc.Internal, Op: "encode", Err: e.err}
+	}
+	return nil
+}
+
+// Decode fills msg from body. All is copied: nothing of msg refers to body. A
+// field that msg does not have, or has with another type, is skipped; of a
+// field that comes twice the last one counts; containers are replaced, never
+// added to. Bytes after the struct's end are an error: a body is cut by its
+// frame, and what follows would be somebody else's.
+//
+// Depth and memory are bounded by lim: at most lim.DecodeBudget(body.Len())
+// bytes are allocated for structs, containers and binary, and besides at most
+// three times the body for strings. Errors wrap a *SyntaxError and have the
+// code rpc.InvalidArgument; msg is partly filled then.
+func (c Binary) Decode(body buf.View, msg any, lim *rpc.Limits) error {
+	pl, p, err := planOf(msg)
+	if err != nil {
+		return &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
+	}
+	if lim == nil {
+		lim = rpc.Limits{}.WithDefaults()
+	}
+	b := body.Bytes()
+	d := decoder{b: b, budget: int64(lim.DecodeBudget(len(b)))}
+	if pl.preset != 0 {
+		pl.setDefaults(p)
+	}
+	end, f := d.fields(pl, p, 0, lim.Depth)
+	if f == fine && end != len(b) {
+		f = trailing
+	}
+	if f != fine {
+		return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &SyntaxError{Offset: end, Path: d.where, Why: faults[f]}}
+	}
+	return nil
+}

@@ -1,0 +1,312 @@
+package thrift
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/buf"
+)
+
+const (
+	// maxSlab bounds how many structs of a list one allocation holds, and
+	// slabBytes its size: a struct that is kept pins its slab.
+	maxSlab   = 64
+	slabBytes = 16 << 10
+	// maxDense is the largest id that is found by indexing.
+	maxDense = 1024
+)
+
+// A compiler makes the plans of one struct and of all that it refers to. plans
+// and types are filled in before what they refer to is compiled, for types that
+// refer to themselves.
+type compiler struct {
+	known map[reflect.Type]*plan // from earlier runs
+	plans map[reflect.Type]*plan
+	types map[reflect.Type]*typ
+	// unions are looked at in the end: their variants may be unfinished before.
+	unions []*typ
+}
+
+func (c *compiler) plan(rt reflect.Type) (*plan, error) {
+	if pl := c.known[rt]; pl != nil {
+		return pl, nil
+	}
+	if pl := c.plans[rt]; pl != nil {
+		return pl, nil
+	}
+	if uint64(rt.Size()) > math.MaxUint32 {
+		return nil, &TypeError{Type: rt, Why: "the struct is too large"}
+	}
+	pl := &plan{rt: rt, size: int(rt.Size()), slices: reflect.SliceOf(rt)}
+	c.plans[rt] = pl
+	pl.slab = min(maxSlab, max(1, slabBytes/max(pl.size, 1)))
+	if d := reflect.TypeFor[defaulter](); reflect.PointerTo(rt).Implements(d) {
+		pl.preset = itab(d, reflect.PointerTo(rt))
+	}
+	byID := map[int16]string{}
+	for i := range rt.NumField() {
+		f := rt.Field(i)
+		tag, ok := f.Tag.Lookup("thrift")
+		if !ok || tag == "-" || !f.IsExported() {
+			continue
+		}
+		id, need, err := parseTag(tag)
+		if err != nil {
+			return nil, &TypeError{Type: rt, Field: f.Name, Why: err.Error()}
+		}
+		if twin, ok := byID[id]; ok {
+			return nil, &TypeError{Type: rt, Field: f.Name, Why: fmt.Sprintf("id %d is also that of %s", id, twin)}
+		}
+		byID[id] = f.Name
+		t, err := c.field(rt, f)
+		if err != nil {
+			return nil, err
+		}
+		pl.add(id, f, need, t)
+	}
+	pl.room = max(headroom, min(pl.room, buf.MinBlock))
+	pl.index()
+	return pl, nil
+}
+
+// add appends a field.
+func (pl *plan) add(id int16, f reflect.StructField, n need, t *typ) {
+	o := op{offset: uint32(f.Offset), kind: t.kind, need: n, name: uint16(len(pl.names)), t: t}
+	o.head = uint32(t.wire)<<16 | uint32(uint16(id))
+	pl.room += 3 + int(least[t.wire])
+	if n == required {
+		if pl.bits == math.MaxUint64 {
+			pl.wide = true
+		} else {
+			o.bit = pl.bits + 1
+			pl.bits |= o.bit
+		}
+	}
+	pl.ops = append(pl.ops, o)
+	pl.names = append(pl.names, f.Name)
+}
+
+// index makes fields findable by id.
+func (pl *plan) index() {
+	top := -1
+	for _, o := range pl.ops {
+		if id := int(int16(o.head)); id <= maxDense {
+			top = max(top, id)
+		}
+	}
+	pl.byID = make([]uint16, top+1)
+	for i, o := range pl.ops {
+		if id := uint16(o.head); int(id) <= top {
+			pl.byID[id] = uint16(i + 1)
+			continue
+		}
+		if pl.others == nil {
+			pl.others = map[uint16]int{}
+		}
+		pl.others[uint16(o.head)] = i + 1
+	}
+}
+
+// parseTag reads `name,id` and `name,id,required`, optional or default.
+func parseTag(tag string) (id int16, n need, err error) {
+	parts := strings.Split(tag, ",")
+	if len(parts) < 2 || len(parts) > 3 {
+		return 0, 0, fmt.Errorf("the tag %q is not `name,id` or `name,id,required` or `name,id,optional`", tag)
+	}
+	wide, err := strconv.ParseInt(parts[1], 10, 16)
+	if err != nil {
+		return 0, 0, fmt.Errorf("the tag %q has no id between -32768 and 32767", tag)
+	}
+	if len(parts) == 3 {
+		switch parts[2] {
+		case "required":
+			n = required
+		case "optional":
+			n = optional
+		case "", "default":
+		default:
+			return 0, 0, fmt.Errorf("the tag %q says neither required nor optional", tag)
+		}
+	}
+	return int16(wide), n, nil
+}
+
+// field finds the type of a struct's field, which unlike an element may be a
+// pointer to a scalar.
+func (c *compiler) field(rt reflect.Type, f reflect.StructField) (*typ, error) {
+	if ft := f.Type; ft.Kind() == reflect.Pointer && ft.Elem().Kind() != reflect.Struct {
+		elem, err := c.typ(ft.Elem())
+		if err == nil && elem.kind > kString {
+			err = errUnmappable
+		}
+		if err != nil {
+			return nil, c.blame(err, rt, f)
+		}
+		return &typ{kind: kPointer, wire: elem.wire, size: int(ft.Size()), rt: ft, elem: elem}, nil
+	}
+	t, err := c.typ(f.Type)
+	if err != nil {
+		return nil, c.blame(err, rt, f)
+	}
+	return t, nil
+}
+
+// errUnmappable stands for a type that the field at hand is blamed for.
+const errUnmappable = unmappable("")
+
+type unmappable string
+
+func (u unmappable) Error() string { return string(u) }
+
+func (c *compiler) blame(err error, rt reflect.Type, f reflect.StructField) error {
+	u, ok := err.(unmappable)
+	if !ok {
+		return err // an inner struct is to blame
+	}
+	why := "the type " + f.Type.String() + " has no Thrift type"
+	if u != "" {
+		why = string(u)
+	}
+	return &TypeError{Type: rt, Field: f.Name, Why: why}
+}
+
+// typ maps a Go type.
+func (c *compiler) typ(rt reflect.Type) (*typ, error) {
+	if t := c.types[rt]; t != nil {
+		return t, nil
+	}
+	t := &typ{rt: rt, size: int(rt.Size())}
+	c.types[rt] = t
+	switch rt.Kind() {
+	case reflect.Bool:
+		t.kind, t.wire = kBool, TypeBool
+	case reflect.Int8:
+		t.kind, t.wire = k1, TypeI8
+	case reflect.Int16:
+		t.kind, t.wire = k2, TypeI16
+	case reflect.Int32:
+		t.kind, t.wire = k4, TypeI32
+	case reflect.Int64:
+		t.kind, t.wire = k8, TypeI64
+	case reflect.Float64:
+		t.kind, t.wire = k8, TypeDouble
+	case reflect.String:
+		t.kind, t.wire = kString, TypeString
+	case reflect.Array:
+		if rt.Len() != 16 || rt.Elem().Kind() != reflect.Uint8 {
+			return nil, errUnmappable
+		}
+		t.kind, t.wire = kUUID, TypeUUID
+	case reflect.Pointer:
+		if rt.Elem().Kind() != reflect.Struct {
+			return nil, unmappable("a pointer to " + rt.Elem().String() + " can only be a field")
+		}
+		t.kind, t.wire = kStruct, TypeStruct
+		return t, c.fill(&t.plan, rt.Elem())
+	case reflect.Struct:
+		return nil, unmappable("a struct is referred to by a pointer: *" + rt.String())
+	case reflect.Interface:
+		t.kind, t.wire = kUnion, TypeStruct
+		return t, c.union(t)
+	case reflect.Slice:
+		return t, c.slice(t)
+	case reflect.Map:
+		t.kind, t.wire = kMap, TypeMap
+		return t, c.pair(t, rt.Key(), rt.Elem())
+	default:
+		return nil, errUnmappable
+	}
+	return t, nil
+}
+
+func (c *compiler) fill(into **plan, rt reflect.Type) (err error) {
+	*into, err = c.plan(rt)
+	return err
+}
+
+func (c *compiler) slice(t *typ) (err error) {
+	e := t.rt.Elem()
+	switch {
+	case t.rt.Implements(reflect.TypeFor[interface{ pairs() }]()):
+		t.kind, t.wire, t.pair, t.pairAt = kPairs, TypeMap, e, e.Field(1).Offset
+		return c.pair(t, e.Field(0).Type, e.Field(1).Type)
+	case t.rt.Implements(reflect.TypeFor[interface{ set() }]()):
+		t.kind, t.wire = kList, TypeSet
+	case e.Kind() == reflect.Uint8:
+		t.kind, t.wire = kBytes, TypeString
+		return nil
+	default:
+		t.kind, t.wire = kList, TypeList
+	}
+	t.elem, err = c.typ(e)
+	return err
+}
+
+func (c *compiler) pair(t *typ, key, value reflect.Type) (err error) {
+	if t.key, err = c.typ(key); err != nil {
+		return err
+	}
+	if t.elem, err = c.typ(value); err != nil {
+		return err
+	}
+	if t.kind == kMap {
+		if t.key.kind > kString {
+			return unmappable("a map's key cannot be " + key.String() + ": use thrift.Pairs")
+		}
+		t.maps = mapKindOf(t.key, t.elem)
+	}
+	return nil
+}
+
+// union finds the variants of a sealed interface: the parameters of its one
+// method, each a pointer to a struct with one field.
+func (c *compiler) union(t *typ) error {
+	if t.rt.NumMethod() != 1 || t.rt.Method(0).Type.NumIn() == 0 {
+		return unmappable("the interface " + t.rt.String() + " is no union: it needs one method, whose parameters are its variants")
+	}
+	c.unions = append(c.unions, t)
+	m := t.rt.Method(0).Type
+	for i := range m.NumIn() {
+		v := m.In(i)
+		if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct || !v.Implements(t.rt) {
+			return unmappable("the union " + t.rt.String() + " has the variant " + v.String() + ", which is no struct of it")
+		}
+		pl, err := c.plan(v.Elem())
+		if err != nil {
+			return err
+		}
+		t.cases = append(t.cases, variant{itab: itab(t.rt, v), plan: pl})
+	}
+	return nil
+}
+
+// checkUnions looks at the variants when all plans are complete.
+func (c *compiler) checkUnions() error {
+	for _, t := range c.unions {
+		ids := map[uint16]bool{}
+		for _, v := range t.cases {
+			if len(v.plan.ops) != 1 {
+				return &TypeError{Type: v.plan.rt, Why: "a variant of the union " + t.rt.String() + " has exactly one field"}
+			}
+			id := uint16(v.plan.ops[0].head)
+			if ids[id] {
+				return &TypeError{Type: t.rt, Why: "two variants have the id " + strconv.Itoa(int(int16(id)))}
+			}
+			ids[id] = true
+		}
+	}
+	return nil
+}
+
+// itab gives the first word of an interface of type as that holds a ptr.
+func itab(as, ptr reflect.Type) uintptr {
+	v := reflect.New(as)
+	v.Elem().Set(reflect.Zero(ptr))
+	// Safety: v points to an interface with methods, whose first word is the
+	// itab. The runtime keeps itabs for ever.
+	return (*face)(unsafe.Pointer(v.Pointer())).itab
+}

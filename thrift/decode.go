@@ -1,0 +1,348 @@
+package thrift
+
+import (
+	"encoding/binary"
+	"reflect"
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/internal/codec"
+)
+
+// A decoder is the state of one decode. It lives on the stack of Decode:
+// nothing here may go through a function value, or it would be allocated.
+type decoder struct {
+	b      []byte
+	win    codec.Window
+	budget int64  // bytes of memory that may still be allocated
+	where  string // the field where a fault was found, innermost
+}
+
+// charge takes n bytes from the budget and reports whether they were there.
+func (d *decoder) charge(n int) bool {
+	d.budget -= int64(n)
+	return d.budget >= 0
+}
+
+// charges is charge for n things of size bytes; n is at most the message's
+// length, so that the product fits.
+func (d *decoder) charges(n, size int) bool {
+	d.budget -= int64(n) * int64(size)
+	return d.budget >= 0
+}
+
+// fields decodes the fields of a struct at b[o:], up to and with its stop, into
+// the pl.rt at base. It gives the end, or the offset of a fault. depth is how
+// many levels are allowed, this struct included.
+//
+// The next field is guessed to be the next one of the plan, so that fields in
+// that order cost one compare each; docs/codec.md, 2.
+func (d *decoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (int, fault) {
+	if depth <= 0 {
+		return o, tooDeep
+	}
+	b, begin, next := d.b, o, 0
+	var seen uint64
+	for {
+		if len(b)-o < 4 {
+			// No field is shorter than 4 bytes.
+			if o < len(b) && b[o] == byte(TypeStop) {
+				break
+			}
+			return d.rest(o)
+		}
+		head := binary.BigEndian.Uint32(b[o:]) >> 8
+		var f *op
+		if next < len(pl.ops) && pl.ops[next].head == head {
+			f = &pl.ops[next]
+			next++
+		} else if head>>16 == uint32(TypeStop) {
+			break
+		} else if f, next = pl.find(head); f == nil {
+			var flt fault
+			if o, flt = skip(b, o+3, Type(head>>16), depth-1); flt != fine {
+				return o, flt
+			}
+			continue
+		}
+		o += 3
+		// Safety: base points to a pl.rt, and offset and kind are those of one
+		// of its fields: compile took them from reflection. So for all stores below.
+		p := unsafe.Add(base, f.offset)
+		switch f.kind {
+		case k8:
+			if len(b)-o < 8 {
+				return d.blame(pl, f, o, short)
+			}
+			*(*uint64)(p) = binary.BigEndian.Uint64(b[o:])
+			o += 8
+		case k4:
+			if len(b)-o < 4 {
+				return d.blame(pl, f, o, short)
+			}
+			*(*uint32)(p) = binary.BigEndian.Uint32(b[o:])
+			o += 4
+		case kString:
+			if len(b)-o < 4 {
+				return d.blame(pl, f, o, short)
+			}
+			n := int(binary.BigEndian.Uint32(b[o:]))
+			if uint(n) > uint(len(b)-o-4) {
+				return d.blame(pl, f, o, tooLarge)
+			}
+			*(*string)(p) = d.win.String(b, o+4, n)
+			o += 4 + n
+		default:
+			end, flt := d.value(f.t, p, o, depth-1)
+			if flt == wrongType {
+				end, flt = skip(b, o, f.t.wire, depth-1)
+				if flt == fine {
+					o = end
+					continue
+				}
+			}
+			if flt != fine {
+				return d.blame(pl, f, end, flt)
+			}
+			o = end
+		}
+		seen |= f.bit
+	}
+	if seen != pl.bits || pl.wide {
+		return d.lacking(pl, seen, begin, o)
+	}
+	return o + 1, fine
+}
+
+// rest judges what is left where no whole field is.
+func (d *decoder) rest(o int) (int, fault) {
+	if o < len(d.b) && least[d.b[o]] == 0 {
+		return o, badType
+	}
+	return len(d.b), short
+}
+
+// blame notes the field where a fault was found, unless a field further in was
+// noted.
+func (d *decoder) blame(pl *plan, f *op, o int, flt fault) (int, fault) {
+	if d.where == "" {
+		d.where = pl.rt.String() + "." + pl.names[f.name]
+	}
+	return o, flt
+}
+
+// lacking finds the first required field that was not seen. seen has no bits
+// for those after the 64th; then the struct, which begins at begin and has its
+// stop at o, is gone through again.
+func (d *decoder) lacking(pl *plan, seen uint64, begin, o int) (int, fault) {
+	there := map[uint32]bool{}
+	for at := begin; pl.wide && at < o; {
+		head := binary.BigEndian.Uint32(d.b[at:]) >> 8
+		there[head] = true
+		at, _ = skip(d.b, at+3, Type(head>>16), 1<<30) // its depth was checked before
+	}
+	for i := range pl.ops {
+		f := &pl.ops[i]
+		if f.need == required && (f.bit != 0 && seen&f.bit == 0 || f.bit == 0 && !there[f.head]) {
+			return d.blame(pl, f, o, missing)
+		}
+	}
+	return o + 1, fine
+}
+
+// value decodes a value at b[o:] into p, which points to a t.rt. depth is how
+// many levels are allowed for it. What p held before is replaced as a whole.
+func (d *decoder) value(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
+	b := d.b
+	// Safety: for all stores below: p points to a t.rt, whose layout kind says.
+	switch t.kind {
+	case kString:
+		if len(b)-o < 4 {
+			return o, short
+		}
+		n := int(binary.BigEndian.Uint32(b[o:]))
+		if uint(n) > uint(len(b)-o-4) {
+			return o, tooLarge
+		}
+		*(*string)(p) = d.win.String(b, o+4, n)
+		return o + 4 + n, fine
+	case kStruct:
+		return d.structure(t.plan, p, o, depth)
+	case k8:
+		if len(b)-o < 8 {
+			return o, short
+		}
+		*(*uint64)(p) = binary.BigEndian.Uint64(b[o:])
+		return o + 8, fine
+	case k4:
+		if len(b)-o < 4 {
+			return o, short
+		}
+		*(*uint32)(p) = binary.BigEndian.Uint32(b[o:])
+		return o + 4, fine
+	case k2:
+		if len(b)-o < 2 {
+			return o, short
+		}
+		*(*uint16)(p) = binary.BigEndian.Uint16(b[o:])
+		return o + 2, fine
+	case k1:
+		if len(b)-o < 1 {
+			return o, short
+		}
+		*(*uint8)(p) = b[o]
+		return o + 1, fine
+	case kBool:
+		if len(b)-o < 1 {
+			return o, short
+		}
+		*(*bool)(p) = b[o] == 1 // as Apache's libraries: no other byte is true
+		return o + 1, fine
+	case kUUID:
+		if len(b)-o < 16 {
+			return o, short
+		}
+		copy((*(*UUID)(p))[:], b[o:])
+		return o + 16, fine
+	case kBytes:
+		return d.bytes((*[]byte)(p), o)
+	case kPointer:
+		return d.pointer(t.elem, (*unsafe.Pointer)(p), o)
+	case kList:
+		return d.list(t, p, o, depth)
+	case kMap, kPairs:
+		return d.entries(t, p, o, depth)
+	default: // kUnion
+		return d.union(t, (*face)(p), o, depth)
+	}
+}
+
+func (d *decoder) bytes(p *[]byte, o int) (int, fault) {
+	if len(d.b)-o < 4 {
+		return o, short
+	}
+	n := int(binary.BigEndian.Uint32(d.b[o:]))
+	if uint(n) > uint(len(d.b)-o-4) {
+		return o, tooLarge
+	}
+	o += 4
+	if !d.charge(n) {
+		return o, tooCostly
+	}
+	s := make([]byte, n)
+	copy(s, d.b[o:])
+	*p = s
+	return o + n, fine
+}
+
+// pointer decodes an optional scalar.
+func (d *decoder) pointer(t *typ, p *unsafe.Pointer, o int) (int, fault) {
+	if !d.charge(t.size) {
+		return o, tooCostly
+	}
+	// Safety: the memory has t's size and, but for strings, no pointers; it is
+	// aligned for it, because the allocator aligns by size.
+	var q unsafe.Pointer
+	switch t.kind {
+	case kBool, k1:
+		q = unsafe.Pointer(new(uint8))
+	case k2:
+		q = unsafe.Pointer(new(uint16))
+	case k4:
+		q = unsafe.Pointer(new(uint32))
+	case k8:
+		q = unsafe.Pointer(new(uint64))
+	case kUUID:
+		q = unsafe.Pointer(new(UUID))
+	default:
+		q = unsafe.Pointer(new(string))
+	}
+	o, f := d.value(t, q, o, 0)
+	if f == fine {
+		*p = q
+	}
+	return o, f
+}
+
+// fresh allocates the struct of a plan.
+func (d *decoder) fresh(pl *plan) (unsafe.Pointer, bool) {
+	if !d.charge(pl.size) {
+		return nil, false
+	}
+	q := reflect.New(pl.rt).UnsafePointer()
+	if pl.preset != 0 {
+		pl.setDefaults(q)
+	}
+	return q, true
+}
+
+// structure decodes a struct and makes p point to it.
+func (d *decoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (int, fault) {
+	if depth <= 0 {
+		return o, tooDeep
+	}
+	q, ok := d.fresh(pl)
+	if !ok {
+		return o, tooCostly
+	}
+	// Safety: p points to a *pl.rt.
+	*(*unsafe.Pointer)(p) = q
+	return d.fields(pl, q, o, depth)
+}
+
+// union decodes a struct of which one field counts: the last one that is known.
+// Without any, p becomes nil.
+func (d *decoder) union(t *typ, p *face, o, depth int) (int, fault) {
+	if depth <= 0 {
+		return o, tooDeep
+	}
+	b := d.b
+	*p = face{}
+	for {
+		if len(b)-o < 4 {
+			if o < len(b) && b[o] == byte(TypeStop) {
+				return o + 1, fine
+			}
+			return d.rest(o)
+		}
+		head := binary.BigEndian.Uint32(b[o:]) >> 8
+		if head>>16 == uint32(TypeStop) {
+			return o + 1, fine
+		}
+		o += 3
+		flt := wrongType
+		if v := t.variant(head); v != nil {
+			q, ok := d.fresh(v.plan)
+			if !ok {
+				return o, tooCostly
+			}
+			f := &v.plan.ops[0]
+			var end int
+			// Safety: q points to a v.plan.rt, whose one field f is; v.itab is
+			// that of *v.plan.rt as the interface that p points to.
+			end, flt = d.value(f.t, unsafe.Add(q, f.offset), o, depth-1)
+			switch flt {
+			case fine:
+				*p = face{v.itab, q}
+				o = end
+			case wrongType:
+			default:
+				return d.blame(v.plan, f, end, flt)
+			}
+		}
+		if flt == wrongType {
+			if o, flt = skip(b, o, Type(head>>16), depth-1); flt != fine {
+				return o, flt
+			}
+		}
+	}
+}
+
+// variant finds the case of a union by its field's header.
+func (t *typ) variant(head uint32) *variant {
+	for i := range t.cases {
+		if t.cases[i].plan.ops[0].head == head {
+			return &t.cases[i]
+		}
+	}
+	return nil
+}

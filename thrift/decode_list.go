@@ -1,0 +1,154 @@
+package thrift
+
+import (
+	"encoding/binary"
+	"math"
+	"reflect"
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/internal/codec"
+)
+
+// list decodes a list or a set into the slice at p, which is not touched unless
+// all of it is right: an element of another type makes the field a skipped one.
+func (d *decoder) list(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
+	b, e := d.b, t.elem
+	if depth <= 0 {
+		return o, tooDeep
+	}
+	if len(b)-o < 5 {
+		return o, short
+	}
+	have, count := Type(b[o]), binary.BigEndian.Uint32(b[o+1:])
+	if count == 0 {
+		// Safety: all slices have one layout, and there is no element.
+		*(*[]byte)(p) = []byte{}
+		return o + 5, fine
+	}
+	if have != e.wire {
+		return o, wrongType
+	}
+	n, f := d.count(count, least[have], o+5)
+	if f != fine {
+		return o, f
+	}
+	if !d.charges(n, e.size) {
+		return o, tooCostly
+	}
+	o += 5
+	// Safety: p points to a slice of elements with the layout of those that are
+	// made here: of the same size, and with pointers at the same places.
+	switch e.kind {
+	case kBool:
+		s := make([]bool, n)
+		for i, c := range b[o : o+n] {
+			s[i] = c == 1
+		}
+		*(*[]bool)(p) = s
+		return o + n, fine
+	case k1:
+		s := make([]byte, n)
+		copy(s, b[o:])
+		*(*[]byte)(p) = s
+		return o + n, fine
+	case k2:
+		s := make([]uint16, n)
+		codec.From16(s, b[o:])
+		*(*[]uint16)(p) = s
+		return o + 2*n, fine
+	case k4:
+		s := make([]uint32, n)
+		codec.From32(s, b[o:])
+		*(*[]uint32)(p) = s
+		return o + 4*n, fine
+	case k8:
+		s := make([]uint64, n)
+		codec.From64(s, b[o:])
+		*(*[]uint64)(p) = s
+		return o + 8*n, fine
+	case kUUID:
+		s := make([]UUID, n)
+		for i := range s {
+			s[i] = UUID(b[o+16*i:])
+		}
+		*(*[]UUID)(p) = s
+		return o + 16*n, fine
+	case kString:
+		s := make([]string, n)
+		if o, f = d.strings(s, o); f == fine {
+			*(*[]string)(p) = s
+		}
+		return o, f
+	case kStruct:
+		s := make([]unsafe.Pointer, n)
+		if o, f = d.structures(e.plan, s, o, depth-1); f == fine {
+			*(*[]unsafe.Pointer)(p) = s
+		}
+		return o, f
+	}
+	s := reflect.MakeSlice(t.rt, n, n).UnsafePointer()
+	for i := range n {
+		if o, f = d.value(e, unsafe.Add(s, i*e.size), o, depth-1); f != fine {
+			return o, f
+		}
+	}
+	*(*slice)(p) = slice{s, n, n}
+	return o, fine
+}
+
+// count checks a declared number of elements against the bytes from o on, each
+// taking at least size.
+func (d *decoder) count(declared uint32, size uint8, o int) (int, fault) {
+	if declared > math.MaxInt32 {
+		return 0, negative
+	}
+	if int64(declared)*int64(size) > int64(len(d.b)-o) {
+		return 0, tooLarge
+	}
+	return int(declared), fine
+}
+
+func (d *decoder) strings(s []string, o int) (int, fault) {
+	b := d.b
+	for i := range s {
+		if len(b)-o < 4 {
+			return o, short
+		}
+		n := int(binary.BigEndian.Uint32(b[o:]))
+		if uint(n) > uint(len(b)-o-4) {
+			return o, tooLarge
+		}
+		s[i] = d.win.String(b, o+4, n)
+		o += 4 + n
+	}
+	return o, fine
+}
+
+// structures decodes len(s) structs, which are made in slabs. A message that
+// declares many pays for each slab when it comes to it.
+func (d *decoder) structures(pl *plan, s []unsafe.Pointer, o, depth int) (int, fault) {
+	if depth <= 0 {
+		return o, tooDeep
+	}
+	for len(s) > 0 {
+		n := min(len(s), pl.slab)
+		if !d.charges(n, pl.size) {
+			return o, tooCostly
+		}
+		slab := reflect.MakeSlice(pl.slices, n, n).UnsafePointer()
+		for i := range n {
+			// Safety: the slab has n structs of that size.
+			q := unsafe.Add(slab, i*pl.size)
+			if pl.preset != 0 {
+				pl.setDefaults(q)
+			}
+			var f fault
+			if o, f = d.fields(pl, q, o, depth); f != fine {
+				return o, f
+			}
+			s[i] = q
+		}
+		s = s[n:]
+	}
+	return o, fine
+}

@@ -1,0 +1,205 @@
+package thrift
+
+import (
+	"encoding/binary"
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/buf"
+)
+
+// headroom is how many bytes of room there are wherever the encoder goes on
+// without looking: at the begin of a struct and after each value of variable
+// size. Only speed rests on it: append that outgrows a block is still right.
+const headroom = 256
+
+// An encoder is the state of one encode. b, the block that is being filled,
+// is passed along as a value, so that it stays in registers.
+type encoder struct {
+	out *buf.Out
+	err error // the first one; everything stops at it
+}
+
+// fail notes an error at a field of a plan's struct.
+func (e *encoder) fail(b []byte, pl *plan, f *op, why string) []byte {
+	if e.err == nil {
+		e.err = &TypeError{Type: pl.rt, Field: pl.names[f.name], Why: why}
+	}
+	return b
+}
+
+const (
+	whyNil  = "is nil"
+	whyDeep = "is nested too deeply, or refers to itself"
+)
+
+// failAt notes an error at an element; the field around it is not known.
+func (e *encoder) failAt(b []byte, t *typ, why string) []byte {
+	if e.err == nil {
+		e.err = &TypeError{Type: t.rt, Why: why}
+	}
+	return b
+}
+
+// fields appends the fields of the struct at base, and its stop. depth is how
+// many levels are allowed, this struct included.
+func (e *encoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth int) []byte {
+	if depth <= 0 {
+		if e.err == nil {
+			e.err = &TypeError{Type: pl.rt, Why: whyDeep}
+		}
+		return b
+	}
+	if cap(b)-len(b) < pl.room {
+		b = e.out.Next(b)
+	}
+	for i := range pl.ops {
+		f := &pl.ops[i]
+		// Safety: base points to a pl.rt, and offset and kind are those of one
+		// of its fields: compile took them from reflection. So for all loads below.
+		p := unsafe.Add(base, f.offset)
+		switch f.kind {
+		case k8:
+			b = append(b, byte(f.head>>16), byte(f.head>>8), byte(f.head))
+			b = binary.BigEndian.AppendUint64(b, *(*uint64)(p))
+		case k4:
+			b = append(b, byte(f.head>>16), byte(f.head>>8), byte(f.head))
+			b = binary.BigEndian.AppendUint32(b, *(*uint32)(p))
+		case kString:
+			b = append(b, byte(f.head>>16), byte(f.head>>8), byte(f.head))
+			b = e.text(b, *(*string)(p))
+		default:
+			if skip, why := f.absent(p); skip {
+				if why != "" {
+					return e.fail(b, pl, f, why)
+				}
+				continue
+			}
+			b = append(b, byte(f.head>>16), byte(f.head>>8), byte(f.head))
+			b = e.value(b, f.t, p, depth-1)
+			if e.err != nil {
+				return b
+			}
+		}
+	}
+	return append(b, byte(TypeStop))
+}
+
+// absent tells whether the field at p is left out, and why that is an error if
+// it is one.
+func (f *op) absent(p unsafe.Pointer) (skip bool, why string) {
+	switch f.kind {
+	case kStruct, kPointer:
+		// Safety: p points to a pointer.
+		skip = *(*unsafe.Pointer)(p) == nil
+	case kUnion:
+		// Safety: p points to an interface with methods.
+		skip = (*face)(p).itab == 0 || (*face)(p).data == nil
+	case kList, kPairs, kBytes:
+		// Safety: p points to a slice.
+		return f.need == optional && (*slice)(p).data == nil, ""
+	case kMap:
+		// Safety: p points to a map, which is a pointer.
+		return f.need == optional && *(*unsafe.Pointer)(p) == nil, ""
+	}
+	if skip && f.need == required {
+		return true, "is required and nil"
+	}
+	return skip, ""
+}
+
+// text appends length and bytes of a string.
+func (e *encoder) text(b []byte, s string) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(len(s)))
+	if len(s) <= cap(b)-len(b)-headroom {
+		return append(b, s...)
+	}
+	return e.spill(b, s)
+}
+
+// spill appends a string for which the block has not enough room: a long one
+// by reference.
+func (e *encoder) spill(b []byte, s string) []byte {
+	if len(s) > maxSize {
+		e.err = errTooLong
+		return b
+	}
+	if len(s) >= buf.RefMin {
+		return e.out.Ref(b, s)
+	}
+	e.out.Commit(b)
+	e.out.AppendString(s)
+	return e.out.Block()
+}
+
+// bytes appends length and copy of p: unlike a string it may change after the
+// call.
+func (e *encoder) bytes(b, p []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(len(p)))
+	if len(p) <= cap(b)-len(b)-headroom {
+		return append(b, p...)
+	}
+	if len(p) > maxSize {
+		e.err = errTooLong
+		return b
+	}
+	e.out.Commit(b)
+	e.out.Append(p)
+	return e.out.Block()
+}
+
+// value appends the value of type t at p.
+func (e *encoder) value(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
+	// Safety: for all loads below: p points to a t.rt, whose layout kind says.
+	switch t.kind {
+	case kString:
+		return e.text(b, *(*string)(p))
+	case kStruct:
+		q := *(*unsafe.Pointer)(p)
+		if q == nil {
+			return e.failAt(b, t, whyNil)
+		}
+		return e.fields(b, t.plan, q, depth)
+	case k8:
+		return binary.BigEndian.AppendUint64(b, *(*uint64)(p))
+	case k4:
+		return binary.BigEndian.AppendUint32(b, *(*uint32)(p))
+	case k2:
+		return binary.BigEndian.AppendUint16(b, *(*uint16)(p))
+	case k1, kBool:
+		return append(b, *(*uint8)(p))
+	case kUUID:
+		return append(b, (*(*UUID)(p))[:]...)
+	case kBytes:
+		return e.bytes(b, *(*[]byte)(p))
+	case kPointer:
+		return e.value(b, t.elem, *(*unsafe.Pointer)(p), 0)
+	case kList:
+		return e.list(b, t, p, depth)
+	case kMap, kPairs:
+		return e.entries(b, t, p, depth)
+	default: // kUnion
+		return e.union(b, t, (*face)(p), depth)
+	}
+}
+
+// union appends the variant that f holds: a struct of one field.
+func (e *encoder) union(b []byte, t *typ, f *face, depth int) []byte {
+	if f.itab == 0 || f.data == nil {
+		return e.failAt(b, t, whyNil)
+	}
+	for i := range t.cases {
+		v := &t.cases[i]
+		if v.itab != f.itab {
+			continue
+		}
+		o := &v.plan.ops[0]
+		// Safety: data points to the variant's struct, whose only field o is.
+		// A variant that is chosen and has nothing to say would arrive as no
+		// variant at all.
+		if skip, _ := o.absent(unsafe.Add(f.data, o.offset)); skip {
+			return e.fail(b, v.plan, o, whyNil)
+		}
+		return e.fields(b, v.plan, f.data, depth)
+	}
+	return e.failAt(b, t, "holds a type that is none of its variants")
+}

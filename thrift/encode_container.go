@@ -1,0 +1,210 @@
+package thrift
+
+import (
+	"encoding/binary"
+	"math"
+	"reflect"
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/internal/codec"
+)
+
+// maxSize is the longest string, list and map: sizes are signed on the wire.
+const maxSize = math.MaxInt32
+
+// list appends the slice at p as a list or a set.
+func (e *encoder) list(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
+	if depth <= 0 {
+		return e.failAt(b, t, whyDeep)
+	}
+	// Safety: p points to a slice of t.elem.rt. Below it is looked at as a slice
+	// of elements with the same layout.
+	s := *(*slice)(p)
+	if s.len > maxSize {
+		e.err = errTooLong
+		return b
+	}
+	el := t.elem
+	b = append(b, byte(el.wire))
+	b = binary.BigEndian.AppendUint32(b, uint32(s.len))
+	switch el.kind {
+	case kBool, k1:
+		return e.raw(b, *(*[]byte)(p))
+	case k2:
+		return numbers(e, b, *(*[]uint16)(p), 2, codec.To16)
+	case k4:
+		return numbers(e, b, *(*[]uint32)(p), 4, codec.To32)
+	case k8:
+		return numbers(e, b, *(*[]uint64)(p), 8, codec.To64)
+	case kString:
+		for _, s := range *(*[]string)(p) {
+			b = e.text(b, s)
+		}
+		return b
+	case kStruct:
+		for _, q := range *(*[]unsafe.Pointer)(p) {
+			if q == nil {
+				return e.failAt(b, el, whyNil)
+			}
+			if b = e.fields(b, el.plan, q, depth-1); e.err != nil {
+				return b
+			}
+		}
+		return b
+	}
+	for i := range s.len {
+		if cap(b)-len(b) < headroom {
+			b = e.out.Next(b)
+		}
+		if b = e.value(b, el, unsafe.Add(s.data, i*el.size), depth-1); e.err != nil {
+			return b
+		}
+	}
+	return b
+}
+
+// raw appends elements of one byte.
+func (e *encoder) raw(b, p []byte) []byte {
+	if len(p) <= cap(b)-len(b)-headroom {
+		return append(b, p...)
+	}
+	e.out.Commit(b)
+	e.out.Append(p)
+	return e.out.Block()
+}
+
+// numbers appends elements of size bytes, block by block.
+func numbers[T uint16 | uint32 | uint64](e *encoder, b []byte, s []T, size int, to func([]byte, []T)) []byte {
+	for {
+		n := min(len(s), (cap(b)-len(b))/size)
+		at := len(b)
+		b = b[:at+n*size]
+		to(b[at:], s[:n])
+		if s = s[n:]; len(s) == 0 && cap(b)-len(b) >= headroom {
+			return b
+		}
+		if b = e.out.Next(b); len(s) == 0 {
+			return b
+		}
+	}
+}
+
+// entries appends the map or Pairs at p. A map's entries come in no order.
+func (e *encoder) entries(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
+	if depth <= 0 {
+		return e.failAt(b, t, whyDeep)
+	}
+	b = append(b, byte(t.key.wire), byte(t.elem.wire))
+	if t.kind == kPairs {
+		return e.pairs(b, t, p, depth-1)
+	}
+	// Safety: p points to a map, which is a pointer; its number of entries does
+	// not depend on its type.
+	n := len(*(*map[string]string)(p))
+	if n > maxSize {
+		e.err = errTooLong
+		return b
+	}
+	b = binary.BigEndian.AppendUint32(b, uint32(n))
+	depth--
+	switch t.maps {
+	case mapStringString:
+		return writeMap[string, string](e, b, t, p, depth)
+	case mapStringPointer:
+		return writeMap[string, unsafe.Pointer](e, b, t, p, depth)
+	case mapStringSlice:
+		return writeMap[string, []byte](e, b, t, p, depth)
+	case mapString8:
+		return writeMap[string, uint64](e, b, t, p, depth)
+	case mapString4:
+		return writeMap[string, uint32](e, b, t, p, depth)
+	case mapString1:
+		return writeMap[string, uint8](e, b, t, p, depth)
+	case map4String:
+		return writeMap[uint32, string](e, b, t, p, depth)
+	case map4Pointer:
+		return writeMap[uint32, unsafe.Pointer](e, b, t, p, depth)
+	case map4Slice:
+		return writeMap[uint32, []byte](e, b, t, p, depth)
+	case map4x8:
+		return writeMap[uint32, uint64](e, b, t, p, depth)
+	case map4x4:
+		return writeMap[uint32, uint32](e, b, t, p, depth)
+	case map8String:
+		return writeMap[uint64, string](e, b, t, p, depth)
+	case map8Pointer:
+		return writeMap[uint64, unsafe.Pointer](e, b, t, p, depth)
+	case map8Slice:
+		return writeMap[uint64, []byte](e, b, t, p, depth)
+	case map8x8:
+		return writeMap[uint64, uint64](e, b, t, p, depth)
+	case map8x4:
+		return writeMap[uint64, uint32](e, b, t, p, depth)
+	}
+	return e.anyMap(b, t, p, depth)
+}
+
+// writeMap appends the entries of a map with the layout of map[K]V.
+func writeMap[K comparable, V any](e *encoder, b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
+	// Safety: p points to a map whose keys and values have these layouts, and a
+	// map does not know its type. k and v are declared out here, because escape
+	// analysis would move what a loop declares to the heap, entry by entry.
+	var k K
+	var v V
+	for k, v = range *(*map[K]V)(p) {
+		if cap(b)-len(b) < headroom {
+			b = e.out.Next(b)
+		}
+		b = e.value(b, t.key, unsafe.Pointer(&k), depth)
+		if b = e.value(b, t.elem, unsafe.Pointer(&v), depth); e.err != nil {
+			return b
+		}
+	}
+	return b
+}
+
+// anyMap appends the entries of a map by reflection.
+func (e *encoder) anyMap(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
+	// Safety: p points to a map, which is a pointer. It is copied, so that p
+	// does not reach reflection and what p points to can stay on the stack.
+	m := *(*unsafe.Pointer)(p)
+	if m == nil {
+		return b
+	}
+	k, v := reflect.New(t.key.rt), reflect.New(t.elem.rt)
+	for it := reflect.NewAt(t.rt, unsafe.Pointer(&m)).Elem().MapRange(); it.Next(); {
+		if cap(b)-len(b) < headroom {
+			b = e.out.Next(b)
+		}
+		k.Elem().SetIterKey(it)
+		v.Elem().SetIterValue(it)
+		b = e.value(b, t.key, k.UnsafePointer(), depth)
+		if b = e.value(b, t.elem, v.UnsafePointer(), depth); e.err != nil {
+			return b
+		}
+	}
+	return b
+}
+
+// pairs appends the number of entries and the entries of the Pairs at p.
+func (e *encoder) pairs(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
+	// Safety: p points to a t.rt, a slice of structs of which the key is the
+	// first field, and pairAt is the offset of the second.
+	s := *(*slice)(p)
+	if s.len > maxSize {
+		e.err = errTooLong
+		return b
+	}
+	b = binary.BigEndian.AppendUint32(b, uint32(s.len))
+	for i := range s.len {
+		if cap(b)-len(b) < headroom {
+			b = e.out.Next(b)
+		}
+		q := unsafe.Add(s.data, i*int(t.pair.Size()))
+		b = e.value(b, t.key, q, depth)
+		if b = e.value(b, t.elem, unsafe.Add(q, t.pairAt), depth); e.err != nil {
+			return b
+		}
+	}
+	return b
+}
