@@ -1,0 +1,200 @@
+package netio_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/conntest"
+)
+
+// certificates gives both sides' configurations, with a certificate each.
+var certificates = sync.OnceValues(func() (client, server *tls.Config) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "limosa test"}, DNSNames: []string{"test"},
+		// The year 2000 is today in a synctest bubble.
+		NotBefore: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Now().AddDate(1, 0, 0),
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		panic(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		panic(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(leaf)
+	cert := tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
+	server = &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "limosa"}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: roots}
+	client = &tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: roots, ServerName: "test", NextProtos: []string{"limosa"}}
+	return client, server
+})
+
+// secured stands TLS on a pair.
+func secured(t *testing.T, a, b netio.Conn, version uint16) (ta, tb *netio.TLS) {
+	t.Helper()
+	client, server := certificates()
+	client, server = client.Clone(), server.Clone()
+	client.MaxVersion, server.MaxVersion = version, version
+	var wg sync.WaitGroup
+	var ea, eb error
+	wg.Go(func() { ta, ea = netio.Client(t.Context(), a, client) })
+	wg.Go(func() { tb, eb = netio.Server(t.Context(), b, server) })
+	wg.Wait()
+	if ea != nil || eb != nil {
+		t.Fatal("handshake:", ea, eb)
+	}
+	return ta, tb
+}
+
+func TestTLS(t *testing.T) {
+	for name, tt := range map[string]struct {
+		pair    func(t *testing.T) (a, b netio.Conn, stop func())
+		version uint16
+		caps    conntest.Caps
+	}{
+		"tcp":     {pair: func(t *testing.T) (a, b netio.Conn, stop func()) { return dialed(t, "tcp") }, version: tls.VersionTLS13},
+		"tcp 1.2": {pair: func(t *testing.T) (a, b netio.Conn, stop func()) { return dialed(t, "tcp") }, version: tls.VersionTLS12},
+		"pipe": {pair: func(t *testing.T) (a, b netio.Conn, stop func()) {
+			a, b = netio.Pipe(netio.PipeConfig{MaxReceive: 1000})
+			return a, b, func() {}
+		}, version: tls.VersionTLS13, caps: conntest.Caps{Small: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conntest.Run(t, func(t *testing.T) (a, b netio.Conn, stop func()) {
+				a, b, stop = tt.pair(t)
+				ta, tb := secured(t, a, b, tt.version)
+				return ta, tb, stop
+			}, tt.caps)
+		})
+	}
+}
+
+// Protocol and certificates are those of the handshake.
+func TestTLSState(t *testing.T) {
+	a, b := netio.Pipe(netio.PipeConfig{})
+	ta, tb := secured(t, a, b, 0)
+	for _, c := range []*netio.TLS{ta, tb} {
+		s := c.ConnectionState()
+		if s.NegotiatedProtocol != "limosa" || len(s.PeerCertificates) != 1 || s.Version != tls.VersionTLS13 {
+			t.Errorf("protocol %q, %d certificates, version %x", s.NegotiatedProtocol, len(s.PeerCertificates), s.Version)
+		}
+		c.Abort()
+	}
+}
+
+// A peer that ends without close_notify may be a cut: no clean end.
+func TestTLSTruncated(t *testing.T) {
+	a, b := netio.Pipe(netio.PipeConfig{})
+	_, tb := secured(t, a, b, 0)
+	defer tb.Close()
+	a.CloseSend()
+	why, err := tb.Receive(false, func(*buf.In) (bool, error) { return true, nil })
+	if why != netio.Lost || err != io.ErrUnexpectedEOF {
+		t.Errorf("Receive: %v, %v; want io.ErrUnexpectedEOF", why, err)
+	}
+	a.Abort()
+}
+
+// A forged record fails the connection with an alert.
+func TestTLSForged(t *testing.T) {
+	a, b := netio.Pipe(netio.PipeConfig{})
+	_, tb := secured(t, a, b, 0)
+	defer tb.Close()
+	a.Send(outOf("\x17\x03\x03\x00\x20 this is no ciphertext at all... "), 0)
+	why, err := tb.Receive(false, func(*buf.In) (bool, error) { return true, nil })
+	if e, ok := errors.AsType[*netio.Error](err); why != netio.Lost || !ok || e.Op != "receive" {
+		t.Errorf("Receive: %v, %v", why, err)
+	}
+	if tb.Output().Err() == nil {
+		t.Error("the output still works")
+	}
+	a.Abort()
+}
+
+func outOf(s string) *buf.Out {
+	o := buf.NewOut(nil)
+	o.Append([]byte(s))
+	return o
+}
+
+// Handshakes end: by their deadline, by their context, by the peer's closing or
+// nonsense. The error is one line that says what failed.
+func TestTLSHandshakeFails(t *testing.T) {
+	client, _ := certificates()
+	for name, end := range map[string]func(cancel context.CancelFunc, b *netio.PipeConn){
+		"deadline": func(_ context.CancelFunc, _ *netio.PipeConn) {},
+		"cancel":   func(cancel context.CancelFunc, _ *netio.PipeConn) { cancel() },
+		"close":    func(_ context.CancelFunc, b *netio.PipeConn) { b.Close() },
+		"nonsense": func(_ context.CancelFunc, b *netio.PipeConn) { b.Send(outOf("HTTP/1.1 400 Bad Request\r\n"), 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b := netio.Pipe(netio.PipeConfig{})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				done := make(chan error)
+				start := time.Now()
+				go func() {
+					_, err := netio.Client(ctx, a, client)
+					done <- err
+				}()
+				synctest.Wait()
+				end(cancel, b)
+				err := <-done
+				if e, ok := errors.AsType[*netio.Error](err); !ok || e.Op != "handshake" {
+					t.Errorf("handshake: %v", err)
+				}
+				if d := time.Since(start); name == "deadline" && d != 5*time.Second || name != "deadline" && d > time.Second {
+					t.Errorf("it took %v", d)
+				}
+				b.Abort()
+			})
+		})
+	}
+}
+
+// crypto/tls stands on the net.Conn of any connection.
+func TestTLSOverView(t *testing.T) {
+	client, server := certificates()
+	a, b, stop := dialed(t, "tcp")
+	defer stop()
+	pa, pb := netio.Pipe(netio.PipeConfig{MaxReceive: 100})
+	for name, pair := range map[string][2]net.Conn{
+		"tcp":  {a.NetConn(), b.NetConn()},
+		"pipe": {pa.NetConn(), pb.NetConn()},
+	} {
+		ca, cb := tls.Client(pair[0], client), tls.Server(pair[1], server)
+		var wg sync.WaitGroup
+		wg.Go(func() { io.Copy(cb, cb); cb.Close() })
+		want := make([]byte, 300<<10)
+		rand.Read(want)
+		wg.Go(func() { ca.Write(want); ca.CloseWrite() })
+		got, err := io.ReadAll(ca)
+		wg.Wait()
+		if err != nil || string(got) != string(want) {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+		ca.Close()
+	}
+}
