@@ -20,7 +20,6 @@ const (
 	fileLinesWarn, fileLinesMax = 400, 800
 	funcLinesWarn, funcLinesMax = 60, 120
 	optionsMax                  = 25
-	safetyDistance              = 12 // lines from a Safety comment to the use that it covers
 )
 
 // mayBeUnsafe lists the packages that may import unsafe.
@@ -128,12 +127,12 @@ func TestLintUnsafe(t *testing.T) {
 }
 
 // unexplained gives the uses of unsafe without a Safety comment: on the
-// declaration that they stand in, or in the lines just above.
+// declaration that they stand in, or within it and not below the use.
 func unexplained(s *source) []ast.Node {
-	var marks []int // the last lines of comments that hold a Safety line
+	var marks []int // lines of comments that hold a Safety line
 	for _, g := range s.file.Comments {
 		if strings.Contains(g.Text(), "Safety:") {
-			marks = append(marks, s.fset.Position(g.End()).Line)
+			marks = append(marks, s.at(g).Line)
 		}
 	}
 	var found []ast.Node
@@ -142,7 +141,12 @@ func unexplained(s *source) []ast.Node {
 			continue
 		}
 		ast.Inspect(d, func(n ast.Node) bool {
-			sel, ok := n.(*ast.SelectorExpr)
+			// A mention of the type does nothing; conversions and functions do.
+			use, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			sel, ok := use.Fun.(*ast.SelectorExpr)
 			if !ok {
 				return true
 			}
@@ -151,8 +155,8 @@ func unexplained(s *source) []ast.Node {
 			if !ok || x.Name != "unsafe" || slices.Contains([]string{"Sizeof", "Offsetof", "Alignof"}, sel.Sel.Name) {
 				return true
 			}
-			line := s.at(n).Line
-			if !slices.ContainsFunc(marks, func(m int) bool { return m <= line && line-m <= safetyDistance }) {
+			from, line := s.at(d).Line, s.at(n).Line
+			if !slices.ContainsFunc(marks, func(m int) bool { return from <= m && m <= line }) {
 				found = append(found, n)
 			}
 			return true

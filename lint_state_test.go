@@ -263,7 +263,7 @@ func named(t types.Type) string {
 // holdsState reports types that make no sense without changing: locks,
 // atomics, channels, and pointers to structs that are not descriptions.
 func holdsState(t types.Type, seen []types.Type) bool {
-	if slices.Contains(seen, t) || named(t) == "time.Time" {
+	if slices.Contains(seen, t) || named(t) == "time.Time" || isDescription(t) {
 		return false
 	}
 	seen = append(seen, t)
