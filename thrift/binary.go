@@ -96,7 +96,8 @@ func (c Binary) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 		f = trailing
 	}
 	if f != fine {
-		return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &SyntaxError{Offset: end, Path: d.where, Why: faults[f]}}
+		// With short, skip gives where the value would have ended.
+		return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &SyntaxError{Offset: min(end, len(b)), Path: d.where, Why: faults[f]}}
 	}
 	return nil
 }

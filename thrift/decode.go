@@ -17,16 +17,15 @@ type decoder struct {
 	where  string // the field where a fault was found, innermost
 }
 
-// charge takes n bytes from the budget and reports whether they were there.
-func (d *decoder) charge(n int) bool {
-	d.budget -= int64(n)
-	return d.budget >= 0
-}
+// charge takes an allocation of n bytes from the budget, with what rounding up
+// to a size class costs, and reports whether that was there.
+func (d *decoder) charge(n int) bool { return d.charges(n, 1) }
 
 // charges is charge for n things of size bytes; n is at most the message's
 // length, so that the product fits.
 func (d *decoder) charges(n, size int) bool {
-	d.budget -= int64(n) * int64(size)
+	all := int64(n) * int64(size)
+	d.budget -= all + all>>3 + 16
 	return d.budget >= 0
 }
 

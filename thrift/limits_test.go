@@ -1,0 +1,413 @@
+package thrift_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift"
+)
+
+func raw(t testing.TB, s string) []byte {
+	t.Helper()
+	p, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+type Wide struct { // 80 bytes in Go, 1 on the wire
+	A, B, C, D, E string
+	F             int64 `thrift:"f,1"`
+}
+
+type Bomb struct {
+	Wides   []*Wide                    `thrift:"wides,1"`
+	Strings []string                   `thrift:"strings,2"`
+	Nested  [][][]int64                `thrift:"nested,3"`
+	Map     map[string]*Wide           `thrift:"map,4"`
+	Any     map[int8]Either            `thrift:"any,5"`
+	Pairs   thrift.Pairs[*Wide, Wides] `thrift:"pairs,6"`
+	Eithers []Either                   `thrift:"eithers,7"`
+	Text    string                     `thrift:"text,8"`
+	Bytes   []byte                     `thrift:"bytes,9"`
+	Numbers []int64                    `thrift:"numbers,10"`
+	Wide    *Wide                      `thrift:"wide,11"`
+}
+
+type Wides = []*Wide
+
+// TestSmallMessagesCannotCostMuch gives the decoder messages that declare or
+// pack more than they are worth.
+func TestSmallMessagesCannotCostMuch(t *testing.T) {
+	const n = 1 << 20
+	list := func(id byte, elem thrift.Type, count uint32, body []byte) []byte {
+		p := binary.BigEndian.AppendUint32([]byte{15, 0, id, byte(elem)}, count)
+		return append(append(p, body...), 0)
+	}
+	entries := func(id byte, key, elem thrift.Type, count uint32, body []byte) []byte {
+		p := binary.BigEndian.AppendUint32([]byte{13, 0, id, byte(key), byte(elem)}, count)
+		return append(append(p, body...), 0)
+	}
+	for _, tt := range []struct {
+		name string
+		body []byte
+		why  string
+	}{
+		{"two million levels", bytes.Repeat(raw(t, "0c000b"), 2_000_000), "nested too deeply"},
+		{"two million unknown levels", bytes.Repeat(raw(t, "0c0063"), 2_000_000), "nested too deeply"},
+		{"two million lists", append(raw(t, "0f0003"), bytes.Repeat(raw(t, "0f00000001"), 2_000_000)...), "element of another type|nested too deeply"},
+		{"a string of 2 GB", raw(t, "0b0008 7fffffff 00"), "size beyond the end"},
+		{"a string of -1", raw(t, "0b0008 ffffffff 00"), "size beyond the end"},
+		{"binary of 2 GB", raw(t, "0b0009 7fffffff 00"), "size beyond the end"},
+		{"2 G numbers", raw(t, "0f000a 0a 7fffffff 00"), "size beyond the end"},
+		{"-1 numbers", raw(t, "0f000a 0a ffffffff 00"), "negative size"},
+		{"2 G structs", raw(t, "0f0001 0c 7fffffff 00"), "size beyond the end"},
+		{"2 G entries", raw(t, "0d0004 0b0c 7fffffff 00"), "size beyond the end"},
+		{"-1 entries", raw(t, "0d0004 0b0c ffffffff 00"), "negative size"},
+		{"2 G entries by reflection", raw(t, "0d0005 030c 7fffffff 00"), "size beyond the end"},
+		{"2 G pairs", raw(t, "0d0006 0c0f 7fffffff 00"), "size beyond the end"},
+		{"2 G unions", raw(t, "0f0007 0c 7fffffff 00"), "size beyond the end"},
+		{"a million structs", list(1, thrift.TypeStruct, n, make([]byte, n)), "takes more memory than its size allows"},
+		{"a million unions", list(7, thrift.TypeStruct, n, make([]byte, n)), "takes more memory than its size allows"},
+		{"a million entries", entries(5, thrift.TypeI8, thrift.TypeStruct, n, make([]byte, 2*n)), "takes more memory than its size allows"},
+		{"100,000 strings", list(2, thrift.TypeString, 100_000, make([]byte, 400_000)), ""},
+		{"a field 100,000 times", append(bytes.Repeat(raw(t, "0c000b00"), 100_000), 0), "takes more memory than its size allows"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		start := time.Now()
+		err := decode(tt.body, new(Bomb))
+		took := time.Since(start)
+		runtime.ReadMemStats(&after)
+		spent := int(after.TotalAlloc - before.TotalAlloc)
+		allowed := 16*len(tt.body) + 64<<10 + 1<<10
+		if strings.Contains(tt.why, "size") && strings.HasPrefix(tt.name, "2 G") || strings.Contains(tt.why, "deeply") {
+			allowed = 64 << 10
+			if took > 100*time.Millisecond {
+				t.Errorf("%s: %v", tt.name, took)
+			}
+		}
+		t.Logf("%s: %v, %d bytes", tt.name, took, spent)
+		if spent > allowed {
+			t.Errorf("%s: %d bytes of memory for %d; allowed are %d", tt.name, spent, len(tt.body), allowed)
+		}
+		var syntax *thrift.SyntaxError
+		switch {
+		case tt.why == "" && err == nil:
+		case tt.why == "" || !errors.As(err, &syntax) || !strings.Contains(tt.why, syntax.Why):
+			t.Errorf("%s: %v; want %q", tt.name, err, tt.why)
+		}
+	}
+}
+
+func TestDepthIsCounted(t *testing.T) {
+	tree := func(n int) *Tree {
+		root := &Tree{}
+		for range n - 1 {
+			root = &Tree{Next: root}
+		}
+		return root
+	}
+	for _, tt := range []struct {
+		msg *Tree
+		ok  bool
+	}{
+		{tree(64), true}, {tree(65), false},
+		{&Tree{Children: []*Tree{tree(62)}}, true}, {&Tree{Children: []*Tree{tree(63)}}, false},
+		{&Tree{Named: map[string]*Tree{"a": tree(62)}}, true}, {&Tree{Named: map[string]*Tree{"a": tree(63)}}, false},
+		{&Tree{Either: &EitherTree{tree(62)}}, true}, {&Tree{Either: &EitherTree{tree(63)}}, false},
+	} {
+		var out buf.Out
+		err := thrift.Binary{}.Append(&out, tt.msg)
+		var typ *thrift.TypeError
+		if (err == nil) != tt.ok || err != nil && (!errors.As(err, &typ) || rpc.CodeOf(err) != rpc.Internal) {
+			t.Errorf("encode: %v; want ok %v", err, tt.ok)
+		}
+		out.Reset()
+		if err := (thrift.Binary{MaxDepth: 100}).Append(&out, tt.msg); err != nil {
+			t.Fatal(err)
+		}
+		body := out.Bytes()
+		if err := decode(body, new(Tree)); (err == nil) != tt.ok {
+			t.Errorf("decode: %v; want ok %v", err, tt.ok)
+		}
+		if _, err := thrift.SkipStruct(body, 64); (err == nil) != tt.ok {
+			t.Errorf("skip: %v; want ok %v", err, tt.ok)
+		}
+		if err := decode(body, new(struct{})); (err == nil) != tt.ok {
+			t.Errorf("skipped in decode: %v; want ok %v", err, tt.ok)
+		}
+		deep := rpc.Limits{Depth: 65}.WithDefaults()
+		if err := (thrift.Binary{}).Decode(buf.ViewOf(body), new(Tree), deep); err != nil {
+			t.Errorf("decode with more depth: %v", err)
+		}
+		out.Reset()
+	}
+}
+
+func TestCyclesEnd(t *testing.T) {
+	next := &Tree{}
+	next.Next = next
+	twice := &Tree{}
+	twice.Children = []*Tree{twice, twice}
+	mapped := &Tree{}
+	mapped.Named = map[string]*Tree{"a": mapped, "b": mapped}
+	either := &EitherList{}
+	either.List = []Either{either, either}
+	type L []L
+	loop := make(L, 1)
+	loop[0] = loop
+	for name, msg := range map[string]any{
+		"pointer": next, "list": twice, "map": mapped, "union": &Tree{Either: either},
+		"slice": &struct {
+			L L `thrift:"l,1"`
+		}{loop},
+	} {
+		var out buf.Out
+		err := thrift.Binary{}.Append(&out, msg)
+		if err == nil || !strings.Contains(err.Error(), "refers to itself") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if out.Len() > 1<<20 {
+			t.Errorf("%s: %d bytes were written", name, out.Len())
+		}
+		out.Reset()
+	}
+}
+
+func TestTypesThatCannotBeMapped(t *testing.T) {
+	type inner struct {
+		Bad chan int `thrift:"bad,1"`
+	}
+	for _, tt := range []struct {
+		msg any
+		why string
+	}{
+		{nil, "nil: a message is a pointer to a struct"},
+		{Leaf{}, "thrift_test.Leaf: a message is a pointer to a struct"},
+		{new(int), "*int: a message is a pointer to a struct"},
+		{(*Leaf)(nil), "*thrift_test.Leaf: the message is nil"},
+		{new(struct {
+			A uint32 `thrift:"a,1"`
+		}), ".A: the type uint32 has no Thrift type"},
+		{new(struct {
+			A int `thrift:"a,1"`
+		}), ".A: the type int has no Thrift type"},
+		{new(struct {
+			A Leaf `thrift:"a,1"`
+		}), ".A: a struct is referred to by a pointer: *thrift_test.Leaf"},
+		{new(struct {
+			A []*int32 `thrift:"a,1"`
+		}), ".A: a pointer to int32 can only be a field"},
+		{new(struct {
+			A *[]int32 `thrift:"a,1"`
+		}), ".A: the type *[]int32 has no Thrift type"},
+		{new(struct {
+			A map[*Leaf]bool `thrift:"a,1"`
+		}), ".A: a map's key cannot be *thrift_test.Leaf: use thrift.Pairs"},
+		{new(struct {
+			A any `thrift:"a,1"`
+		}), ".A: the interface interface {} is no union"},
+		{new(struct {
+			A error `thrift:"a,1"`
+		}), ".A: the interface error is no union"},
+		{new(struct {
+			A [3]byte `thrift:"a,1"`
+		}), ".A: the type [3]uint8 has no Thrift type"},
+		{new(struct {
+			A int32 `thrift:"a,1"`
+			B int32 `thrift:"b,1"`
+		}), ".B: id 1 is also that of A"},
+		{new(struct {
+			A int32 `thrift:"a"`
+		}), `.A: the tag "a" is not`},
+		{new(struct {
+			A int32 `thrift:"a,40000"`
+		}), `.A: the tag "a,40000" has no id between`},
+		{new(struct {
+			A int32 `thrift:"a,1,maybe"`
+		}), `.A: the tag "a,1,maybe" says neither`},
+		{new(struct {
+			A []map[string]*inner `thrift:"a,1"`
+		}), "inner.Bad: the type chan int has no Thrift type"},
+		{new(struct {
+			A twoFields `thrift:"a,1"`
+		}), "a variant of the union thrift_test.twoFields has exactly one field"},
+		{new(struct {
+			A sameIDs `thrift:"a,1"`
+		}), "thrift_test.sameIDs: two variants have the id 1"},
+		{new(struct {
+			A stranger `thrift:"a,1"`
+		}), "has the variant *thrift_test.Leaf, which is no struct of it"},
+	} {
+		for range 2 { // a failed compile leaves nothing behind
+			var typ *thrift.TypeError
+			err := thrift.Binary{}.Append(new(buf.Out), tt.msg)
+			if !errors.As(err, &typ) || rpc.CodeOf(err) != rpc.Internal || !strings.Contains(err.Error(), tt.why) {
+				t.Errorf("%T: %v; want %q", tt.msg, err, tt.why)
+			}
+			if err := decode([]byte{0}, tt.msg); !errors.As(err, &typ) || rpc.CodeOf(err) != rpc.Internal {
+				t.Errorf("decode %T: %v", tt.msg, err)
+			}
+		}
+	}
+}
+
+type twoFields interface{ isTwo(*twoA) }
+type twoA struct {
+	A int32 `thrift:"a,1"`
+	B int32 `thrift:"b,2"`
+}
+
+func (*twoA) isTwo(*twoA) {}
+
+type sameIDs interface{ isSame(*sameA, *sameB) }
+type sameA struct {
+	A int32 `thrift:"a,1"`
+}
+type sameB struct {
+	B string `thrift:"b,1"`
+}
+
+func (*sameA) isSame(*sameA, *sameB) {}
+func (*sameB) isSame(*sameA, *sameB) {}
+
+type stranger interface{ isStranger(*Leaf) }
+
+func TestValuesThatCannotBeEncoded(t *testing.T) {
+	for _, tt := range []struct {
+		msg any
+		why string
+	}{
+		{&Tree{Children: []*Tree{nil}}, "*thrift_test.Tree: is nil"},
+		{&Tree{Named: map[string]*Tree{"a": nil}}, "*thrift_test.Tree: is nil"},
+		{&Tree{Either: &EitherList{[]Either{nil}}}, "thrift_test.Either: is nil"},
+		{&Tree{Either: &EitherTree{}}, "thrift_test.EitherTree.Tree: is nil"},
+		{&Tree{Either: (*EitherText)(nil), Next: &Tree{Either: &EitherTree{}}}, "thrift_test.EitherTree.Tree: is nil"},
+		{&struct {
+			A Either `thrift:"a,1,required"`
+		}{}, ".A: is required and nil"},
+		{&struct {
+			A *int32 `thrift:"a,1,required"`
+		}{}, ".A: is required and nil"},
+	} {
+		if err := (thrift.Binary{}).Append(new(buf.Out), tt.msg); err == nil || rpc.CodeOf(err) != rpc.Internal || !strings.Contains(err.Error(), tt.why) {
+			t.Errorf("%T: %v; want %q", tt.msg, err, tt.why)
+		}
+	}
+}
+
+// TestUnionFoundFromItsVariant compiles a plan that meets itself unfinished.
+func TestUnionFoundFromItsVariant(t *testing.T) {
+	if body := encode(t, &selfA{&selfHolder{&selfB{[]self{&selfB{}}}}}); len(body) == 0 {
+		t.Error("nothing")
+	}
+}
+
+type self interface{ isSelf(*selfA, *selfB) }
+type selfA struct {
+	A *selfHolder `thrift:"a,1"`
+}
+type selfB struct {
+	B []self `thrift:"b,2"`
+}
+type selfHolder struct {
+	U self `thrift:"u,1"`
+}
+
+func (*selfA) isSelf(*selfA, *selfB) {}
+func (*selfB) isSelf(*selfA, *selfB) {}
+
+// TestPlansAreSharedByGoroutines lets many meet the same new types at once.
+func TestPlansAreSharedByGoroutines(t *testing.T) {
+	types := make([]reflect.Type, 100)
+	for i := range types {
+		types[i] = reflect.StructOf([]reflect.StructField{
+			{Name: "A", Type: reflect.TypeFor[[]*Tree](), Tag: reflect.StructTag(`thrift:"a,1"`)},
+			{Name: "B", Type: reflect.ArrayOf(i, reflect.TypeFor[byte]())},
+		})
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for _, rt := range types {
+				v := reflect.New(rt)
+				v.Elem().Field(0).Set(reflect.ValueOf([]*Tree{{Value: 5}}))
+				var out buf.Out
+				if err := (thrift.Binary{}).Append(&out, v.Interface()); err != nil {
+					t.Error(err)
+				}
+				back := reflect.New(rt)
+				if err := decode(out.Bytes(), back.Interface()); err != nil || back.Elem().Field(0).Index(0).Elem().Field(0).Int() != 5 {
+					t.Error(back, err)
+				}
+				out.Reset()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestAllocations(t *testing.T) {
+	echo := &Echo{ID: 7, Text: strings.Repeat("x", 1024), Numbers: []int64{1, 2, 3, 4, 5}}
+	body := encode(t, echo)
+	view, lim := buf.ViewOf(body), rpc.Limits{}.WithDefaults()
+	if n := testing.AllocsPerRun(100, func() {
+		if err := (thrift.Binary{}).Decode(view, new(Echo), lim); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 3 { // the message, its string, its list
+		t.Errorf("decode: %v allocations", n)
+	}
+	var out buf.Out
+	out.AppendString("held")
+	for name, msg := range shapes() {
+		if name == "numbers" {
+			continue // its pieces are more than an Out keeps
+		}
+		if n := testing.AllocsPerRun(100, func() {
+			m := out.Mark()
+			if err := (thrift.Binary{}).Append(&out, msg); err != nil {
+				t.Fatal(err)
+			}
+			out.Truncate(m)
+		}); n > 0.5 {
+			t.Errorf("encode %s: %v allocations", name, n)
+		}
+	}
+}
+
+// TestLongValuesCrossBlocks has values of every size around the ends of blocks.
+func TestLongValuesCrossBlocks(t *testing.T) {
+	type M struct {
+		S string           `thrift:"s,1"`
+		B []byte           `thrift:"b,2"`
+		N []int64          `thrift:"n,3"`
+		H []int16          `thrift:"h,4"`
+		O []bool           `thrift:"o,5"`
+		T []string         `thrift:"t,6"`
+		L []*Leaf          `thrift:"l,7"`
+		M map[int64]string `thrift:"m,8"`
+	}
+	for _, n := range []int{0, 1, 100, 400, 500, 511, 512, 1000, 3000, 3900, 4000, 4095, 4096, 5000, 8191, 8192, 10_000, 16_384, 65_536, 200_000} {
+		m := &M{S: strings.Repeat("s", n), B: bytes.Repeat([]byte{1}, n), N: make([]int64, n/8), H: make([]int16, n/2), O: make([]bool, n), T: []string{}, L: []*Leaf{}, M: map[int64]string{}}
+		for i := range n / 16 {
+			m.N[i], m.T, m.L, m.M[int64(i)] = int64(i), append(m.T, strings.Repeat("t", i%50)), append(m.L, &Leaf{int64(i), "name"}), "value"
+		}
+		got := new(M)
+		if err := decode(encode(t, m), got); err != nil || !reflect.DeepEqual(got, m) {
+			t.Errorf("%d: %v", n, err)
+		}
+	}
+}
