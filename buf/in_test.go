@@ -25,13 +25,17 @@ func TestInZeroValue(t *testing.T) {
 	if in.Len() != 0 || in.Peek(1) != nil || in.Next(1) != nil || in.Skip(9) != 0 || in.View(0).Len() != 0 || in.Peek(0) != nil {
 		t.Error("a zero In is not empty")
 	}
-	for name, f := range map[string]func(){
-		"View": func() { in.View(1) }, "View of less than nothing": func() { in.View(-1) },
-		"Filled without Space": func() { in.Filled(1) }, "Filled beyond": func() { in.Filled(len(in.Space()) + 1) },
+	for name, f := range map[string]func(in *In){
+		"View":                      func(in *In) { in.View(1) },
+		"View of less than nothing": func(in *In) { in.View(-1) },
+		"Filled without Space":      func(in *In) { in.Filled(1) },
+		"Filled beyond":             func(in *In) { in.Filled(len(in.Space()) + 1) },
 	} {
-		if panicOf(f) == "" {
+		var in In
+		if panicOf(func() { f(&in) }) == "" {
 			t.Errorf("%s did not panic", name)
 		}
+		in.Close()
 	}
 	if in.Skip(-1) != 0 || in.Next(-1) != nil {
 		t.Error("negative lengths take something")
@@ -204,14 +208,15 @@ func TestIdleTrims(t *testing.T) {
 
 func TestGiveLendsWithoutCopying(t *testing.T) {
 	before := Live()
-	mem := []byte("..one frame, read-only to us..")
+	// As large as a block of In's own would be, which Space would reuse.
+	mem := append([]byte("..one frame, read-only to us.."), make([]byte, MinBlock)...)
 	freed := 0
 	var b Block
 	b.Init(mem, func(*Block) { freed++ })
 	var in In
 	receive(&in, []byte("x"))
 	in.Next(1)
-	in.Give(b.View(2, len(mem)-2))
+	in.Give(b.View(2, 28))
 	b.Release()
 	if p := in.Next(9); string(p) != "one frame" || &p[0] != &mem[2] {
 		t.Errorf("Next gives %q, a copy or not the bytes", p)
@@ -234,8 +239,17 @@ func TestGiveLendsWithoutCopying(t *testing.T) {
 		t.Error("freed while a View is held")
 	}
 	v.Release()
-	if freed != 1 || string(mem) != "..one frame, read-only to us.." {
+	if freed != 1 || string(mem[:30]) != "..one frame, read-only to us.." {
 		t.Errorf("freed %d times, memory is %q", freed, mem)
+	}
+	// Nor is it written when nobody else refers to it any more.
+	b.Init(mem, func(*Block) { freed++ })
+	in.Next(in.Len())
+	in.Give(b.View(0, MinBlock/2))
+	b.Release()
+	in.Skip(in.Len())
+	if space := in.Space(); inside(mem, &space[0]) || freed != 2 {
+		t.Errorf("Space lends memory that was given; freed %d times", freed)
 	}
 	in.Close()
 	if Live() != before {

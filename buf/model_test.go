@@ -211,8 +211,12 @@ func (m *outModel) write() {
 	m.bytes = append(m.bytes, p...)
 }
 
-// back draws a position and its Mark: writes are between them.
+// back draws a position and its Mark: just now with writes since, or long ago.
 func (m *outModel) back() (Mark, int) {
+	if m.rnd.IntN(3) == 0 {
+		back := min(length(m.rnd), len(m.bytes))
+		return Mark{m.o.base + uint64(len(m.bytes)-back)}, len(m.bytes) - back
+	}
 	mark, at := m.o.Mark(), len(m.bytes)
 	for range m.rnd.IntN(4) {
 		m.write()

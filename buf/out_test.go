@@ -246,6 +246,11 @@ func TestPiecesStayBounded(t *testing.T) {
 	if cap(o.pieces) > 64 {
 		t.Errorf("%d entries for %d bytes", cap(o.pieces), o.Len())
 	}
+	for i, p := range o.pieces[len(o.pieces):cap(o.pieces)] {
+		if p != (View{}) {
+			t.Fatalf("entry %d behind the last pins what was sent", i)
+		}
+	}
 	o.Reset()
 }
 
