@@ -30,6 +30,7 @@ func TestPeersAnswer(t *testing.T) {
 				t.Skip("skipped:", p.later)
 			}
 			for _, conns := range []int{0, 2} {
+				t.Setenv("TMPDIR", t.TempDir())
 				addr, worked := "", make(chan struct{}, 100)
 				work := func() { worked <- struct{}{} }
 				if p.serve != nil {
@@ -68,7 +69,7 @@ func TestMeasure(t *testing.T) {
 		"beside": {Peer: "grpc-go", Round: 1, Callers: 2, Payload: 64, Work: workNone, Beside: 100_000, Duration: 100 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := runClient(t.Context(), s)
+			r, err := runClient(t.Context(), s, t.TempDir())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +87,7 @@ func TestMeasure(t *testing.T) {
 }
 
 func TestUnknownPeerFails(t *testing.T) {
-	if _, err := runClient(t.Context(), setting{Peer: "nobody", Duration: time.Millisecond}); err == nil || !strings.Contains(err.Error(), "no such peer") {
+	if _, err := runClient(t.Context(), setting{Peer: "nobody", Duration: time.Millisecond}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "no such peer") {
 		t.Errorf("runClient = %v", err)
 	}
 }

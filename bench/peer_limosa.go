@@ -1,6 +1,153 @@
 package main
 
-// limosaPeers lists Limosa, and the ways to use it.
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/limosa-rpc/limosa"
+	limosaecho "github.com/limosa-rpc/limosa/bench/echo/limosa"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// limosaPeers lists Limosa and the ways to use it; every setting that a peer
+// does not name is the default.
 func limosaPeers() []*peer {
-	return nil
+	return []*peer{
+		limosaOver("limosa", tcpAddr, limosa.TTHeader),
+		// The engine runs every handler on a goroutine of its own so far, so this is peer limosa again.
+		limosaOver("limosa-go", tcpAddr, limosa.TTHeader),
+		{name: "limosa-whole", later: "messages are never cut into chunks so far: measure peer limosa"},
+		{name: "limosa-inline", later: "the engine has no inline handlers yet"},
+		limosaOver("limosa-pool", tcpAddr, limosa.Framed),
+		{name: "limosa-full", later: "belongs to the capability of governance"},
+		{name: "limosa-tls", serve: serveLimosaTLS, dial: dialLimosaTLS},
+		{name: "limosa-grpc", later: "belongs to the capability of gRPC"},
+		{name: "limosa-grpc-client", later: "belongs to the capability of gRPC"},
+		{name: "limosa-grpc-server", later: "belongs to the capability of gRPC"},
+		limosaOver("limosa-unix", unixAddr, limosa.TTHeader),
+		{name: "limosa-shm", later: "belongs to the capability of shared memory"},
+		{name: "limosa-inproc", dial: dialLimosaLocal},
+	}
+}
+
+type limosaEcho struct{ work func() }
+
+func (s limosaEcho) Echo(_ context.Context, m *limosaecho.Message) (*limosaecho.Message, error) {
+	s.work()
+	return m, nil
+}
+
+func tcpAddr() (string, error) { return "127.0.0.1:0", nil }
+
+// unixAddr gives the path of a socket in a folder of its own, below the
+// temporary folder that a run makes for its processes and removes.
+func unixAddr() (string, error) {
+	dir, err := os.MkdirTemp("", "limosa-bench-")
+	return "unix://" + filepath.Join(dir, "s"), err
+}
+
+// limosaOver is Limosa on an address that addr gives.
+func limosaOver(name string, addr func() (string, error), form limosa.Form) *peer {
+	return &peer{
+		name: name,
+		serve: func(ctx context.Context, work func()) (string, error) {
+			at, err := addr()
+			if err != nil {
+				return "", err
+			}
+			return serveLimosa(ctx, at, &limosa.Server{Services: []rpc.Service{limosaecho.Service(limosaEcho{work})}})
+		},
+		dial: func(_ context.Context, at string, n int, _ func()) (*target, error) {
+			return limosaTarget(n, func() rpc.Caller { return &limosa.Client{Target: at, Thrift: form} }), nil
+		},
+	}
+}
+
+func serveLimosa(ctx context.Context, addr string, s *limosa.Server) (string, error) {
+	l, err := limosa.Listen(addr)
+	if err != nil {
+		return "", err
+	}
+	go s.Serve(ctx, l)
+	if strings.HasPrefix(addr, "unix://") {
+		return addr, nil
+	}
+	return l.Addr().String(), nil
+}
+
+// limosaTarget makes n clients (at least one), which the callers share.
+func limosaTarget(n int, newCaller func() rpc.Caller) *target {
+	var callers []rpc.Caller
+	for range max(n, 1) {
+		callers = append(callers, newCaller())
+	}
+	closeAll := func() {
+		for _, c := range callers {
+			c.Close()
+		}
+	}
+	return &target{close: closeAll, caller: func(_ context.Context, worker int, text string) (call, error) {
+		client := limosaecho.NewClient(callers[worker%len(callers)])
+		req := &limosaecho.Message{Text: text, List: make([]int64, listLen)}
+		return func(ctx context.Context, id int64) error {
+			req.ID = id
+			fill(req.List, id)
+			m, err := client.Echo(ctx, req)
+			if err != nil {
+				return err
+			}
+			return verify(id, text, m.ID, m.Text, m.List)
+		}, nil
+	}}
+}
+
+func dialLimosaLocal(_ context.Context, _ string, n int, work func()) (*target, error) {
+	return limosaTarget(n, func() rpc.Caller { return limosa.Local(limosaecho.Service(limosaEcho{work})) }), nil
+}
+
+// serveLimosaTLS makes a certificate for itself; its address carries it to the client.
+func serveLimosaTLS(ctx context.Context, work func()) (string, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return "", err
+	}
+	now := time.Now()
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return "", err
+	}
+	s := &limosa.Server{
+		Services: []rpc.Service{limosaecho.Service(limosaEcho{work})},
+		TLS:      &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}},
+	}
+	addr, err := serveLimosa(ctx, "127.0.0.1:0", s)
+	return addr + " " + base64.StdEncoding.EncodeToString(der), err
+}
+
+func dialLimosaTLS(_ context.Context, addr string, n int, _ func()) (*target, error) {
+	addr, text, _ := strings.Cut(addr, " ")
+	der, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, fmt.Errorf("the server's certificate: %w", err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("the server's certificate: %w", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(cert)
+	return limosaTarget(n, func() rpc.Caller { return &limosa.Client{Target: addr, TLS: &tls.Config{RootCAs: roots}} }), nil
 }

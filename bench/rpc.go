@@ -28,6 +28,11 @@ func rpcMain(ctx context.Context, args []string) error {
 			return err
 		}
 	}
+	scratch, err := os.MkdirTemp("", "limosa-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
 	var done []*row
 	gone := map[string]bool{} // peers that could not run: one row says so, once
 	var failed error
@@ -37,7 +42,7 @@ func rpcMain(ctx context.Context, args []string) error {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "%d/%d round %d, %d callers, %d bytes: %s\n", i+1, len(all), s.Round, s.Callers, s.Payload, s.Peer)
-		r, err := runClient(ctx, s)
+		r, err := runClient(ctx, s, scratch)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -58,12 +63,14 @@ func rpcMain(ctx context.Context, args []string) error {
 	return failed
 }
 
-// runClient measures s in a process of its own, which starts the server.
-func runClient(ctx context.Context, s setting) (*row, error) {
+// runClient measures s in a process of its own, which starts the server. Both
+// have scratch as their temporary folder.
+func runClient(ctx context.Context, s setting, scratch string) (*row, error) {
 	// A peer that hangs costs its own measurement only.
 	ctx, cancel := context.WithTimeout(ctx, 4*s.Duration+20*time.Second)
 	defer cancel()
 	cmd := childCommand(ctx, childClient, s)
+	cmd.Env = append(os.Environ(), "TMPDIR="+scratch)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	cmd.WaitDelay = time.Second
