@@ -141,7 +141,7 @@ func (s *Session) requestHeader(w *writer, ev *wire.Event) {
 	if !s.out.kin {
 		w.integer(intMethod, ev.Method)
 		if ev.Timeout > 0 {
-			w.integer(intTimeout, strconv.FormatInt(units(ev.Timeout, time.Millisecond), 10))
+			w.integerNumber(intTimeout, units(ev.Timeout, time.Millisecond))
 		}
 	}
 	w.close()

@@ -230,7 +230,7 @@ func (s *Session) parseHeader(p []byte) error {
 	if len(p) > s.maxHeader {
 		return errHeaderLimit
 	}
-	q := parser{h: h, p: p, o: o, answer: s.side == wire.Client, lim: s.lim}
+	q := parser{h: h, p: p, o: o, answer: s.side == wire.Client, kin: s.in.kin, lim: s.lim}
 	return q.blocks()
 }
 
@@ -258,10 +258,18 @@ func (f *frame) inner(p []byte, nonStrict bool) error {
 func (f *frame) envelope(p []byte) error {
 	name, typ, seq, n, err := thrift.ParseMessageBegin(p[f.message:], f.old)
 	if err != nil {
-		return &FrameError{Offset: f.message, Why: err.Error()}
+		return envelopeErr(f.message, err)
 	}
 	f.name, f.typ, f.seq, f.body = name, typ, seq, f.message+n
 	return nil
+}
+
+// envelopeErr places what is wrong with the envelope at offset at.
+func envelopeErr(at int, err error) error {
+	if e, ok := errors.AsType[*thrift.SyntaxError](err); ok {
+		return &FrameError{Offset: at + e.Offset, Why: e.Why}
+	}
+	return &FrameError{Offset: at, Why: "message ends within its envelope"}
 }
 
 // tooLarge reads the envelope of a message that is not taken: its caller is
@@ -273,7 +281,7 @@ func (s *Session) tooLarge(f frame, p []byte, size int) (frame, int, error) {
 	case errors.Is(err, thrift.ErrShort) && f.message+n <= f.end:
 		return f, f.message + n - end, nil
 	case err != nil:
-		return f, 0, &FrameError{Offset: f.message, Why: err.Error()}
+		return f, 0, envelopeErr(f.message, err)
 	}
 	f.name, f.typ, f.seq, f.body = name, typ, seq, f.message+n
 	f.fault = sizeErr(size, s.lim)
@@ -305,7 +313,7 @@ func (s *Session) findBare(f frame, p []byte) (frame, int, error) {
 		return f, f.message + n - len(p), nil
 	}
 	if err != nil {
-		return f, 0, &FrameError{Offset: f.message, Why: err.Error()}
+		return f, 0, envelopeErr(f.message, err)
 	}
 	f.name, f.typ, f.seq, f.body = name, typ, seq, f.message+n
 	done, n, err := s.endOfStruct(p[f.body:])
@@ -324,10 +332,14 @@ func (s *Session) findBare(f frame, p []byte) (frame, int, error) {
 	return f, 0, nil
 }
 
-// roomFor is what a message of unknown length is said to need. Any number is
-// right that is not below what is known to be missing: more bytes than asked
-// for come in any case. Growing by half keeps the copies linear in total.
+// roomFor is what a bare message is said to need. Its length is unknown, so
+// that little may be known to be missing. A larger number is right too, since
+// it is a hint for the size of blocks; growing by half keeps the sum of all
+// copies linear.
 func (s *Session) roomFor(missing, have int) int {
+	if have < skipStep {
+		return missing
+	}
 	return max(missing, min(have/2, s.lim.MessageBytes))
 }
 

@@ -89,7 +89,7 @@ func (s *Session) welcomed(ev *wire.Event, h *header) {
 	if !s.offers || s.in.settled || h.seq != 0 {
 		return
 	}
-	s.in.settled = true
+	s.in.settled, s.in.kin = true, true
 	ev.Flags |= wire.Settings
 	ev.Tag[0] |= tagOffer
 	terms(h.hello, func(name, value string) {

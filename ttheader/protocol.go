@@ -118,7 +118,9 @@ func detect(p []byte, nonStrict bool) lead {
 			return leadOldFramed // the name's length, which is below 64 KB
 		}
 	}
-	if nonStrict && p[0] == 0 && p[1] == 0 {
+	// The name's length, then its first letter: what stands there in framed
+	// messages of other protocols is no letter.
+	if nonStrict && p[0] == 0 && p[1] == 0 && p[4] > ' ' && p[4] < 0x7f {
 		return leadOldBare
 	}
 	return leadUnknown

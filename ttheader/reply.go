@@ -1,7 +1,7 @@
 package ttheader
 
 import (
-	"strconv"
+	"strings"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -17,7 +17,7 @@ func (s *Session) beginAnswer(out *buf.Out, ev *wire.Event) {
 	typ, biz := thrift.Reply, false
 	if ev.Err != nil {
 		typ = thrift.Exception
-		if biz = o.shape <= shapeTTFramed && ev.Tag[0]&tagKitex != 0 && ev.Err.Details.Has(keyBizStatus); biz {
+		if biz = s.kitexBiz(ev); biz {
 			typ = thrift.Reply
 		}
 	}
@@ -45,6 +45,12 @@ func (s *Session) beginAnswer(out *buf.Out, ev *wire.Event) {
 		b = thrift.AppendException(b, s.text(ev.Err), thrift.ExceptionOf(ev.Err.Code))
 	}
 	out.Commit(b)
+}
+
+// kitexBiz reports whether the error came as a business error of Kitex and the
+// client can read it as one. Our kind is told more in an exception.
+func (s *Session) kitexBiz(ev *wire.Event) bool {
+	return shape(ev.Tag[0]) <= shapeTTFramed && ev.Tag[0]&tagKitex != 0 && !s.out.kin && ev.Err.Details.Has(keyBizStatus)
 }
 
 func (s *Session) appendEnvelope(b []byte, ev *wire.Event, typ thrift.MessageType) []byte {
@@ -84,17 +90,18 @@ func (s *Session) answerHeader(w *writer, ev *wire.Event, typ thrift.MessageType
 		w.str("", keyReset, "1")
 	}
 	for _, p := range ev.Trailer {
+		plain := !internal(p.Key)
 		switch {
-		case !internal(p.Key):
-			w.str("", p.Key, p.Value)
-		case s.out.kin && !rpc.Reserved(p.Key):
+		case s.out.kin && !rpc.Reserved(p.Key) && (!plain || strings.HasPrefix(p.Key, prefixTransient)):
 			// A name that Kitex gives a meaning to. Its clients cannot be told
 			// it; ours unwrap it.
 			w.str(prefixTransient, p.Key, p.Value)
+		case plain:
+			w.str("", p.Key, p.Value)
 		}
 	}
 	if kitex && !s.out.kin {
-		w.integer(intMessageType, strconv.Itoa(int(typ)))
+		w.integerNumber(intMessageType, int64(typ))
 	}
 	w.close()
 }

@@ -35,7 +35,7 @@ func (s *Session) request(ev *wire.Event, f *frame) error {
 	}
 	ev.Flags |= wire.Open | wire.End
 	ev.Service, ev.Method = s.in.names.intern(0, service), s.in.names.intern(1, method)
-	ev.Header, ev.Timeout = h.pairs, h.timeout
+	ev.Timeout = h.timeout
 	if s.in.mux || h.flags&flagUnordered != 0 {
 		ev.Flags |= wire.Unordered
 	}
@@ -54,9 +54,12 @@ func (s *Session) request(ev *wire.Event, f *frame) error {
 		ev.Tag[0] |= tagKitex
 	}
 	if f.fault != nil {
-		ev.Err = f.fault
+		e := *f.fault
+		e.Sent = rpc.Refused // nothing of the call was started
+		ev.Err = &e
 	} else {
 		ev.Flags |= wire.Message
+		ev.Header = h.pairs
 	}
 	return nil
 }

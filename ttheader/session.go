@@ -32,6 +32,7 @@ type Session struct {
 		skip     int   // bytes of a frame that is too large
 		first    bool  // no frame was cut yet
 		settled  bool  // client: the peer said hello, or answered without
+		kin      bool  // client: the peer said hello
 		mux      bool  // server: the client may have many calls in flight
 		calls    uint64
 		names    names

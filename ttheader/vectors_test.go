@@ -25,7 +25,7 @@ type exchange struct {
 }
 
 // loadVectors gives the exchanges without stream frames.
-func loadVectors(t *testing.T) []exchange {
+func loadVectors(t testing.TB) []exchange {
 	data, err := os.ReadFile("testdata/kitex-vectors.json")
 	if err != nil {
 		t.Fatal(err)

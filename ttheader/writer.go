@@ -75,6 +75,10 @@ func (w *writer) str(prefix, key, value string) {
 func (w *writer) number(prefix, key string, n int64) {
 	w.enter(blockStrings)
 	w.text(prefix, key)
+	w.decimal(n)
+}
+
+func (w *writer) decimal(n int64) {
 	at := len(w.b)
 	w.b = strconv.AppendInt(append(w.b, 0, 0), n, 10)
 	binary.BigEndian.PutUint16(w.b[at:], uint16(len(w.b)-at-2))
@@ -84,6 +88,12 @@ func (w *writer) integer(key uint16, value string) {
 	w.enter(blockInts)
 	w.b = be16(w.b, key)
 	w.text("", value)
+}
+
+func (w *writer) integerNumber(key uint16, n int64) {
+	w.enter(blockInts)
+	w.b = be16(w.b, key)
+	w.decimal(n)
 }
 
 func (w *writer) token(value string) {
