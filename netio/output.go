@@ -64,8 +64,9 @@ type Output struct {
 		out      *buf.Out // what writers append to
 		counted  int      // bytes of out that queued counts already
 		flushing bool     // somebody is the flusher
-		fin      bool     // CloseWrite was called: the end is to be sent after out
-		finSent  bool
+		fin      bool     // CloseWrite was called: the end is to be sent after out, and counts as one byte
+		finSent  bool     // the flusher has begun to send it
+		finDone  bool     // it counts no longer
 	}
 
 	// Owned by the flusher, or by whoever holds mu while nobody flushes.
@@ -129,7 +130,7 @@ func (o *Output) Unlock() (flusher bool) {
 
 // dueLocked reports whether there is anything to be sent.
 func (o *Output) dueLocked() bool {
-	return o.mu.out.Len() > 0 || o.mu.fin && !o.mu.finSent
+	return o.mu.out.Len() > 0 || o.mu.fin && !o.mu.finSent && !o.mu.finDone
 }
 
 // Queued is the number of bytes that are queued and not yet handed to the
@@ -254,7 +255,7 @@ func (o *Output) take() (more bool, err error) {
 		}
 		return true, err
 	}
-	if o.mu.fin && !o.mu.finSent {
+	if o.mu.fin && !o.mu.finSent && !o.mu.finDone {
 		o.mu.finSent = true
 		o.mu.Unlock()
 		return true, o.finish()
@@ -276,7 +277,11 @@ func (o *Output) transform() error {
 // sent by the caller's next round, and the FIN comes a round later.
 func (o *Output) finish() error {
 	if o.seal == nil || o.seal.finish == nil {
-		return o.sender.CloseSend()
+		err := o.sender.CloseSend()
+		o.mu.Lock()
+		o.finDoneLocked()
+		o.mu.Unlock()
+		return err
 	}
 	before := o.sending.Len()
 	err := o.seal.finish(o.sending)
@@ -288,17 +293,26 @@ func (o *Output) finish() error {
 	return err
 }
 
-// end asks for the end of our side after what is queued. True: the caller is
-// the flusher.
-func (o *Output) end() (flusher bool) {
-	o.mu.Lock()
-	o.mu.fin = true
-	return o.Unlock()
+// endLocked asks for the end of our side after what is queued.
+func (o *Output) endLocked() {
+	if !o.mu.fin && o.err.Load() == nil {
+		o.mu.fin = true
+		o.count(1)
+	}
+}
+
+func (o *Output) finDoneLocked() {
+	if o.mu.fin && !o.mu.finDone {
+		o.mu.finDone = true
+		o.count(-1)
+	}
 }
 
 // closeWrite is CloseWrite for all connections.
 func (o *Output) closeWrite() error {
-	if o.end() {
+	o.mu.Lock()
+	o.endLocked()
+	if o.Unlock() {
 		return o.Flush()
 	}
 	return o.Err()
@@ -355,6 +369,7 @@ func (o *Output) fail(err error) {
 
 // dropLocked releases what is queued and nobody is sending.
 func (o *Output) dropLocked() {
+	o.finDoneLocked()
 	o.count(-o.mu.counted)
 	o.mu.counted = 0
 	o.mu.out.Reset()

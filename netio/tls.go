@@ -212,7 +212,7 @@ func (t *TLS) OnLost(f func()) { t.lower.OnLost(f) }
 func (t *TLS) Close() error {
 	// The end is due with what is queued; Close of the one below sends both.
 	t.out.mu.Lock()
-	t.out.mu.fin = true
+	t.out.endLocked()
 	t.out.mu.Unlock()
 	err := t.lower.Close()
 	t.release()

@@ -79,6 +79,10 @@ func Run(t *testing.T, make func(t *testing.T) (a, b netio.Conn, stop func()), c
 		{"NetConnDeadlines", testNetConnDeadlines, false},
 		{"NetConnLeftover", testNetConnLeftover, false},
 	}
+	// What is made once and stays, such as the descriptors of Go's poller.
+	warm := &env{make: make, caps: caps}
+	warm.pair(t)
+	warm.close()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.skip {
