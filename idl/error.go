@@ -148,3 +148,7 @@ func sourceLine(text string, line int) string {
 	}
 	return first
 }
+
+// Error makes a finding at a place of the file, for those who check more than
+// this package does.
+func (f *File) Error(pos Pos, msg string) *Error { return newError(f, pos, msg) }

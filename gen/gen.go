@@ -1,0 +1,247 @@
+// Package gen turns a schema of package idl into Go source: one file for each
+// IDL file, in the shape that docs/how/gen.md shows. It is what the commands
+// limosa-gen and limosa gen run.
+//
+// The same input gives the same bytes. Names that are no Go names, or that are
+// taken, get underscores at their end, in the order of the files.
+package gen
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"go/format"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/limosa-rpc/limosa/idl"
+)
+
+// Version stands in the head of every generated file.
+const Version = "0.1.0"
+
+// Suffix ends the name of every generated file.
+const Suffix = ".thrift.go"
+
+// A File is one generated file.
+type File struct {
+	Path    string `json:"path"` // below the output directory, with slashes
+	Content string `json:"content"`
+}
+
+// Config says where generated code will live.
+type Config struct {
+	// Prefix is the import path of the output directory. It is needed only
+	// when one generated package imports another.
+	Prefix string
+}
+
+// Generate makes the Go files of all files of s, included ones as well. An
+// error is an idl.Errors, with places in the IDL.
+func (c Config) Generate(s *idl.Schema) ([]File, error) {
+	g := &generator{Config: c, pkgs: map[string]*pkg{}, files: map[*idl.File]*file{}, names: map[key]string{}}
+	g.plan(s)
+	if len(g.errs) > 0 {
+		return nil, g.errs
+	}
+	var out []File
+	for _, p := range g.order {
+		for _, f := range p.files {
+			text, err := g.file(f)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, File{Path: path.Join(p.dir, f.out), Content: text})
+		}
+	}
+	if len(g.errs) > 0 {
+		return nil, g.errs
+	}
+	slices.SortFunc(out, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return out, nil
+}
+
+type generator struct {
+	Config
+	pkgs  map[string]*pkg // by dir
+	order []*pkg
+	files map[*idl.File]*file
+	names map[key]string
+	errs  idl.Errors
+}
+
+// pkg is one Go package that is generated.
+type pkg struct {
+	dir, name string
+	files     []*file
+	names     scope
+	only      *idl.Service // the only service of the package, if there is one
+}
+
+// file is one IDL file with its Go package.
+type file struct {
+	*idl.File
+	pkg *pkg
+	out string
+}
+
+// key finds the Go name of a definition, or of something that is made from it.
+type key struct {
+	decl any
+	part string
+}
+
+func (g *generator) errorf(f *idl.File, pos idl.Pos, format string, args ...any) {
+	g.errs = append(g.errs, f.Error(pos, fmt.Sprintf(format, args...)))
+}
+
+// plan sorts the files into packages and gives every definition its name.
+func (g *generator) plan(s *idl.Schema) {
+	files := slices.Clone(s.Files)
+	slices.SortFunc(files, func(a, b *idl.File) int { return strings.Compare(a.Path, b.Path) })
+	for _, f := range files {
+		dir := packageDir(f)
+		p := g.pkgs[dir]
+		if p == nil {
+			p = &pkg{dir: dir, name: path.Base(dir), names: newScope()}
+			g.pkgs[dir] = p
+			g.order = append(g.order, p)
+		}
+		x := &file{File: f, pkg: p, out: outName(f.Name)}
+		for _, y := range p.files {
+			if y.out == x.out {
+				g.errorf(f, idl.Pos{}, "%s is in the Go package %s as well: both would be %s", y.Path, dir, x.out)
+			}
+		}
+		p.files = append(p.files, x)
+		g.files[f] = x
+	}
+	for _, p := range g.order {
+		g.namePackage(p)
+	}
+	for _, p := range g.order {
+		for _, f := range p.files {
+			for _, s := range f.Services {
+				g.nameMethods(p, s)
+			}
+		}
+	}
+	g.cycles()
+}
+
+// packageDir turns a namespace into a folder: that of go, else that of *, else
+// the file's name in lower case, as Apache's compiler does.
+func packageDir(f *idl.File) string {
+	ns := f.Namespace("go")
+	if ns == "" {
+		return packageName(strings.ToLower(strings.ReplaceAll(f.Name, ".", "_")))
+	}
+	parts := strings.Split(ns, ".")
+	for i, part := range parts {
+		parts[i] = packageName(part)
+	}
+	return path.Join(parts...)
+}
+
+// packageName makes s a package's name that can be imported.
+func packageName(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			b[i] = '_'
+		}
+	}
+	s = string(b)
+	if s == "" || s[0] >= '0' && s[0] <= '9' || s[0] == '_' { // go build passes over folders with an underscore
+		s = "x" + s
+	}
+	if goWords[s] || s == "main" || s == "init" {
+		s += "_"
+	}
+	return s
+}
+
+// outName gives the Go file of an IDL file. The go command looks at what a
+// file's name ends with before its first dot, and so must we.
+func outName(name string) string {
+	name = strings.ReplaceAll(name, "-", "_")
+	if strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") {
+		name = "x" + name
+	}
+	head, _, _ := strings.Cut(name, ".")
+	if i := strings.LastIndexByte(head, '_'); i >= 0 && buildWords[head[i+1:]] {
+		name = head + "_idl" + name[len(head):]
+	}
+	return name + Suffix
+}
+
+// cycles reports Go packages that would import each other. Files never include
+// each other in a circle, but packages of several files can.
+func (g *generator) cycles() {
+	const walking, done = 1, 2
+	state := map[*pkg]int{}
+	var chain []string
+	var walk func(p *pkg) bool
+	walk = func(p *pkg) bool {
+		state[p] = walking
+		for _, f := range p.files {
+			for _, inc := range f.Includes {
+				q := g.files[inc.File].pkg
+				if q == p || state[q] == done {
+					continue
+				}
+				chain = append(chain, fmt.Sprintf("%s (%s) includes %s (%s)", f.Path, p.dir, inc.File.Path, q.dir))
+				if state[q] == walking {
+					g.errorf(f.File, inc.Pos, "Go packages would import each other: %s; give these files one namespace go", strings.Join(chain, ", "))
+					return false
+				}
+				if !walk(q) {
+					return false
+				}
+				chain = chain[:len(chain)-1]
+			}
+		}
+		state[p] = done
+		return true
+	}
+	for _, p := range g.order {
+		if state[p] == 0 && !walk(p) {
+			return
+		}
+	}
+}
+
+// file makes one Go file.
+func (g *generator) file(f *file) (string, error) {
+	e := &emitter{g: g, f: f, imports: map[string]string{}}
+	e.use("limosa")
+	for _, d := range f.Typedefs {
+		e.typedef(d)
+	}
+	for _, d := range f.Enums {
+		e.enum(d)
+	}
+	for _, d := range f.Structs {
+		e.structure(d)
+	}
+	for _, d := range f.Services {
+		e.service(d)
+	}
+	for _, d := range f.Consts {
+		e.constant(d)
+	}
+	e.schema()
+	var b strings.Builder
+	fmt.Fprintf(&b, "// Code generated by limosa-gen %s from %s. DO NOT EDIT.\n", Version, filepath.Base(f.Path))
+	fmt.Fprintf(&b, "// IDL: sha256:%x\n\n", sha256.Sum256([]byte(f.Text)))
+	b.WriteString(comment(f.Doc, ""))
+	fmt.Fprintf(&b, "package %s\n\n%s\n", f.pkg.name, e.importBlock())
+	b.WriteString("// Does not compile against a runtime that this code is too old for.\nconst _ = limosa.Gen1\n\n")
+	b.WriteString(e.b.String())
+	src, err := format.Source([]byte(b.String()))
+	if err != nil { // a mistake in this package; the text helps to find it
+		return "", fmt.Errorf("%s: generated code is no Go: %w\n%s", f.Path, err, b.String())
+	}
+	return string(src), nil
+}

@@ -1,0 +1,319 @@
+package gen
+
+import (
+	"fmt"
+	"go/token"
+	"strings"
+
+	"github.com/limosa-rpc/limosa/idl"
+)
+
+// goWords are the words that no generated name may be: keywords and what the
+// language declares before any package does.
+var goWords = func() map[string]bool {
+	m := map[string]bool{}
+	for t := token.BREAK; t <= token.VAR; t++ {
+		m[t.String()] = true
+	}
+	for _, s := range strings.Fields(`any append bool byte cap clear close comparable complex complex128 complex64
+		copy delete error false float32 float64 imag int int16 int32 int64 int8 iota len make max min new nil panic
+		print println real recover rune string true uint uint16 uint32 uint64 uint8 uintptr`) {
+		m[s] = true
+	}
+	return m
+}()
+
+// imported are the packages that generated code may import, by name.
+var imported = map[string]string{
+	"context": "context", "errors": "errors", "fmt": "fmt", "strconv": "strconv",
+	"limosa": "github.com/limosa-rpc/limosa",
+	"rpc":    "github.com/limosa-rpc/limosa/rpc",
+	"thrift": "github.com/limosa-rpc/limosa/thrift",
+}
+
+// buildWords have a meaning at the end of a Go file's name.
+var buildWords = func() map[string]bool {
+	m := map[string]bool{}
+	for _, s := range strings.Fields(`test aix android darwin dragonfly freebsd hurd illumos ios js linux nacl netbsd openbsd
+		plan9 solaris wasip1 windows zos 386 amd64 amd64p32 arm armbe arm64 arm64be loong64 mips mipsle mips64 mips64le
+		mips64p32 mips64p32le ppc ppc64 ppc64le riscv riscv64 s390 s390x sparc sparc64 wasm`) {
+		m[s] = true
+	}
+	return m
+}()
+
+// initialisms are written in one case, as Go code does.
+var initialisms = func() map[string]bool {
+	m := map[string]bool{}
+	for _, s := range strings.Fields(`acl api ascii cpu css dns eof guid html http https id ip json qps ram rpc sla smtp sql
+		ssh tcp tls ttl udp ui uid uri url utf8 uuid vm xml xsrf xss`) {
+		m[s] = true
+	}
+	return m
+}()
+
+// camel makes an exported Go name: user_id -> UserID, SECOND_CHANCE ->
+// SecondChance, userId -> UserId, f_1_2 -> F1_2. Underscores at the end stay.
+func camel(name string) string {
+	body := strings.TrimRight(name, "_")
+	tail := name[len(body):]
+	body = strings.TrimLeft(body, "_")
+	shout := strings.Contains(body, "_") && strings.ToUpper(body) == body
+	var b strings.Builder
+	for part := range strings.SplitSeq(body, "_") {
+		if part == "" {
+			continue
+		}
+		if shout {
+			part = strings.ToLower(part)
+		}
+		if initialisms[strings.ToLower(part)] {
+			part = strings.ToUpper(part)
+		}
+		if b.Len() > 0 && isDigit(part[0]) && isDigit(b.String()[b.Len()-1]) {
+			b.WriteByte('_')
+		}
+		b.WriteString(upperFirst(part))
+	}
+	s := b.String() + tail
+	if s == "" || s[0] < 'A' || s[0] > 'Z' {
+		s = "X" + s
+	}
+	return s
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// lowerFirst makes an unexported name of an exported one: the first word in
+// lower case, as in urlService for URLService.
+func lowerFirst(s string) string {
+	n := 0
+	for n < len(s) && s[n] >= 'A' && s[n] <= 'Z' {
+		n++
+	}
+	if n > 1 && n < len(s) && s[n] >= 'a' && s[n] <= 'z' {
+		n--
+	}
+	return strings.ToLower(s[:n]) + s[n:]
+}
+
+// constName keeps a name of capitals as it is.
+func constName(name string) string {
+	if strings.ToUpper(name) == name && name[0] >= 'A' && name[0] <= 'Z' {
+		return name
+	}
+	return camel(name)
+}
+
+// scope is a set of names that are taken.
+type scope map[string]bool
+
+func newScope() scope {
+	s := scope{}
+	for name := range imported {
+		s[name] = true
+	}
+	s["init"] = true
+	s["main"] = true
+	return s
+}
+
+// take gives name, or name with as few underscores at its end as are needed.
+func (s scope) take(name string) string {
+	for s[name] || goWords[name] {
+		name += "_"
+	}
+	s[name] = true
+	return name
+}
+
+// namePackage gives names to all that p defines: first to what the IDL
+// defines, then to what is made from it.
+func (g *generator) namePackage(p *pkg) {
+	services := 0
+	first := map[string]*idl.File{}
+	for _, f := range p.files {
+		g.nameDefinitions(p, f, first)
+		for _, s := range f.Services {
+			services++
+			p.only = s
+		}
+	}
+	for _, f := range p.files {
+		for _, e := range f.Enums {
+			enum := g.names[key{e, ""}]
+			g.names[key{e, "parse"}] = p.names.take("Parse" + enum)
+			for _, v := range e.Values {
+				g.names[key{v, ""}] = p.names.take(enum + enumSuffix(v.Name))
+			}
+		}
+		for _, s := range f.Structs {
+			g.nameStruct(p, s)
+		}
+		g.names[key{f.File, "idl"}] = p.names.take(camel(strings.Map(identChar, f.Name)) + "IDL")
+	}
+	if services != 1 {
+		p.only = nil
+	}
+	for _, f := range p.files {
+		for _, s := range f.Services {
+			g.nameService(p, s)
+		}
+	}
+	if p.only != nil {
+		for _, name := range []string{"Service", "NewClient", "Dial"} {
+			if !p.names[name] {
+				g.names[key{p.only, "only " + name}] = p.names.take(name)
+			}
+		}
+	}
+}
+
+// enumSuffix keeps an enum value's name as it is but for its first letter.
+func enumSuffix(name string) string {
+	if s := strings.TrimLeft(name, "_"); s != "" {
+		return upperFirst(s)
+	}
+	return "X"
+}
+
+func identChar(r rune) rune {
+	if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+		return r
+	}
+	return '_'
+}
+
+func (g *generator) nameDefinitions(p *pkg, f *file, first map[string]*idl.File) {
+	name := func(decl any, kind, idlName, goName string, pos idl.Pos) {
+		if other := first[kind+idlName]; other != nil {
+			g.errorf(f.File, pos, "%s is defined in %s as well, and both are the Go package %s", idlName, other.Path, p.dir)
+		}
+		first[kind+idlName] = f.File
+		g.names[key{decl, ""}] = p.names.take(goName)
+	}
+	for _, d := range f.Typedefs {
+		name(d, "", d.Name, camel(d.Name), d.Pos)
+	}
+	for _, d := range f.Enums {
+		name(d, "", d.Name, camel(d.Name), d.Pos)
+	}
+	for _, d := range f.Structs {
+		name(d, "", d.Name, camel(d.Name), d.Pos)
+	}
+	for _, d := range f.Services {
+		name(d, "", d.Name, camel(d.Name), d.Pos)
+	}
+	for _, d := range f.Consts {
+		name(d, "const ", d.Name, constName(d.Name), d.Pos)
+	}
+}
+
+func (g *generator) nameStruct(p *pkg, s *idl.Struct) {
+	name := g.names[key{s, ""}]
+	if s.Kind == idl.Union {
+		for _, f := range s.Fields {
+			g.names[key{f, "variant"}] = p.names.take(name + camel(f.Name))
+			g.names[key{f, ""}] = camel(f.Name)
+		}
+		return
+	}
+	fields := scope{}
+	if s.Kind == idl.Exception {
+		fields["Error"] = true
+	}
+	if hasDefaults(s.Fields) {
+		fields["SetDefaults"] = true
+		g.names[key{s, "new"}] = p.names.take("New" + name)
+	}
+	for _, f := range s.Fields {
+		g.names[key{f, ""}] = fields.take(camel(f.Name))
+	}
+}
+
+func hasDefaults(fields []*idl.Field) bool {
+	for _, f := range fields {
+		if f.Default != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// nameService names a service's Go types and its methods. A method must differ
+// from those of all parents, since interfaces and clients embed them.
+func (g *generator) nameService(p *pkg, s *idl.Service) {
+	name := g.names[key{s, ""}]
+	low := lowerFirst(name)
+	g.names[key{s, "client"}] = p.names.take(name + "Client")
+	g.names[key{s, "service"}] = p.names.take(name + "Service")
+	g.names[key{s, "new"}] = p.names.take("New" + g.names[key{s, "client"}])
+	g.names[key{s, "dial"}] = p.names.take("Dial" + name)
+	if s.Parent != nil {
+		g.names[key{s, "caller"}] = p.names.take(low + "Caller")
+	}
+}
+
+// nameMethods names what belongs to the methods of a service. The services of
+// all packages have their names by now.
+func (g *generator) nameMethods(p *pkg, s *idl.Service) {
+	low := lowerFirst(g.names[key{s, ""}])
+	for _, m := range s.Methods {
+		goName := g.method(m, s)
+		base := p.names.take(low + goName)
+		g.names[key{m, "var"}] = base
+		g.names[key{m, "args"}] = p.names.take(base + "Args")
+		g.names[key{m, "result"}] = p.names.take(base + "Result")
+		args := scope{}
+		if hasDefaults(m.Args) {
+			args["SetDefaults"] = true
+		}
+		for _, f := range m.Args {
+			g.names[key{f, ""}] = args.take(camel(f.Name))
+		}
+		result := scope{"Success": true}
+		for _, f := range m.Throws {
+			g.names[key{f, ""}] = result.take(camel(f.Name))
+		}
+		params := newScope()
+		for _, s := range []string{"ctx", "c", "x", base, g.names[key{m, "args"}], g.names[key{m, "result"}]} {
+			params[s] = true
+		}
+		for _, f := range m.Args {
+			g.names[key{f, "param"}] = params.take(lowerFirst(camel(f.Name)))
+		}
+	}
+}
+
+// method gives the Go name of s's method m; the names of a service's methods
+// are given out together, parents' first, whichever file comes first.
+func (g *generator) method(m *idl.Method, s *idl.Service) string {
+	if g.names[key{m, ""}] == "" {
+		taken := scope{"Close": true}
+		for up := s.Parent; up != nil; up = up.Parent {
+			// A client has its parent's as an embedded field.
+			taken[g.names[key{up, "client"}]] = true
+			for _, old := range up.Methods {
+				taken[g.method(old, up)] = true
+			}
+		}
+		for _, x := range s.Methods {
+			g.names[key{x, ""}] = taken.take(camel(x.Name))
+		}
+	}
+	return g.names[key{m, ""}]
+}
+
+// goPath is the import path of a generated package.
+func (g *generator) goPath(f *idl.File, p *pkg) string {
+	if g.Prefix == "" {
+		msg := fmt.Sprintf("%s imports the Go package %s: give -prefix, or an output directory below a go.mod", f.Path, p.dir)
+		if len(g.errs) == 0 {
+			g.errorf(f, idl.Pos{}, "%s", msg)
+		}
+		return p.dir
+	}
+	return g.Prefix + "/" + p.dir
+}

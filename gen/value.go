@@ -1,0 +1,192 @@
+package gen
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/limosa-rpc/limosa/idl"
+)
+
+// constant writes a Go constant, or where Go has none a function that makes a
+// fresh value, so that nobody can change it for others.
+func (e *emitter) constant(c *idl.Const) {
+	e.doc(c.Doc, nil)
+	if isConstant(c.Type) {
+		e.p("const %s %s = %s\n", e.name(c, ""), e.typ(c.Type), e.value(c.Type, c.Value))
+		return
+	}
+	if c.Doc == "" {
+		e.p("// %s makes the constant's value.", e.name(c, ""))
+	}
+	e.p("func %s() %s {\nreturn %s\n}\n", e.name(c, ""), e.typ(c.Type), e.value(c.Type, c.Value))
+}
+
+func isConstant(t *idl.Type) bool { return isScalar(t) && t.True().Kind != idl.UUID }
+
+// fieldValue is value, or a pointer to it where the field is one.
+func (e *emitter) fieldValue(f *idl.Field, v *idl.Value) string {
+	s := e.value(f.Type, v)
+	if f.Requiredness != idl.Optional || !isScalar(f.Type) {
+		return s
+	}
+	switch f.Type.True().Kind {
+	case idl.Bool, idl.String, idl.EnumRef, idl.UUID: // their type is seen in the expression
+		return "new(" + s + ")"
+	}
+	return "new(" + e.typ(f.Type) + "(" + s + "))"
+}
+
+// value gives a Go expression for v as a t.
+func (e *emitter) value(t *idl.Type, v *idl.Value) string {
+	true_ := t.True()
+	if v.Const != nil && !isConstant(t) {
+		// A call, not a copy: constants that are made of each other many times
+		// stay as small as they were written.
+		if sameValue(true_, v.Const.Type.True()) {
+			return e.at(v.Const.File, v.Const, "") + "()"
+		}
+	}
+	for n := 0; v.Const != nil && n <= 256; n++ {
+		v = v.Const.Value
+	}
+	switch true_.Kind {
+	case idl.Bool:
+		return strconv.FormatBool(number(v) != 0)
+	case idl.I8, idl.I16, idl.I32, idl.I64:
+		return strconv.FormatInt(number(v), 10)
+	case idl.Double:
+		return double(v)
+	case idl.String:
+		return strconv.Quote(v.Text)
+	case idl.Binary:
+		return "[]byte(" + strconv.Quote(v.Text) + ")"
+	case idl.UUID:
+		return e.uuid(v)
+	case idl.EnumRef:
+		return e.at(v.Enum.File, v.EnumValue, "")
+	case idl.List, idl.Set:
+		return e.list(true_, v)
+	case idl.Map:
+		return e.mapping(true_, v)
+	}
+	return e.structValue(true_, v)
+}
+
+// sameValue tells whether a constant of one type may be used as the other: a
+// uuid or binary constant written as a string may not.
+func sameValue(a, b *idl.Type) bool { return a.Kind == b.Kind }
+
+func number(v *idl.Value) int64 {
+	if v.EnumValue != nil {
+		return int64(v.EnumValue.Value)
+	}
+	return v.Int
+}
+
+func double(v *idl.Value) string {
+	if v.Kind != idl.DoubleValue {
+		return strconv.FormatInt(number(v), 10)
+	}
+	f, err := strconv.ParseFloat(v.Text, 64)
+	if err != nil || math.IsInf(f, 0) { // the schema was checked
+		return "0"
+	}
+	if f == 0 {
+		return "0"
+	}
+	s := strconv.FormatFloat(f, 'g', -1, 64)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return s
+}
+
+func (e *emitter) uuid(v *idl.Value) string {
+	id, _ := v.UUID()
+	parts := make([]string, len(id))
+	for i, b := range id {
+		parts[i] = fmt.Sprintf("%#02x", b)
+	}
+	return e.use("thrift") + ".UUID{" + strings.Join(parts, ", ") + "}"
+}
+
+// composite joins elements into a literal, one to a line if they are long.
+func composite(typ string, elems []string) string {
+	line := strings.Join(elems, ", ")
+	if len(typ)+len(line) <= 90 && !strings.Contains(line, "\n") {
+		return typ + "{" + line + "}"
+	}
+	return typ + "{\n" + strings.Join(elems, ",\n") + ",\n}"
+}
+
+func (e *emitter) list(t *idl.Type, v *idl.Value) string {
+	var elems []string
+	seen := map[string]bool{}
+	for _, x := range v.List {
+		s := e.value(t.Elem, x)
+		if t.Kind == idl.Set && seen[s] {
+			continue
+		}
+		seen[s] = true
+		elems = append(elems, s)
+	}
+	return composite(e.bare(t), elems)
+}
+
+func (e *emitter) mapping(t *idl.Type, v *idl.Value) string {
+	var elems []string
+	at := map[string]int{}
+	scalar := isScalar(t.Key)
+	for _, x := range v.Map {
+		k, val := e.value(t.Key, x.Key), e.value(t.Elem, x.Value)
+		s := k + ": " + val
+		if !scalar {
+			s = "{Key: " + k + ", Value: " + val + "}"
+		}
+		if i, twice := at[k]; twice { // keys that are written differently and mean the same, such as 1 and 1.0
+			elems[i] = s
+			continue
+		}
+		at[k] = len(elems)
+		elems = append(elems, s)
+	}
+	return composite(e.bare(t), elems)
+}
+
+func (e *emitter) structValue(t *idl.Type, v *idl.Value) string {
+	s := t.Struct
+	if s.Kind == idl.Union {
+		for _, x := range v.Map {
+			f := fieldNamed(s, x.Key.Text)
+			variant := e.at(s.File, f, "variant")
+			return composite("&"+variant, []string{e.name(f, "") + ": " + e.value(f.Type, x.Value)})
+		}
+		return "nil"
+	}
+	if hasDefaults(s.Fields) { // what the value does not name has its default
+		var b strings.Builder
+		fmt.Fprintf(&b, "func() *%s {\nx := %s()\n", e.bare(t), e.at(s.File, s, "new"))
+		for _, x := range v.Map {
+			f := fieldNamed(s, x.Key.Text)
+			fmt.Fprintf(&b, "x.%s = %s\n", e.name(f, ""), e.fieldValue(f, x.Value))
+		}
+		return b.String() + "return x\n}()"
+	}
+	var elems []string
+	for _, x := range v.Map {
+		f := fieldNamed(s, x.Key.Text)
+		elems = append(elems, e.name(f, "")+": "+e.fieldValue(f, x.Value))
+	}
+	return composite("&"+e.bare(t), elems)
+}
+
+func fieldNamed(s *idl.Struct, name string) *idl.Field {
+	for _, f := range s.Fields {
+		if f.Name == name {
+			return f
+		}
+	}
+	return nil
+}
