@@ -65,7 +65,9 @@ func (s *Session) Cut(in *buf.In) (ev wire.Event, need int, err error) {
 		if err == nil {
 			s.take(in, &ev, &f)
 		}
-		s.in.head = header{}
+		if f.head {
+			s.in.head = header{}
+		}
 		if err != nil {
 			s.in.err = err
 			return wire.Event{}, 0, err
