@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"unsafe"
-
-	"github.com/limosa-rpc/limosa/buf"
 )
 
 const (
@@ -68,7 +66,6 @@ func (c *compiler) plan(rt reflect.Type) (*plan, error) {
 		}
 		pl.add(id, f, need, t)
 	}
-	pl.room = max(headroom, min(pl.room, buf.MinBlock))
 	pl.index()
 	return pl, nil
 }
@@ -77,7 +74,6 @@ func (c *compiler) plan(rt reflect.Type) (*plan, error) {
 func (pl *plan) add(id int16, f reflect.StructField, n need, t *typ) {
 	o := op{offset: uint32(f.Offset), kind: t.kind, need: n, name: uint16(len(pl.names)), t: t}
 	o.head = uint32(t.wire)<<16 | uint32(uint16(id))
-	pl.room += 3 + int(least[t.wire])
 	if n == required {
 		if pl.bits == math.MaxUint64 {
 			pl.wide = true

@@ -7,10 +7,9 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 )
 
-// headroom is how many bytes of room there are wherever the encoder goes on
-// without looking: at the begin of a struct and after each value of variable
-// size. Only speed rests on it: append that outgrows a block is still right.
-const headroom = 256
+// headroom is how many bytes of room there are before each field and element,
+// so that none of fixed size and no header outgrows the block.
+const headroom = 32
 
 // An encoder is the state of one encode. b, the block that is being filled,
 // is passed along as a value, so that it stays in registers.
@@ -49,24 +48,42 @@ func (e *encoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth int) []b
 		}
 		return b
 	}
-	if cap(b)-len(b) < pl.room {
-		b = e.out.Next(b)
-	}
 	for i := range pl.ops {
 		f := &pl.ops[i]
 		// Safety: base points to a pl.rt, and offset and kind are those of one
 		// of its fields: compile took them from reflection. So for all loads below.
 		p := unsafe.Add(base, f.offset)
+		n := len(b)
+		if cap(b)-n < headroom {
+			b = e.out.Next(b)
+			n = 0
+		}
+		// Safety: w points to headroom bytes of b's room. Every field writes its
+		// header as four bytes, of which the value then covers the last.
+		w := (*[headroom]byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), n))
+		binary.BigEndian.PutUint32(w[:], f.head<<8)
 		switch f.kind {
 		case k8:
-			b = append(b, byte(f.head>>16), byte(f.head>>8), byte(f.head))
-			b = binary.BigEndian.AppendUint64(b, *(*uint64)(p))
+			binary.BigEndian.PutUint64(w[3:], *(*uint64)(p))
+			b = b[:n+11]
 		case k4:
-			b = append(b, byte(f.head>>16), byte(f.head>>8), byte(f.head))
-			b = binary.BigEndian.AppendUint32(b, *(*uint32)(p))
+			binary.BigEndian.PutUint32(w[3:], *(*uint32)(p))
+			b = b[:n+7]
+		case k2:
+			binary.BigEndian.PutUint16(w[3:], *(*uint16)(p))
+			b = b[:n+5]
+		case kBool, k1:
+			w[3] = *(*uint8)(p)
+			b = b[:n+4]
 		case kString:
-			b = append(b, byte(f.head>>16), byte(f.head>>8), byte(f.head))
-			b = e.text(b, *(*string)(p))
+			s := *(*string)(p)
+			binary.BigEndian.PutUint32(w[3:], uint32(len(s)))
+			if len(s) > cap(b)-n-headroom {
+				b = e.spill(b[:n+7], s)
+				continue
+			}
+			b = b[:n+7+len(s)]
+			copy(b[n+7:], s)
 		default:
 			if skip, why := f.absent(p); skip {
 				if why != "" {
@@ -74,8 +91,7 @@ func (e *encoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth int) []b
 				}
 				continue
 			}
-			b = append(b, byte(f.head>>16), byte(f.head>>8), byte(f.head))
-			b = e.value(b, f.t, p, depth-1)
+			b = e.value(b[:n+3], f.t, p, depth-1)
 			if e.err != nil {
 				return b
 			}

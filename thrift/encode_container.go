@@ -31,11 +31,29 @@ func (e *encoder) list(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
 	case kBool, k1:
 		return e.raw(b, *(*[]byte)(p))
 	case k2:
-		return numbers(e, b, *(*[]uint16)(p), 2, codec.To16)
+		s := *(*[]uint16)(p)
+		if at := len(b); len(s) <= (cap(b)-at-headroom)/2 {
+			b = b[:at+2*len(s)]
+			codec.To16(b[at:], s)
+			return b
+		}
+		return numbers(e, b, s, 2, codec.To16)
 	case k4:
-		return numbers(e, b, *(*[]uint32)(p), 4, codec.To32)
+		s := *(*[]uint32)(p)
+		if at := len(b); len(s) <= (cap(b)-at-headroom)/4 {
+			b = b[:at+4*len(s)]
+			codec.To32(b[at:], s)
+			return b
+		}
+		return numbers(e, b, s, 4, codec.To32)
 	case k8:
-		return numbers(e, b, *(*[]uint64)(p), 8, codec.To64)
+		s := *(*[]uint64)(p)
+		if at := len(b); len(s) <= (cap(b)-at-headroom)/8 {
+			b = b[:at+8*len(s)]
+			codec.To64(b[at:], s)
+			return b
+		}
+		return numbers(e, b, s, 8, codec.To64)
 	case kString:
 		for _, s := range *(*[]string)(p) {
 			b = e.text(b, s)
@@ -73,7 +91,8 @@ func (e *encoder) raw(b, p []byte) []byte {
 	return e.out.Block()
 }
 
-// numbers appends elements of size bytes, block by block.
+// numbers appends elements of size bytes, block by block: many, or near the
+// end of a block.
 func numbers[T uint16 | uint32 | uint64](e *encoder, b []byte, s []T, size int, to func([]byte, []T)) []byte {
 	for {
 		n := min(len(s), (cap(b)-len(b))/size)

@@ -59,7 +59,6 @@ type plan struct {
 	others map[uint16]int // index into ops plus one, for the rest; nil if there is no rest
 	bits   uint64         // all bits of ops
 	wide   bool           // more than 64 required fields: bits do not suffice
-	room   int            // bytes that an encoder wants to have before it starts: the fields with empty containers
 	slab   int            // how many structs of a list are made at once
 	slices reflect.Type   // []struct, for slabs
 	preset uintptr        // itab of *struct as a defaulter; 0: no defaults
