@@ -11,7 +11,7 @@ import (
 )
 
 // dialed gives a pair over a real socket, each with a Net of its own.
-func dialed(t *testing.T, network string) (a, b netio.Conn, stop func()) {
+func dialed(t testing.TB, network string) (a, b netio.Conn, stop func()) {
 	t.Helper()
 	cfg := &netio.Config{Net: new(netio.Net)}
 	addr := "127.0.0.1:0"

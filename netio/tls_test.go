@@ -51,7 +51,7 @@ var certificates = sync.OnceValues(func() (client, server *tls.Config) {
 })
 
 // secured stands TLS on a pair.
-func secured(t *testing.T, a, b netio.Conn, version uint16) (ta, tb *netio.TLS) {
+func secured(t testing.TB, a, b netio.Conn, version uint16) (ta, tb *netio.TLS) {
 	t.Helper()
 	client, server := certificates()
 	client, server = client.Clone(), server.Clone()
