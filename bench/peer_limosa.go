@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa"
-	limosaecho "github.com/limosa-rpc/limosa/bench/echo/limosa"
+	limosaecho "github.com/limosa-rpc/limosa/bench/echo/limosa/echo"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 

@@ -1,6 +1,7 @@
 // Package echo is the service that the RPC benchmark calls, as each peer's own
-// generator makes it: Protobuf for gRPC, Connect and DRPC here, Thrift in the
-// folders below.
+// generator makes it: Protobuf for gRPC, Connect and DRPC here, Thrift for Limosa
+// and Apache Thrift in the folders below.
 package echo
 
 //go:generate go run ./generate
+//go:generate go run github.com/limosa-rpc/limosa/gen/limosa-gen -out limosa echo.thrift
