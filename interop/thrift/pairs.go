@@ -186,7 +186,7 @@ func runAgainstServer(ctx context.Context, o *options, p pair) (note string, err
 	output := srv.output.String()
 	switch {
 	case p.server.name != limosaName:
-		stopErr = nil // Apache's servers have no orderly end
+		stopErr = byItself(stopErr) // Apache's servers have no orderly end
 	case stopErr == nil:
 		note, stopErr = checkServed(p.client, output)
 	}

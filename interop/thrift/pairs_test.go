@@ -32,12 +32,15 @@ func fake(mode, side, port string) int {
 		if err != nil {
 			return 1
 		}
-		for {
+		for n := 1; ; n++ {
 			c, err := l.Accept()
 			if err != nil {
 				return 1
 			}
 			c.Close()
+			if mode == "server dies of the client" && n == 2 { // the first is the runner's own
+				return 7
+			}
 		}
 	}
 	if mode == "client passes anywhere" {
@@ -47,6 +50,16 @@ func fake(mode, side, port string) int {
 	c, err := net.Dial("tcp", "127.0.0.1:"+port)
 	if err != nil {
 		return 1
+	}
+	if mode == "server dies of the client" {
+		c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		for err == nil { // until the server is gone
+			c.Read(make([]byte, 1))
+			var again net.Conn
+			if again, err = net.Dial("tcp", "127.0.0.1:"+port); err == nil {
+				again.Close()
+			}
+		}
 	}
 	c.Close()
 	switch mode {
@@ -79,11 +92,12 @@ func fakePeer(name string) *peer {
 
 func TestRunPair(t *testing.T) {
 	for mode, want := range map[string]string{
-		"all well":              "",
-		"server dies":           "ended before it listened",
-		"client exits with 1":   "exit status 1",
-		"client stops half-way": `lacks "done"`,
-		"client hangs":          "still runs after",
+		"all well":                  "",
+		"server dies":               "ended before it listened",
+		"server dies of the client": "ended by itself: exit status 7",
+		"client exits with 1":       "exit status 1",
+		"client stops half-way":     `lacks "done"`,
+		"client hangs":              "still runs after",
 	} {
 		t.Run(mode, func(t *testing.T) {
 			t.Setenv(fakeEnv, mode)

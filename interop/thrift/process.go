@@ -44,15 +44,28 @@ func start(ctx context.Context, dir string, args []string) (*process, error) {
 	return p, nil
 }
 
+// byItself tells whether an end that stop has reported is the process's own
+// doing, and not what SIGTERM does to a program that knows no orderly end.
+func byItself(end error) error {
+	if exit, ok := errors.AsType[*exec.ExitError](end); ok {
+		// A Java machine catches the signal and says so in its own way.
+		const javaTerminated = 128 + int(syscall.SIGTERM)
+		status, ok := exit.Sys().(syscall.WaitStatus)
+		if ok && (status.Signaled() && status.Signal() == syscall.SIGTERM || status.ExitStatus() == javaTerminated) {
+			return nil
+		}
+	}
+	if end == nil {
+		return errors.New("ended by itself")
+	}
+	return fmt.Errorf("ended by itself: %w", end)
+}
+
 // stop ends the process: politely, so that it can say what it has served, then
 // by force. It reports how the process ended.
 func (p *process) stop() error {
-	select {
-	case <-p.ended: // before it was told to
-	default:
-		// The process may end at this very moment; then there is nobody to tell.
-		_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	}
+	// The process may have ended; then there is nobody to tell.
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	kill := time.AfterFunc(stopWait, func() { _ = p.cmd.Process.Kill() })
 	<-p.ended
 	if !kill.Stop() {

@@ -68,6 +68,8 @@ func checkScalars(r *report, c *thrifttest.ThriftTestClient) {
 	echo(r, "testBinary", c.TestBinary, []byte{}, every, big)
 	var random thrift.UUID
 	rand.Read(random[:])
+	// Version 4, variant 10: Apache's Node server dies of what RFC 9562 does not name.
+	random[6], random[8] = random[6]&0x0f|0x40, random[8]&0x3f|0x80
 	echo(r, "testUuid", c.TestUuid, random, thrift.UUID{},
 		thrift.UUID{0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff})
 	echo(r, "testEnum", c.TestEnum, thrifttest.NumberzONE, thrifttest.NumberzTWO, thrifttest.NumberzTHREE,
