@@ -62,7 +62,7 @@ func (c *Config) keepAlive() net.KeepAliveConfig {
 // whose buffers could not be sized works all the same.
 func (c *Config) tune(nc net.Conn) {
 	if t, ok := nc.(*net.TCPConn); ok {
-		t.SetNoDelay(true)                  //nolint:errcheck
+		// Small segments leave at once already: package net sees to it.
 		t.SetKeepAliveConfig(c.keepAlive()) //nolint:errcheck
 	}
 	b, ok := nc.(interface {

@@ -69,6 +69,8 @@ func (g *gate) close() (first, free bool) {
 	}
 }
 
+func (g *gate) closed() bool { return g.word.Load()&gateClosed != 0 }
+
 // lose notes that the peer is gone. alone: no Receive runs that would report it.
 func (g *gate) lose() (alone bool) {
 	return g.word.Or(gateLost)&gateInside == 0
@@ -129,6 +131,9 @@ func (c *core) leave() {
 	}
 	c.step = nil
 	why := c.why
+	if c.owed && why != Full {
+		c.out.giveUp() // unpaid: the connection has failed, and nobody flushes after us
+	}
 	free, lost := c.gate.leave(why == Enough || why == Lost || c.in.Len() > 0)
 	if free {
 		c.in.Close()

@@ -11,7 +11,7 @@ import (
 // decides how long it may take. The error is an *Error.
 func Dial(ctx context.Context, network, addr string, cfg *Config) (Conn, error) {
 	c := cfg.orDefault()
-	d := net.Dialer{KeepAliveConfig: c.keepAlive(), KeepAlive: -1}
+	d := net.Dialer{KeepAlive: -1} // Config.tune sets it
 	nc, err := d.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, addrError("dial", network, addr, err)

@@ -40,7 +40,7 @@ type Listener struct {
 // it is removed by Close. The error is an *Error: one line, errors.Is(err,
 // syscall.EADDRINUSE) if the address is taken.
 func Listen(network, addr string, cfg *Config) (*Listener, error) {
-	var lc net.ListenConfig
+	lc := net.ListenConfig{KeepAlive: -1} // Config.tune sets it
 	l, err := lc.Listen(context.Background(), network, addr)
 	if err != nil && network == "unix" && errors.Is(err, syscall.EADDRINUSE) && removeStale(addr) {
 		l, err = lc.Listen(context.Background(), network, addr)

@@ -95,7 +95,7 @@ func (p *plain) end(err error) {
 		// Clear first: a kick from here on is for the next Receive.
 		p.nc.SetReadDeadline(time.Time{}) //nolint:errcheck // closed: the next Read says so
 		p.stop(Kicked, nil)
-	case p.gate.word.Load()&gateClosed != 0:
+	case p.gate.closed():
 		p.stop(Lost, p.closedErr())
 	case err == io.EOF:
 		p.stop(Lost, io.EOF)

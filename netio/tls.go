@@ -120,8 +120,12 @@ func (t *TLS) Receive(owed bool, step Step) (Why, error) {
 	// tls.Conn may hold decrypted or whole records of the last round.
 	if t.leftover() || t.decrypt() {
 		t.settle(t.out.sender)
+		if t.gate.closed() {
+			t.lower.Receive(false, nil) //nolint:errcheck // Lost: it gives its memory back
+		}
 		return t.why, t.err
 	}
+	t.owed = false // it is paid below
 	why, err := t.lower.Receive(owed, t.onIn)
 	switch {
 	case why == Full:

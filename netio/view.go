@@ -181,12 +181,16 @@ func (v *view) SetWriteDeadline(t time.Time) error {
 func (v *view) Close() error {
 	v.SetReadDeadline(time.Time{}) //nolint:errcheck // never fails
 	err := v.c.Close()
-	v.write.Lock() // a Write that waited has returned
-	defer v.write.Unlock()
+	// A Write and a Read that waited have returned by now, or are about to.
+	v.write.Lock()
 	if v.write.owing {
 		v.write.owing = false
 		v.c.Output().giveUp()
 	}
+	v.write.Unlock()
+	v.read.Lock()
+	v.c.Receive(false, v.step) //nolint:errcheck // Lost: it gives back what is unread
+	v.read.Unlock()
 	return err
 }
 
