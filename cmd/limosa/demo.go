@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/charmbracelet/lipgloss"
+	"github.com/urfave/cli/v3"
+
+	"github.com/limosa-rpc/limosa/cmd/load"
+)
+
+// demoCallers is how many calls the demo keeps under way.
+const demoCallers = 16
+
+// A demoRow is what one method showed on one path. Calls, Verified and Errors
+// count every call that was made; the other numbers are of the measured window.
+type demoRow struct {
+	Path      string  `json:"path"` // tcp, unix or inproc
+	Method    string  `json:"method"`
+	Calls     uint64  `json:"calls"`
+	Verified  uint64  `json:"verified"` // whose answer was the one that had to come
+	CallsPerS float64 `json:"calls_per_s"`
+	P50       float64 `json:"p50_us"`
+	P99       float64 `json:"p99_us"`
+	CPU       float64 `json:"cpu_us"` // of this process, which holds all services, for each call
+	Errors    uint64  `json:"errors"` // calls that failed or were answered wrongly
+}
+
+func (a *app) demoCommand() *cli.Command {
+	return &cli.Command{
+		Name: "demo", Usage: "run a small shop over tcp, unix and in process, and check every answer",
+		UsageText: "limosa demo [-d 5s] [-o json]",
+		Description: `Starts three services, a storefront that asks a catalog and an inventory, on
+each way in which services of one host can reach each other, calls them and
+compares every answer with the one that must come. Ends with a table, or with
+its rows as JSON lines; the exit code is 0 only if every answer was right.
+CPU time is that of this process, which holds the callers and all services.
+
+Example:
+  limosa demo -d 10s`,
+		Flags: []cli.Flag{
+			&cli.DurationFlag{Name: "d", Value: 5 * time.Second, Usage: "time in all (5s if not given)"},
+			outputFlag(),
+		},
+		Action: func(ctx context.Context, c *cli.Command) error {
+			if err := nargs(c, 0, 0, "no arguments"); err != nil {
+				return err
+			}
+			if d := c.Duration("d"); d < 100*time.Millisecond {
+				return usagef("-d %v is too short to measure anything; 100ms is the least", d)
+			}
+			return a.demo(ctx, c.Duration("d"), c.String("o") == "json")
+		},
+	}
+}
+
+func (a *app) demo(ctx context.Context, total time.Duration, asJSON bool) error {
+	paths, methods := demoPaths(), demoMethods()
+	first := a.stdout
+	if asJSON {
+		first = a.stderr
+	}
+	fmt.Fprintf(first, "a shop of three services over %s: %d callers, every answer checked, %v in all\n",
+		strings.Join(paths, ", "), demoCallers, total)
+
+	d := &demoRun{want: newGoods(), view: newView(a.stderr, a.live), each: total / time.Duration(len(paths)*len(methods))}
+	defer d.view.end()
+	for _, path := range paths {
+		if err := d.path(ctx, path, methods); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	d.view.end()
+	if asJSON {
+		enc := json.NewEncoder(a.stdout)
+		for _, r := range d.rows {
+			if err := enc.Encode(r); err != nil {
+				return err
+			}
+		}
+	} else {
+		writeRows(a.stdout, d.rows)
+	}
+	return d.verdict(a, asJSON)
+}
+
+// verdict says what the rows mean, and fails unless every answer was right.
+func (d *demoRun) verdict(a *app, asJSON bool) error {
+	var calls, verified uint64
+	for _, r := range d.rows {
+		calls, verified = calls+r.Calls, verified+r.Verified
+		if r.Verified == 0 {
+			return fmt.Errorf("%s %s: not a single call was answered", r.Path, r.Method)
+		}
+	}
+	if verified != calls {
+		return fmt.Errorf("%d of %d answers were wrong; the first: %v", calls-verified, calls, d.first)
+	}
+	if !asJSON {
+		fmt.Fprintf(a.stdout, "\n%d calls, every answer was right\n", calls)
+	}
+	return nil
+}
+
+// A demoRun is the state of one demo.
+type demoRun struct {
+	want  *goods // made apart from what the services have
+	view  *view
+	each  time.Duration // for one row, warm-up included
+	rows  []demoRow
+	first error // the first wrong answer
+}
+
+// path starts the shop on one path and drives all methods on it.
+func (d *demoRun) path(ctx context.Context, path string, methods []demoMethod) error {
+	s, err := openShop(ctx, path, newGoods())
+	if err != nil {
+		return err
+	}
+	for _, m := range methods {
+		if err := d.row(ctx, path, s, m); err != nil {
+			s.close()
+			return err
+		}
+	}
+	return s.close()
+}
+
+// row drives one method and appends what it showed.
+func (d *demoRun) row(ctx context.Context, path string, s *shopClients, m demoMethod) error {
+	var calls, wrong atomic.Uint64
+	var first atomic.Pointer[error]
+	row := demoRow{Path: path, Method: m.name}
+	res, err := load.Run(ctx, load.Config{
+		Callers: demoCallers, Warmup: d.each / 5, Duration: d.each - d.each/5, Timeout: 10 * time.Second,
+		Tick: 50 * time.Millisecond,
+		Call: func(ctx context.Context, _ int, seq uint64) error {
+			calls.Add(1)
+			err := m.call(ctx, s, d.want, seq)
+			if err != nil {
+				wrong.Add(1)
+				err = fmt.Errorf("%s over %s, call %d: %w", m.name, path, seq, err)
+				first.CompareAndSwap(nil, &err)
+			}
+			return err
+		},
+		Progress: func(p load.Snapshot) {
+			row.CallsPerS = p.Rate
+			d.view.show(d.live(row))
+		},
+	})
+	if err != nil {
+		return err
+	}
+	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
+	row.Calls, row.Errors = calls.Load(), wrong.Load()
+	row.Verified = row.Calls - row.Errors
+	row.CallsPerS = float64(int64(res.PerSecond()))
+	row.P50, row.P99, row.CPU = us(res.Latency.Quantile(.5)), us(res.Latency.Quantile(.99)), us(res.CPUPerCall())
+	if p := first.Load(); p != nil && d.first == nil {
+		d.first = *p
+	}
+	d.rows = append(d.rows, row)
+	d.view.line("%-6s  %-32s %9d calls right, %8.0f a second", path, m.name, row.Verified, row.CallsPerS)
+	return nil
+}
+
+// live draws the rows that are done and the one that is under way.
+func (d *demoRun) live(now demoRow) string {
+	dim, bold := lipgloss.NewStyle().Faint(true), lipgloss.NewStyle().Bold(true)
+	var b strings.Builder
+	most := now.CallsPerS
+	for _, r := range d.rows {
+		most = max(most, r.CallsPerS)
+	}
+	line := func(r demoRow, style lipgloss.Style) {
+		bar := strings.Repeat("█", int(r.CallsPerS/max(most, 1)*24))
+		fmt.Fprintln(&b, style.Render(fmt.Sprintf("%-6s  %-32s %9.0f/s  %-24s", r.Path, r.Method, r.CallsPerS, bar)))
+	}
+	for _, r := range d.rows {
+		line(r, dim)
+	}
+	line(now, bold)
+	return b.String()
+}
+
+// writeRows prints the table.
+func writeRows(w io.Writer, rows []demoRow) {
+	const head, body = "%-6s  %-29s %9s %9s %9s %9s %9s %8s %7s\n", "%-6s  %-29s %9d %9d %9.0f %9.1f %9.1f %8.1f %7d\n"
+	fmt.Fprintf(w, head, "path", "method", "calls", "verified", "calls/s", "p50 µs", "p99 µs", "CPU µs", "errors")
+	for _, r := range rows {
+		fmt.Fprintf(w, body, r.Path, r.Method, r.Calls, r.Verified, r.CallsPerS, r.P50, r.P99, r.CPU, r.Errors)
+	}
+}

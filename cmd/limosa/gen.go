@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/limosa-rpc/limosa/gen"
+	"github.com/limosa-rpc/limosa/idl"
+)
+
+func (a *app) genCommand() *cli.Command {
+	return &cli.Command{
+		Name: "gen", Usage: "make Go from IDL files",
+		UsageText: "limosa gen [flags] FILES|DIRS...",
+		Description: `The same as the program limosa-gen. Makes one Go file of each IDL file and of
+all that they include; of a directory, of all .thrift files below it.
+
+Example:
+  limosa gen -out gen idl/hello.thrift`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "out", Value: ".", Usage: "directory under which packages are written, by their namespace go (. if not given)"},
+			&cli.StringFlag{Name: "prefix", Usage: "import path of -out; worked out from the nearest go.mod if not given"},
+			&cli.StringSliceFlag{Name: "I", Usage: "directory to search for included files; may be repeated"},
+			&cli.StringFlag{Name: "plugin", Usage: "command that gets the schema as JSON on stdin and gives further files: [{path, content}]"},
+			&cli.BoolFlag{Name: "check", Usage: "write nothing; exit code 1 names the files that are stale or missing"},
+			&cli.BoolFlag{Name: "q", Usage: "no warnings"},
+		},
+		Action: func(_ context.Context, c *cli.Command) error {
+			if c.NArg() == 0 {
+				return usagef("no file is given (%s --help)", c.FullName())
+			}
+			args := []string{"-out", c.String("out"), "-prefix", c.String("prefix"), "-plugin", c.String("plugin")}
+			for _, dir := range c.StringSlice("I") {
+				args = append(args, "-I", dir)
+			}
+			for _, name := range []string{"check", "q"} {
+				if c.Bool(name) {
+					args = append(args, "-"+name)
+				}
+			}
+			args = append(append(args, "--"), c.Args().Slice()...)
+			cmd := gen.Command{Name: "limosa gen", Stdout: a.stdout, Stderr: a.stderr}
+			if code := cmd.Run(args); code != exitOK {
+				return codeError(code)
+			}
+			return nil
+		},
+	}
+}
+
+// generate makes a new project's code from its IDL.
+func (p *project) generate(dir string) error {
+	schema, err := idl.Thrift{}.Load(filepath.Join(dir, "idl", p.Name+".thrift"))
+	if err != nil {
+		return err
+	}
+	files, err := gen.Config{Prefix: p.Module + "/gen"}.Generate(schema)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		to := filepath.Join(dir, "gen", filepath.FromSlash(f.Path))
+		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, []byte(f.Content), 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}

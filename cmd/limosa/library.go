@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// modulePath is the library's.
+const modulePath = "github.com/limosa-rpc/limosa"
+
+// A library is the copy of Limosa that a new project is to use.
+type library struct {
+	dir     string // where its sources lie
+	version string // what go.mod requires
+	replace string // what go.mod replaces it by; "" for a released version
+	sums    string // go.sum's lines for the library itself; "" if replaced
+}
+
+// findLibrary finds it: the checkout that is named, the one that this binary
+// was built from, the one that the working directory lies in, or else the
+// release that this binary is a part of.
+func findLibrary(ctx context.Context, named string) (*library, error) {
+	if named != "" {
+		dir, err := filepath.Abs(named)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		if !isCheckout(dir) {
+			return nil, usagef("%s is no checkout of %s", named, modulePath)
+		}
+		return replacedBy(dir), nil
+	}
+	var starts []string
+	// Without -trimpath the binary knows where its sources were.
+	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
+		starts = append(starts, filepath.Dir(file))
+	}
+	if wd, err := os.Getwd(); err == nil {
+		starts = append(starts, wd)
+	}
+	for _, dir := range starts {
+		for ; ; dir = filepath.Dir(dir) {
+			if isCheckout(dir) {
+				return replacedBy(dir), nil
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return findRelease(ctx)
+}
+
+func replacedBy(dir string) *library {
+	return &library{dir: dir, version: "v0.0.0", replace: dir}
+}
+
+// isCheckout reports whether dir is the root of the library's module.
+func isCheckout(dir string) bool {
+	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	return err == nil && modfile.ModulePath(data) == modulePath
+}
+
+// findRelease asks the go command for the release that this binary was linked
+// with, which it takes from its cache or from the network.
+func findRelease(ctx context.Context) (*library, error) {
+	version := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, dep := range info.Deps {
+			if dep.Path == modulePath && dep.Replace == nil {
+				version = dep.Version
+			}
+		}
+	}
+	if version == "" || version == "(devel)" {
+		return nil, errors.New("this binary belongs to no release and its checkout is not found; name one with -replace DIR")
+	}
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", modulePath+"@"+version)
+	cmd.Env, cmd.Stderr = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod"), &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %s", modulePath, version, err, strings.TrimSpace(stderr.String()))
+	}
+	var got struct{ Dir, Sum, GoModSum string }
+	if err := json.Unmarshal(out, &got); err != nil {
+		return nil, fmt.Errorf("go mod download: %w", err)
+	}
+	return &library{dir: got.Dir, version: version, sums: fmt.Sprintf("%s %s %s\n%[1]s %[2]s/go.mod %[4]s\n",
+		modulePath, version, got.Sum, got.GoModSum)}, nil
+}
+
+// modFiles makes go.mod and go.sum of a project that uses the library, so that
+// it builds without `go mod tidy`: all that the library requires is required
+// here as well, and its sums hold for it.
+func (l *library) modFiles(module string) (mod, sum []byte, err error) {
+	data, err := os.ReadFile(filepath.Join(l.dir, "go.mod"))
+	if err != nil {
+		return nil, nil, err
+	}
+	theirs, err := modfile.Parse("go.mod of "+modulePath, data, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "module %s\n\ngo %s\n\n", modfile.AutoQuote(module), theirs.Go.Version)
+	fmt.Fprintf(&b, "tool %s/gen/limosa-gen\n\nrequire %[1]s %s\n\n", modulePath, l.version)
+	for _, r := range theirs.Require {
+		fmt.Fprintf(&b, "require %s %s // indirect\n\n", r.Mod.Path, r.Mod.Version)
+	}
+	if l.replace != "" {
+		fmt.Fprintf(&b, "replace %s => %s\n", modulePath, modfile.AutoQuote(filepath.ToSlash(l.replace)))
+	}
+	ours, err := modfile.Parse("go.mod", []byte(b.String()), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	ours.Cleanup()
+	if mod, err = ours.Format(); err != nil {
+		return nil, nil, err
+	}
+	sum, err = os.ReadFile(filepath.Join(l.dir, "go.sum"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, nil, err
+	}
+	return mod, append([]byte(l.sums), sum...), nil
+}

@@ -1,0 +1,163 @@
+// Command limosa is the tool beside the library: it makes projects and code
+// from IDL files, calls and loads services, and shows the whole at work.
+//
+// Exit codes: 0 when it did what it was asked, 1 when that failed, 2 when it
+// was asked wrongly (unknown command, bad flag, missing file, port in use).
+// Results go to stdout; progress and errors, one line each, to stderr.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/mattn/go-isatty"
+	"github.com/urfave/cli/v3"
+)
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// An app is one run of the tool, with all that it touches outside.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	live           bool // stderr is a terminal: progress may overwrite itself
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, live: isatty.IsTerminal(os.Stderr.Fd())}
+	code := a.run(ctx, os.Args)
+	stop()
+	os.Exit(code)
+}
+
+// usageError is a way of asking that cannot be answered: exit code 2.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error {
+	return usageError{fmt.Errorf(format, args...)}
+}
+
+// codeError ends the run with a code and says nothing more: what there was to
+// say was said.
+type codeError int
+
+func (e codeError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// run runs one command line, args[0] being the tool's name, and gives its exit
+// code.
+func (a *app) run(ctx context.Context, args []string) int {
+	if len(args) > 1 && args[1] == "help" {
+		args = append([]string{args[0]}, append(args[2:], "--help")...)
+	}
+	name := "limosa"
+	root := a.root(&name)
+	err := root.Run(ctx, args)
+	if err == nil {
+		return exitOK
+	}
+	if code, ok := errors.AsType[codeError](err); ok {
+		return int(code)
+	}
+	fmt.Fprintf(a.stderr, "%s: %s\n", name, oneLine(err.Error()))
+	if _, ok := errors.AsType[usageError](err); ok {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// root is the tree of commands. ran is set to the name of the one that runs.
+func (a *app) root(ran *string) *cli.Command {
+	root := &cli.Command{
+		Name:      "limosa",
+		Usage:     "services that call each other, from an IDL file to a measured call",
+		UsageText: "limosa COMMAND [arguments and flags in any order]",
+		Writer:    a.stdout, ErrWriter: a.stderr,
+		HideHelpCommand: true, HideVersion: true,
+		CustomRootCommandHelpTemplate: rootHelp,
+		OnUsageError:                  badFlag,
+		ExitErrHandler:                func(context.Context, *cli.Command, error) {}, // run decides
+		Commands: []*cli.Command{
+			a.newCommand(), a.genCommand(), a.demoCommand(), a.versionCommand(),
+		},
+	}
+	var names []string
+	for _, c := range root.Commands {
+		names = append(names, c.Name)
+		a.adopt(c, ran)
+	}
+	root.Action = func(_ context.Context, c *cli.Command) error {
+		if c.NArg() == 0 {
+			return cli.ShowRootCommandHelp(c)
+		}
+		return usagef("unknown command %q; there are %s (limosa --help)", c.Args().First(), strings.Join(names, ", "))
+	}
+	return root
+}
+
+// adopt gives a command what all commands have.
+func (a *app) adopt(c *cli.Command, ran *string) {
+	c.HideHelpCommand = true
+	c.DisableSliceFlagSeparator = true // -H a=1,2 is one value
+	c.CustomHelpTemplate = commandHelp
+	c.OnUsageError = func(ctx context.Context, c *cli.Command, err error, sub bool) error {
+		*ran = "limosa " + c.Name
+		return badFlag(ctx, c, err, sub)
+	}
+	action := c.Action
+	c.Action = func(ctx context.Context, c *cli.Command) error {
+		*ran = "limosa " + c.Name
+		return action(ctx, c)
+	}
+}
+
+// badFlag makes the flag library's error one of usage, without the words that
+// only a programmer needs.
+func badFlag(_ context.Context, c *cli.Command, err error, _ bool) error {
+	text := err.Error()
+	if name, ok := strings.CutPrefix(text, "flag provided but not defined: "); ok {
+		text = "unknown flag " + name
+	}
+	for _, noise := range []string{"strconv.ParseInt: parsing ", "strconv.ParseUint: parsing ", "strconv.ParseFloat: parsing ", "time: "} {
+		if before, after, ok := strings.Cut(text, noise); ok {
+			text = before + after[strings.LastIndex(after, ": ")+1:]
+		}
+	}
+	return usagef("%s (%s --help)", strings.ReplaceAll(text, ":  ", ": "), c.FullName())
+}
+
+// oneLine makes a text fit on one line.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+// outputFlag is -o, which all commands with results share.
+func outputFlag() cli.Flag {
+	return &cli.StringFlag{Name: "o", Value: "text", Usage: "output: text or json", Validator: func(s string) error {
+		if s != "text" && s != "json" {
+			return fmt.Errorf("output is text or json, not %q", s)
+		}
+		return nil
+	}}
+}
+
+// nargs refuses a wrong number of arguments, naming what is wanted.
+func nargs(c *cli.Command, low, high int, want string) error {
+	if n := c.NArg(); n < low || n > high {
+		return usagef("want %s, got %d arguments (%s --help)", want, n, c.FullName())
+	}
+	return nil
+}

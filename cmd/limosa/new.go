@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/urfave/cli/v3"
+	"golang.org/x/mod/module"
+)
+
+func (a *app) newCommand() *cli.Command {
+	return &cli.Command{
+		Name: "new", Usage: "make a project that serves an IDL and runs at once",
+		UsageText: "limosa new NAME -idl thrift [-dir DIR]",
+		Description: `NAME is the project's name or its module path. The project is an IDL file, the
+code made from it, a main.go that serves it on :8888, a test, a Dockerfile and
+a README.md; it builds without network. Run from a checkout of Limosa, its
+go.mod refers to that checkout.
+
+Example:
+  limosa new hello -idl thrift && cd hello && go run .`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "idl", Usage: "language of the IDL: thrift"},
+			&cli.StringFlag{Name: "dir", Usage: "the project's own folder, new or empty; ./NAME if not given"},
+			&cli.StringFlag{Name: "replace", Usage: "checkout of Limosa that the project is to use; found by itself if not given"},
+		},
+		Action: func(ctx context.Context, c *cli.Command) error {
+			if err := nargs(c, 1, 1, "one NAME"); err != nil {
+				return err
+			}
+			switch idl := c.String("idl"); idl {
+			case "thrift":
+			case "proto":
+				return usagef("protobuf comes with a later version; use -idl thrift")
+			case "":
+				return usagef("which IDL? give -idl thrift")
+			default:
+				return usagef("unknown IDL %q; it is thrift", idl)
+			}
+			p, err := newProject(c.Args().First())
+			if err != nil {
+				return err
+			}
+			p.Dir = c.String("dir")
+			if p.Dir == "" {
+				p.Dir = p.Name
+			}
+			if err := mustBeFree(p.Dir); err != nil {
+				return err
+			}
+			lib, err := findLibrary(ctx, c.String("replace"))
+			if err != nil {
+				return err
+			}
+			if err := p.write(lib); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.stdout, "made %s in %s; cd there and: go run .\n", p.Service, p.Dir)
+			return nil
+		},
+	}
+}
+
+// A project is what the templates are filled in with.
+type project struct {
+	Name    string // last element of the module path; files are named after it
+	Module  string // module path
+	Package string // of the generated code
+	Service string // in the IDL
+	Dir     string // where it is written to
+	Replace string // checkout that go.mod refers to, or ""
+}
+
+// taken are names that main.go uses itself, so that no package may have them.
+var taken = []string{"context", "flag", "fmt", "limosa", "main", "os", "rpc", "server", "signal", "syscall", "testing"}
+
+// newProject derives all names from NAME.
+func newProject(name string) (*project, error) {
+	// One element need not look like a host, as CheckPath wants it.
+	if err := module.CheckImportPath(name); err != nil {
+		return nil, usagef("%q cannot be a project's name or module path: %w", name, err)
+	}
+	p := &project{Name: path.Base(name), Module: name}
+	words := strings.FieldsFunc(p.Name, func(r rune) bool { return r == '-' || r == '_' || r == '.' })
+	for _, w := range words {
+		p.Package += strings.ToLower(w)
+		p.Service += strings.ToUpper(w[:1]) + w[1:]
+	}
+	switch {
+	case !identifier(p.Package):
+		return nil, usagef("%q cannot be a project's name: want letters and digits, such as hello or my-shop", p.Name)
+	case token.IsKeyword(p.Package):
+		return nil, usagef("%q cannot be a project's name: %s is a keyword of Go", p.Name, p.Package)
+	case slices.Contains(taken, p.Package):
+		return nil, usagef("%q cannot be a project's name: its main.go uses %s for something else", p.Name, p.Package)
+	case slices.Contains([]string{"Request", "Response", "Service", "Dial", "NewClient"}, p.Service):
+		return nil, usagef("%q cannot be a project's name: its generated code has another %s", p.Name, p.Service)
+	}
+	return p, nil
+}
+
+// identifier reports whether s is an ASCII name in both Go and Thrift.
+func identifier(s string) bool {
+	if s == "" || unicode.IsDigit(rune(s[0])) {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+}
+
+// mustBeFree refuses a folder that holds something.
+func mustBeFree(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return usagef("%s cannot be the project's folder: %w", dir, err)
+	case len(entries) > 0:
+		return usagef("%s is not empty; give another folder with -dir", dir)
+	}
+	return nil
+}
+
+// write makes the project's files. What it has written stays when it fails:
+// the folder was empty before.
+func (p *project) write(lib *library) error {
+	p.Replace = lib.replace
+	files, err := p.render()
+	if err != nil {
+		return err
+	}
+	abs, err := filepath.Abs(p.Dir)
+	if err != nil {
+		return err
+	}
+	mod, sum, err := lib.modFiles(p.Module)
+	if err != nil {
+		return err
+	}
+	files["go.mod"], files["go.sum"] = mod, sum
+	for name, text := range files {
+		to := filepath.Join(abs, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, text, 0o666); err != nil {
+			return err
+		}
+	}
+	return p.generate(abs)
+}
