@@ -64,10 +64,6 @@ func buildLimosa(ctx context.Context, o *options) error {
 		return err
 	}
 	dir := o.work
-	generated := filepath.Join(dir, "thrifttest")
-	if err := os.Mkdir(generated, 0o755); err != nil {
-		return err
-	}
 	sources, err := filepath.Glob(filepath.Join(o.root, "interop", "thrift", "testdata", "peer", "*.go"))
 	if err != nil || len(sources) == 0 {
 		return fmt.Errorf("no sources of Limosa's programs below %s: %w", o.root, err)
@@ -83,7 +79,8 @@ func buildLimosa(ctx context.Context, o *options) error {
 		return err
 	}
 	fmt.Fprintln(os.Stderr, "setup: limosa: generating and building")
-	if err := runGo(ctx, o.root, "run", "./gen/limosa-gen", "-out", generated, idl); err != nil {
+	// The IDL's namespace for Go is thrifttest: the package's folder below dir.
+	if err := runGo(ctx, o.root, "run", "./gen/limosa-gen", "-q", "-out", dir, idl); err != nil {
 		return fmt.Errorf("limosa-gen on ThriftTest.thrift: %w", err)
 	}
 	args := append([]string{"build", "-mod=mod", "-o", "peer"}, o.build...)
