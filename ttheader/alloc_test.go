@@ -80,8 +80,8 @@ func (r *trip) run() {
 // TestNoAllocations: a call to a known method costs none, on no form, with or
 // without a deadline. Metadata costs its slice and one copy of its text.
 func TestNoAllocations(t *testing.T) {
-	if invariant.Enabled {
-		t.Skip("the invariants build allocates blocks anew")
+	if raceEnabled || invariant.Enabled {
+		t.Skip("this build allocates blocks anew")
 	}
 	for _, p := range []Protocol{{}, {NoOffer: true}, {Form: Framed}, {Form: Buffered}} {
 		r := newTrip(p, 1024)

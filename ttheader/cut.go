@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"strconv"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -35,6 +36,9 @@ func (f *frame) hasMessage() bool { return f.message < f.end }
 
 // skipStep bounds how much of a frame that is too large is received at a time.
 const skipStep = 64 << 10
+
+// maxFrame keeps offsets within an int of 32 bits.
+const maxFrame = math.MaxInt32 - 1<<20
 
 // Cut takes the next event off in. The caller holds the read role.
 func (s *Session) Cut(in *buf.In) (ev wire.Event, need int, err error) {
@@ -150,6 +154,9 @@ func (s *Session) findMessage(p []byte, at int, l lead) (f frame, need int, err 
 		return f, 0, &FrameError{Offset: at, Why: fmt.Sprintf("%x is no message of a known form", p[at:min(at+sniffLen, len(p))])}
 	}
 	n := int(binary.BigEndian.Uint32(p[at:]))
+	if n > maxFrame {
+		return f, 0, &FrameError{Offset: at, Why: "length above 2 GB"}
+	}
 	f = frame{shape: shapeFramed, old: l == leadOldFramed, message: at + 4, end: at + 4 + n}
 	if n <= s.lim.MessageBytes {
 		if len(p) < f.end {
@@ -169,6 +176,8 @@ func (s *Session) findTTHeader(p []byte) (f frame, need int, err error) {
 	f.end = 4 + n
 	o := fixedHead + 4*int(binary.BigEndian.Uint16(p[12:]))
 	switch {
+	case n > maxFrame:
+		return f, 0, &FrameError{Why: "length above 2 GB"}
 	case o == fixedHead:
 		return f, 0, &FrameError{Offset: 12, Why: "empty header"}
 	case o > f.end:

@@ -46,8 +46,8 @@ type header struct {
 	method    []byte
 	frameType []byte
 	timeout   time.Duration
-	checksum  []byte // nil: none
-	offer     []byte // nil: none; so the next ones
+	checksum  []byte // nil: none; empty differs; so the next ones
+	offer     []byte
 	hello     []byte
 	drain     []byte
 	cancel    []byte
@@ -188,7 +188,7 @@ func (p *parser) known(k, v []byte) bool {
 	case keyReset:
 		h.reset = string(v) == "1"
 	case keyChecksum:
-		h.checksum = present(v)
+		h.checksum = v
 	case keyBizStatus:
 		h.bizStatus = v
 	case keyBizMessage:
@@ -196,13 +196,13 @@ func (p *parser) known(k, v []byte) bool {
 	case keyBizExtra:
 		h.bizExtra = v
 	case keyOffer:
-		h.offer, h.ours = present(v), true
+		h.offer, h.ours = v, true
 	case keyHello:
-		h.hello, h.ours = present(v), true
+		h.hello, h.ours = v, true
 	case keyDrain:
-		h.drain, h.ours = present(v), true
+		h.drain, h.ours = v, true
 	case keyCancel:
-		h.cancel, h.ours = present(v), true
+		h.cancel, h.ours = v, true
 	case keyTimeout:
 		p.fine, h.ours = duration(v, time.Microsecond), true
 	case keyCode:
@@ -213,14 +213,6 @@ func (p *parser) known(k, v []byte) bool {
 		return false
 	}
 	return true
-}
-
-// present makes an empty value differ from an absent one.
-func present(v []byte) []byte {
-	if v == nil {
-		return []byte{}
-	}
-	return v
 }
 
 // user takes what is, or may be, a user's pair; the key is at offset at.

@@ -1,0 +1,5 @@
+//go:build !race
+
+package ttheader
+
+const raceEnabled = false
