@@ -19,8 +19,11 @@ var least = [256]uint8{
 // Nesting beyond maxDepth is an error; the struct itself is at depth 1. With
 // ErrShort p is a proper beginning, and n is the least length that the struct
 // can have. Any other error is a *SyntaxError. It allocates only that.
-func SkipStruct(p []byte, maxDepth int) (n int, err error) {
-	n, f := skip(p, 0, TypeStruct, maxDepth)
+func SkipStruct(p []byte, maxDepth int) (n int, err error) { return Skip(p, TypeStruct, maxDepth) }
+
+// Skip is SkipStruct for a value of any type. Scalars have no depth.
+func Skip(p []byte, t Type, maxDepth int) (n int, err error) {
+	n, f := skip(p, 0, t, maxDepth)
 	switch f {
 	case fine:
 		return n, nil
