@@ -83,7 +83,7 @@ func NewListener(l net.Listener, cfg *Config) *Listener {
 
 // Accept waits for a connection. After Close it returns net.ErrClosed, when ctx
 // ends its cause; a connection that arrives meanwhile is the next Accept's.
-// Where Config.Limit is reached, or accepting fails for now, the next connection
+// Where Config.Limit is reached, or accepting fails but may succeed later, the next connection
 // is waited for longer; any other error is final.
 func (l *Listener) Accept(ctx context.Context) (Conn, error) {
 	// A net.Listener's Accept knows no context, so a goroutine stands in it.
@@ -130,7 +130,7 @@ func (l *Listener) pump() {
 	}
 }
 
-// rest pauses after an accept that failed for now.
+// rest pauses after an accept that may succeed later.
 func (l *Listener) rest(err error, pause time.Duration) {
 	if l.cfg.OnAcceptError != nil {
 		l.cfg.OnAcceptError(addrError("accept", l.Addr().Network(), l.Addr().String(), err), pause)

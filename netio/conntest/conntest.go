@@ -59,6 +59,8 @@ func Run(t *testing.T, make func(t *testing.T) (a, b netio.Conn, stop func()), c
 		{"ReceiveFirst", testReceiveFirst, caps.NoFull},
 		{"OwedPaid", testOwedPaid, false},
 		{"OwedFull", testOwedFull, caps.NoFull},
+		{"OwedFullError", testOwedFullError, caps.NoFull},
+		{"OwedAtEnd", testOwedAtEnd, caps.NoHalfClose},
 		{"BothWriteFirst", testBothWriteFirst, false},
 		{"Writers", testWriters, false},
 		{"WaitRoom", testWaitRoom, false},

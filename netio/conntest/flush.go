@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"io"
 	"net"
 	"testing"
 	"time"
@@ -122,6 +123,71 @@ func testOwedFull(t *testing.T, e *env) {
 	g.wait(t, "the flush")
 	if n := a.Output().Queued(); n != 0 {
 		t.Errorf("%d bytes are queued after Flush", n)
+	}
+}
+
+// testOwedFullError has a step fail while the owed flush meets a full socket:
+// Full comes first, the step's error with the next Receive.
+func testOwedFullError(t *testing.T, e *env) {
+	a, b := e.pair(t)
+	bad := errors.New("bad magic")
+	if err := send(b, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	settle()
+	queue(a, make([]byte, much))
+	fail := func(*buf.In) (bool, error) { return true, bad }
+	within(t, "Receive", func() {
+		if why, err := a.Receive(true, fail); why != netio.Full || err != nil {
+			t.Errorf("Receive: %v, %v; want Full", why, err)
+		}
+	})
+	var g group
+	g.Go(func() {
+		if why, err := a.Receive(false, none); why != netio.Lost || err != bad {
+			t.Errorf("Receive: %v, %v; want Lost and the step's error", why, err)
+		}
+	})
+	g.Go(func() { receive(b, much) }) //nolint:errcheck // Flush tells
+	if err := a.Output().Flush(); err != nil {
+		t.Error("Flush:", err)
+	}
+	g.wait(t, "the flush")
+}
+
+// testOwedAtEnd owes an answer to a peer that has ended its side, as one-shot
+// clients do: it is sent though Receive returns Lost.
+func testOwedAtEnd(t *testing.T, e *env) {
+	for range 20 {
+		a, b := e.pair(t)
+		var g group
+		g.Go(func() {
+			if err := send(a, []byte("ask")); err != nil {
+				t.Error("send:", err)
+			}
+			if err := a.CloseWrite(); err != nil {
+				t.Error("CloseWrite:", err)
+			}
+			got, err := receive(a, 6)
+			if err != nil {
+				t.Error("receive:", err)
+			}
+			same(t, "answer", got, []byte("answer"))
+		})
+		g.Go(func() {
+			if _, err := receive(b, 3); err != nil {
+				t.Error("receive:", err)
+			}
+			if !queue(b, []byte("answer")) {
+				t.Error("not the flusher")
+			}
+			why, err := b.Receive(true, none)
+			if why != netio.Lost || err != io.EOF {
+				t.Errorf("Receive: %v, %v; want Lost, EOF", why, err)
+			}
+		})
+		g.wait(t, "the answer")
+		e.close()
 	}
 }
 
