@@ -40,7 +40,8 @@ func (e *emitter) at(f *idl.File, decl any, part string) string {
 	path := e.g.goPath(e.f.File, p)
 	alias, ok := e.imports[path]
 	if !ok {
-		taken := scope{}
+		// Names of variables in generated functions would hide the package.
+		taken := scope{"args": true, "c": true, "call": true, "ctx": true, "err": true, "impl": true, "r": true, "res": true, "result": true, "s": true, "target": true, "x": true}
 		for _, s := range e.imports {
 			taken[s] = true
 		}

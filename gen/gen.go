@@ -7,6 +7,7 @@
 package gen
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"go/format"
@@ -99,7 +100,10 @@ func (g *generator) errorf(f *idl.File, pos idl.Pos, format string, args ...any)
 // plan sorts the files into packages and gives every definition its name.
 func (g *generator) plan(s *idl.Schema) {
 	files := slices.Clone(s.Files)
-	slices.SortFunc(files, func(a, b *idl.File) int { return strings.Compare(a.Path, b.Path) })
+	// By name first: paths differ with the directory that the command runs in.
+	slices.SortFunc(files, func(a, b *idl.File) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Path, b.Path))
+	})
 	for _, f := range files {
 		dir := packageDir(f)
 		p := g.pkgs[dir]
@@ -128,6 +132,10 @@ func (g *generator) plan(s *idl.Schema) {
 		}
 	}
 	g.cycles()
+	state := map[*idl.Struct]int{}
+	for _, f := range files {
+		g.defaultCycles(f, state)
+	}
 }
 
 // packageDir turns a namespace into a folder: that of go, else that of *, else

@@ -163,7 +163,7 @@ func (g *generator) namePackage(p *pkg) {
 		}
 	}
 	if p.only != nil {
-		for _, name := range []string{"Service", "NewClient", "Dial"} {
+		for _, name := range []string{"Service", "NewClient", "Dial", "Unimplemented"} {
 			if !p.names[name] {
 				g.names[key{p.only, "only " + name}] = p.names.take(name)
 			}
@@ -251,6 +251,7 @@ func (g *generator) nameService(p *pkg, s *idl.Service) {
 	g.names[key{s, "service"}] = p.names.take(name + "Service")
 	g.names[key{s, "new"}] = p.names.take("New" + g.names[key{s, "client"}])
 	g.names[key{s, "dial"}] = p.names.take("Dial" + name)
+	g.names[key{s, "unimplemented"}] = p.names.take("Unimplemented" + name)
 	if s.Parent != nil {
 		g.names[key{s, "caller"}] = p.names.take(low + "Caller")
 	}
@@ -295,6 +296,7 @@ func (g *generator) method(m *idl.Method, s *idl.Service) string {
 		for up := s.Parent; up != nil; up = up.Parent {
 			// A client has its parent's as an embedded field.
 			taken[g.names[key{up, "client"}]] = true
+			taken[g.names[key{up, "unimplemented"}]] = true
 			for _, old := range up.Methods {
 				taken[g.method(old, up)] = true
 			}

@@ -26,6 +26,7 @@ func (e *emitter) service(s *idl.Service) {
 	for _, m := range s.Methods {
 		e.call(s, m)
 	}
+	e.unimplemented(s)
 	e.only(s)
 }
 
@@ -257,6 +258,29 @@ func (e *emitter) zero(t *idl.Type) string {
 	return "0"
 }
 
+// unimplemented writes an implementation that has no method, to be embedded by
+// one that has some.
+func (e *emitter) unimplemented(s *idl.Service) {
+	name := e.name(s, "unimplemented")
+	e.p("// %s answers every method with rpc.Unimplemented. Nothing needs to embed it.", name)
+	if s.Parent == nil {
+		e.p("type %s struct{}\n", name)
+	} else {
+		e.p("type %s struct{ %s }\n", name, e.at(s.Parent.File, s.Parent, "unimplemented"))
+	}
+	for _, m := range s.Methods {
+		value := "rpc.Unimplemented"
+		switch {
+		case m.Result != nil && isScalar(m.Result):
+			value = e.zero(m.Result) + ", " + value
+		case m.Result != nil:
+			value = "nil, " + value
+		}
+		e.p("func (%s) %s%s { return %s }", name, e.name(m, ""), e.signature(m), value)
+	}
+	e.p("")
+}
+
 // only writes the short names, for a package with one service.
 func (e *emitter) only(s *idl.Service) {
 	if e.f.pkg.only != s {
@@ -267,6 +291,9 @@ func (e *emitter) only(s *idl.Service) {
 	}
 	if name := e.name(s, "only NewClient"); name != "" {
 		e.p("// NewClient is %s.\nfunc NewClient(c rpc.Caller) *%s { return %[1]s(c) }\n", e.name(s, "new"), e.name(s, "client"))
+	}
+	if name := e.name(s, "only Unimplemented"); name != "" {
+		e.p("// Unimplemented is %s.\ntype Unimplemented = %[1]s\n", e.name(s, "unimplemented"))
 	}
 	if name := e.name(s, "only Dial"); name != "" {
 		e.p("// Dial is %s.\nfunc Dial(target string) (*%s, error) { return %[1]s(target) }\n", e.name(s, "dial"), e.name(s, "client"))
