@@ -59,8 +59,9 @@ type TLS struct {
 }
 
 // Client performs a client's handshake over c and returns the connection that
-// stands on it. c must be fresh: nothing queued, nobody in Receive; from then on
-// it belongs to the TLS, and it is closed if the handshake fails. The handshake
+// stands on it. Nothing is queued on c and nobody is in Receive; bytes that were
+// received and left, to look at the first of them, are the handshake's. From
+// then on c belongs to the TLS, and it is closed if the handshake fails. The handshake
 // runs in the caller's goroutine until ctx ends, at most 5 s. config is that of
 // tls.Client. The error is an *Error.
 func Client(ctx context.Context, c Conn, config *tls.Config) (*TLS, error) {
@@ -91,6 +92,7 @@ func handshake(ctx context.Context, c Conn, side func(net.Conn) *tls.Conn) (*TLS
 	t.out.mu.Lock()
 	t.out.plain = buf.NewOut(t.out.source)
 	t.out.seal = &sealer{seal: t.seal, finish: t.finish}
+	t.out.handed.Store(0) // the handshake was nobody's output
 	t.out.mu.Unlock()
 	return t, nil
 }

@@ -61,6 +61,7 @@ func Run(t *testing.T, make func(t *testing.T) (a, b netio.Conn, stop func()), c
 		{"OwedFull", testOwedFull, caps.NoFull},
 		{"OwedFullError", testOwedFullError, caps.NoFull},
 		{"OwedAtEnd", testOwedAtEnd, caps.NoHalfClose},
+		{"TryFlush", testTryFlush, caps.NoFull},
 		{"BothWriteFirst", testBothWriteFirst, false},
 		{"Writers", testWriters, false},
 		{"WaitRoom", testWaitRoom, false},

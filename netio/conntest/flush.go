@@ -191,6 +191,42 @@ func testOwedAtEnd(t *testing.T, e *env) {
 	}
 }
 
+// testTryFlush sends what goes without waiting, and counts what was handed on.
+func testTryFlush(t *testing.T, e *env) {
+	a, b := e.pair(t)
+	if !queue(a, []byte("small")) || a.Output().Handed() != 0 {
+		t.Fatalf("before the flush %d bytes were handed on", a.Output().Handed())
+	}
+	if full, err := a.Output().TryFlush(); full || err != nil {
+		t.Fatalf("TryFlush: %v, %v", full, err)
+	}
+	if n, q := a.Output().Handed(), a.Output().Queued(); n != 5 || q != 0 {
+		t.Errorf("%d bytes were handed on, %d are queued", n, q)
+	}
+	want := noise(1, much)
+	queue(a, want)
+	within(t, "TryFlush", func() {
+		if full, err := a.Output().TryFlush(); !full || err != nil {
+			t.Errorf("TryFlush of too much: %v, %v", full, err)
+		}
+	})
+	var g group
+	g.Go(func() {
+		got, err := receive(b, 5+much)
+		if err != nil {
+			t.Error("receive:", err)
+		}
+		same(t, "what was queued", got[5:], want)
+	})
+	if err := a.Output().Flush(); err != nil {
+		t.Error("Flush:", err)
+	}
+	g.wait(t, "the flush")
+	if n := a.Output().Handed(); n != 5+much {
+		t.Errorf("%d bytes were handed on", n)
+	}
+}
+
 // exchange writes out, then reads want bytes, as an engine does: with a debt
 // in Receive, and by handing the read role over at Full.
 func exchange(t *testing.T, c netio.Conn, out []byte, want int) (got []byte) {
