@@ -83,8 +83,8 @@ func NewListener(l net.Listener, cfg *Config) *Listener {
 
 // Accept waits for a connection. After Close it returns net.ErrClosed, when ctx
 // ends its cause; a connection that arrives meanwhile is the next Accept's.
-// Where Config.Limit is reached, or accepting fails but may succeed later, the next connection
-// is waited for longer; any other error is final.
+// Where Config.Limit is reached, or accepting fails but may succeed later, the
+// next connection is waited for longer; any other error is final.
 func (l *Listener) Accept(ctx context.Context) (Conn, error) {
 	// A net.Listener's Accept knows no context, so a goroutine stands in it.
 	l.start.Do(func() { l.pumps.Go(l.pump) })
