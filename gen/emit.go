@@ -83,11 +83,19 @@ func comment(doc, indent string) string {
 	}
 	var b strings.Builder
 	for line := range strings.SplitSeq(doc, "\n") {
-		line = strings.TrimRight(strings.ReplaceAll(line, "\r", " "), " \t")
-		// A line that begins like a directive must not become one.
+		line = strings.TrimRight(strings.Map(visible, strings.ToValidUTF8(line, "?")), " \t")
+		// The blank keeps a line that begins like a directive from being one.
 		b.WriteString(strings.TrimRight(indent+"// "+line, " ") + "\n")
 	}
 	return b.String()
+}
+
+// visible keeps out of Go source what it may not have.
+func visible(r rune) rune {
+	if r < ' ' && r != '\t' || r == '\ufeff' {
+		return ' '
+	}
+	return r
 }
 
 // doc writes a doc comment, and Deprecated if an annotation says so.
@@ -176,7 +184,7 @@ func (e *emitter) fieldType(f *idl.Field) string {
 // tag is a struct field's tag: the codec's, and what go.tag adds.
 func tag(f *idl.Field) string {
 	s := fmt.Sprintf("thrift:%q", fmt.Sprintf("%s,%d%s", f.Name, f.ID, requiredness(f)))
-	if extra, ok := f.Annotations.Find("go.tag"); ok && !strings.ContainsAny(extra, "`\n") {
+	if extra, ok := f.Annotations.Find("go.tag"); ok && strconv.CanBackquote(extra) {
 		s += " " + extra
 	}
 	return "`" + s + "`"
@@ -320,7 +328,7 @@ func (e *emitter) schema() {
 	e.p("// %s gives the IDL of this file; idl.Unpack reads it.", e.name(e.f.File, "idl"))
 	text := idl.Pack(e.f.File, e.g.packName)
 	quoted := "`" + text + "`"
-	if strings.ContainsAny(text, "`\r\x00\ufeff") {
+	if !strconv.CanBackquote(strings.ReplaceAll(text, "\n", "")) {
 		quoted = strconv.Quote(text)
 	}
 	e.p("func %s() string {\nreturn %s\n}", e.name(e.f.File, "idl"), quoted)
