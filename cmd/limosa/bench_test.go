@@ -1,0 +1,63 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestBench(t *testing.T) {
+	s := new(testServer)
+	idl, addr := writeFile(t, "hello.thrift", testIDL), s.serve(t)
+	for _, c := range []struct {
+		args, mode string
+	}{
+		{"-c 8 -d 200ms", "closed"},
+		{"-c 8 -d 200ms -rate 500", "open"},
+		{"-c 2 -d 100ms -warmup 0s -transport framed", "closed"},
+	} {
+		args := append([]string{"bench", addr, "Hello/Echo", "-idl", idl, "-json", `{"message":"hi"}`, "-o", "json"}, strings.Fields(c.args)...)
+		before := s.calls.Load()
+		code, out, errs := runTool(t, "", args...)
+		var r benchReport
+		if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 {
+			t.Fatalf("%s: exit code %d, %v: %s%s", c.args, code, err, out, errs)
+		}
+		if r.Mode != c.mode || r.Calls == 0 || r.Errors != 0 || r.P50 <= 0 || r.P50 > r.P99 || r.P99 > r.Max || r.CallsPerS <= 0 || r.ClientCPU <= 0 {
+			t.Errorf("%s: %s", c.args, out)
+		}
+		// The window may be longer than asked for where there is little CPU.
+		if due := r.Seconds * 500; c.mode == "open" && math.Abs(float64(r.Calls+r.Unfinished)-due) > 3 {
+			t.Errorf("%s: %d calls and %d unfinished, %.0f were due", c.args, r.Calls, r.Unfinished, due)
+		}
+		if made := s.calls.Load() - before; made < int64(r.Calls) {
+			t.Errorf("%s: %d calls told, the service has seen %d", c.args, r.Calls, made)
+		}
+		if strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: stderr is not one line:\n%s", c.args, errs)
+		}
+	}
+}
+
+func TestBenchTable(t *testing.T) {
+	idl, addr := writeFile(t, "hello.thrift", testIDL), new(testServer).serve(t)
+	code, out, errs := runTool(t, "", "bench", addr, "hello/add", "-idl", idl, "-json", `{"a":1,"b":2}`, "-c", "2", "-d", "50ms")
+	for _, want := range []string{"Hello/add at " + addr, "closed loop, 2 callers", "p99.9", "CPU here"} {
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, no %q:\n%s%s", code, want, out, errs)
+		}
+	}
+}
+
+// Failures and declared exceptions end the run with exit code 1 before any load.
+func TestBenchFails(t *testing.T) {
+	s := new(testServer)
+	idl, addr := writeFile(t, "hello.thrift", testIDL), s.serve(t)
+	for message, want := range map[string]string{"denied": "PermissionDenied", "oops": "exception Oops", "slow": "DeadlineExceeded"} {
+		code, out, errs := runTool(t, "", "bench", addr, "Hello/Echo", "-idl", idl, "-json", `{"message":"`+message+`"}`, "-timeout", "100ms", "-d", "50ms")
+		if code != 1 || out != "" || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: exit code %d\n%s%s", message, code, out, errs)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift/dynamic"
+)
+
+// maxBody bounds what is read as a request, from a file or from stdin.
+const maxBody = 64 << 20
+
+// A callReport is what call -o json tells.
+type callReport struct {
+	Result    json.RawMessage   `json:"result,omitempty"`
+	Exception string            `json:"exception,omitempty"` // its type; then value holds it
+	Value     json.RawMessage   `json:"value,omitempty"`
+	Error     *callError        `json:"error,omitempty"`
+	TookUs    float64           `json:"took_us"`
+	Peer      string            `json:"peer,omitempty"`
+	Metadata  map[string]string `json:"metadata,omitempty"` // of the reply
+}
+
+type callError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Sent    string `json:"sent"` // how far the call came
+}
+
+func (a *app) callCommand() *cli.Command {
+	return &cli.Command{
+		Name: "call", Usage: "make one call, JSON in and JSON out",
+		UsageText: "limosa call -idl FILE ADDR Service/Method [JSON | @FILE | -]",
+		Description: `ADDR is host:port, :port or unix:///path. The JSON is an object with the
+arguments by name; a method with one argument takes that argument itself as
+well. Names of services and methods may be written in any case. - reads the
+JSON from stdin. The exit code is 1 if the call failed or the method answered
+with one of its exceptions, which is printed as JSON.
+
+Example:
+  limosa call -idl idl/hello.thrift :8888 Hello/Echo '{"message":"hi"}'`,
+		Flags: append(targetFlags(),
+			&cli.DurationFlag{Name: "timeout", Value: 10 * time.Second, Usage: "give up after this time (10s if not given)"},
+			&cli.BoolFlag{Name: "v", Usage: "tell timing and the reply's metadata on stderr"},
+			outputFlag(),
+		),
+		Action: func(ctx context.Context, c *cli.Command) error {
+			if err := nargs(c, 2, 3, "ADDR Service/Method [JSON]"); err != nil {
+				return err
+			}
+			body, err := a.body(c.Args().Get(2))
+			if err != nil {
+				return err
+			}
+			t, err := openTarget(c, c.Args().Get(0), c.Args().Get(1))
+			if err != nil {
+				return err
+			}
+			defer t.client.Close()
+			args, _, err := t.arguments(body)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(ctx, c.Duration("timeout"))
+			defer cancel()
+			return a.call(ctx, t, args, c.Bool("v"), c.String("o") == "json")
+		},
+	}
+}
+
+// body gives the JSON that an argument stands for.
+func (a *app) body(arg string) ([]byte, error) {
+	var text []byte
+	var err error
+	switch name, isFile := strings.CutPrefix(arg, "@"); {
+	case arg == "":
+		return []byte("{}"), nil
+	case arg == "-":
+		text, err = io.ReadAll(io.LimitReader(a.stdin, maxBody+1))
+	case isFile:
+		text, err = os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, usageError{err}
+		}
+	default:
+		text = []byte(arg)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxBody {
+		return nil, usagef("the request is longer than %d bytes", maxBody)
+	}
+	var whole json.RawMessage
+	if err := json.Unmarshal(text, &whole); err != nil {
+		if at, ok := errors.AsType[*json.SyntaxError](err); ok {
+			return nil, usagef("the request is no JSON: %w at byte %d", err, at.Offset)
+		}
+		return nil, usagef("the request is no JSON: %w", err)
+	}
+	return text, nil
+}
+
+// call makes the call and prints what came of it.
+func (a *app) call(ctx context.Context, t *target, args *dynamic.Args, verbose, asJSON bool) error {
+	var result dynamic.Result
+	c := rpc.Make(t.rpc, t.service.Name, args, &result)
+	c.Header = t.header.Clone()
+	start := time.Now()
+	err := t.client.Do(ctx, c)
+	report := callReport{TookUs: float64(time.Since(start)) / 1e3, Peer: c.Peer}
+	if verbose {
+		fmt.Fprintf(a.stderr, "%s/%s at %s took %v\n", t.service.Name, t.method.Name, c.Peer, time.Duration(report.TookUs*1e3).Round(time.Microsecond))
+	}
+	for _, p := range c.Trailer {
+		if report.Metadata == nil {
+			report.Metadata = make(map[string]string)
+		}
+		report.Metadata[p.Key] = p.Value
+		if verbose {
+			fmt.Fprintf(a.stderr, "  %s: %s\n", p.Key, p.Value)
+		}
+	}
+	x, declared := errors.AsType[*dynamic.Exception](err)
+	switch {
+	case declared:
+		report.Exception, report.Value = x.Type, x.JSON
+	case err != nil:
+		report.Error = &callError{Code: rpc.CodeOf(err).String(), Message: oneLine(err.Error()), Sent: rpc.SentOf(err).String()}
+	case !t.method.Oneway && t.method.Result == nil:
+		report.Result = json.RawMessage("null")
+	case !t.method.Oneway:
+		report.Result = result.JSON
+	}
+	switch {
+	case asJSON:
+		if printed := json.NewEncoder(a.stdout).Encode(report); printed != nil {
+			return printed
+		}
+		if err != nil {
+			return codeError(exitFailed)
+		}
+		return nil
+	case declared:
+		if err := writeJSON(a.stdout, x.JSON); err != nil {
+			return err
+		}
+		return fmt.Errorf("%s/%s answered with its exception %s", t.service.Name, t.method.Name, x.Type)
+	case err != nil:
+		return err
+	case report.Result == nil:
+		return nil
+	}
+	return writeJSON(a.stdout, report.Result)
+}
+
+// writeJSON prints indented.
+func writeJSON(w io.Writer, text json.RawMessage) error {
+	var b bytes.Buffer
+	if err := json.Indent(&b, text, "", "  "); err != nil {
+		return err
+	}
+	b.WriteByte('\n')
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// arguments gives the arguments of a call, as JSON and as they go out. What
+// does not fit the IDL is an error of usage.
+func (t *target) arguments(body []byte) (*dynamic.Args, []byte, error) {
+	named, err := t.byName(body)
+	if err != nil {
+		return nil, nil, err
+	}
+	args := &dynamic.Args{JSON: named}
+	var out buf.Out
+	defer out.Reset()
+	if err := t.rpc.Codec.Append(&out, args); err != nil {
+		if inner, ok := errors.AsType[*dynamic.Error](err); ok {
+			err = inner
+		}
+		return nil, nil, usagef("the request does not fit %s/%s: %s", t.service.Name, t.method.Name, strings.TrimPrefix(err.Error(), "dynamic: "))
+	}
+	return args, out.Bytes(), nil
+}
+
+// byName gives body as an object of arguments by name: a method with one
+// argument takes that argument itself as well.
+func (t *target) byName(body []byte) ([]byte, error) {
+	if len(t.method.Args) != 1 {
+		return body, nil
+	}
+	arg := t.method.Args[0]
+	var fields map[string]json.RawMessage
+	isObject := json.Unmarshal(body, &fields) == nil && fields != nil
+	inner, named := fields[arg.Name]
+	typ := arg.Type.True()
+	switch {
+	case isObject && len(fields) == 0 && typ.Kind != idl.StructRef && typ.Kind != idl.Map:
+		return body, nil // not given: its default, or zero
+	case isObject && named && len(fields) == 1 && !(typ.Kind == idl.StructRef && hasField(typ.Struct, arg.Name) && !isJSONObject(inner)):
+		return body, nil
+	}
+	return json.Marshal(map[string]json.RawMessage{arg.Name: body})
+}
+
+func hasField(s *idl.Struct, name string) bool {
+	for _, f := range s.Fields {
+		if f.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func isJSONObject(text json.RawMessage) bool {
+	return strings.HasPrefix(strings.TrimSpace(string(text)), "{")
+}

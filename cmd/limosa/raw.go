@@ -1,0 +1,71 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift"
+)
+
+// A rawBody is a request and its answer as bytes: under load a request is
+// encoded once and an answer is looked at only as far as it takes.
+type rawBody struct {
+	sent []byte // arguments, encoded
+	got  []byte // result, encoded; memory of its own
+}
+
+// rawCodec sends and keeps bytes.
+type rawCodec struct{}
+
+// Append sends the arguments.
+func (rawCodec) Append(out *buf.Out, msg any) error {
+	raw, ok := msg.(*rawBody)
+	if !ok {
+		return fmt.Errorf("message is %T", msg)
+	}
+	out.Append(raw.sent)
+	return nil
+}
+
+// Decode keeps the result.
+func (rawCodec) Decode(body buf.View, msg any, _ *rpc.Limits) error {
+	raw, ok := msg.(*rawBody)
+	if !ok {
+		return fmt.Errorf("message is %T", msg)
+	}
+	raw.got = append(raw.got[:0], body.Bytes()...)
+	return nil
+}
+
+// rawMethod describes the method for calls with *rawBody on both sides.
+func (t *target) rawMethod() *rpc.Method {
+	return &rpc.Method{Service: t.service.Name, Name: t.method.Name, Kind: t.rpc.Kind, Codec: rawCodec{}}
+}
+
+// outcome tells from the first field of an encoded result whether it is what
+// the method promises: field 0, nothing for void, else a declared exception.
+func (t *target) outcome(result []byte) error {
+	switch {
+	case t.method.Oneway:
+		return nil
+	case len(result) == 0:
+		return &rpc.Error{Code: rpc.DataLoss, Op: "result", Sent: rpc.Processed, Msg: "the answer is empty"}
+	case result[0] == byte(thrift.TypeStop) && t.method.Result == nil:
+		return nil
+	case result[0] == byte(thrift.TypeStop) || len(result) < 3:
+		return &rpc.Error{Code: rpc.Internal, Op: "result", Sent: rpc.Processed, Msg: "the answer holds no result"}
+	}
+	id := int32(int16(binary.BigEndian.Uint16(result[1:])))
+	if id == 0 {
+		return nil
+	}
+	name := fmt.Sprintf("in field %d, which the IDL does not have", id)
+	for _, x := range t.method.Throws {
+		if x.ID == id {
+			name = x.Type.True().String()
+		}
+	}
+	return &rpc.Error{Code: rpc.Unknown, Op: "result", Sent: rpc.Processed, Remote: true, Msg: "exception " + name}
+}
