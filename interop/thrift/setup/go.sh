@@ -4,7 +4,6 @@
 . "$(dirname "$0")/lib.sh"
 
 done_already go && exit 0
-need go
 old=$(module_dir "$GO_TESTS")
 [ -d "$old/test/go" ] || { say "the source of Apache Thrift $GO_TESTS cannot be fetched"; exit 1; }
 dir=$CACHE/go

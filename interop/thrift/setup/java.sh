@@ -2,8 +2,8 @@
 # Apache's cross tests for Java, compiled against the released library.
 . "$(dirname "$0")/lib.sh"
 
-done_already java && exit 0
 need java
+done_already java && exit 0
 need javac
 need mvn
 dir=$CACHE/java

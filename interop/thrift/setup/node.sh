@@ -4,8 +4,8 @@
 # own server, tape 4 none.
 . "$(dirname "$0")/lib.sh"
 
-done_already node && exit 0
 need node
+done_already node && exit 0
 need npm
 dir=$CACHE/node
 say "node: packages thrift, tape, commander, uuid, node-int64"

@@ -2,8 +2,8 @@
 # Apache's test/py with the library from the package index, in a venv.
 . "$(dirname "$0")/lib.sh"
 
-done_already python && exit 0
 need python3
+done_already python && exit 0
 dir=$CACHE/python
 say "python: venv and package thrift ${VERSION#v}"
 rm -rf "$dir"
