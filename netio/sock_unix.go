@@ -55,8 +55,11 @@ type sock struct {
 	sendWait time.Duration
 	armed    bool // a write deadline is set, to until
 	until    time.Time
-	iov      [sys.MaxPieces][]byte
+	iov      [4][]byte // mostly enough; an idle connection should not hold 64
 }
+
+// vectors lends vectors for one call to who sends many pieces.
+var vectors = sync.Pool{New: func() any { return new([sys.MaxPieces][]byte) }}
 
 // newSock makes a sock of nc, which it owns from then on.
 func newSock(nc stream, cfg Config) (*sock, error) {
@@ -202,7 +205,16 @@ func (c *sock) writable(fd uintptr) (leave bool) {
 // sendTo sends to fd once, without waiting; 0, nil: the socket is full.
 func (c *sock) sendTo(fd uintptr, out *buf.Out) (int, error) {
 	iov := out.Iov(c.iov[:0])
-	n, err := sys.Writev(fd, iov)
+	var n int
+	var err error
+	if len(iov) < len(c.iov) {
+		n, err = sys.Writev(fd, iov)
+	} else {
+		many := vectors.Get().(*[sys.MaxPieces][]byte)
+		n, err = sys.Writev(fd, out.Iov(many[:0]))
+		clear(many[:])
+		vectors.Put(many)
+	}
 	clear(iov)
 	switch err {
 	case nil:

@@ -47,6 +47,7 @@ func Run(t *testing.T, make func(t *testing.T) (a, b netio.Conn, stop func()), c
 		{"Echo", testEcho, false},
 		{"Frames", testFrames, false},
 		{"Bytes", testBytes, false},
+		{"Pieces", testPieces, false},
 		{"Leftover", testLeftover, false},
 		{"Lent", testLent, false},
 		{"StepError", testStepError, false},

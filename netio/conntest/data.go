@@ -155,6 +155,37 @@ func testBytes(t *testing.T, e *env) {
 	g.wait(t, "bytes")
 }
 
+// testPieces sends many pieces at a time: strings by reference between heads.
+func testPieces(t *testing.T, e *env) {
+	a, b := e.pair(t)
+	var want []byte
+	o := a.Output()
+	o.Lock()
+	for i := range 300 {
+		head, body := noise(uint64(i), 1+i%50), noise(uint64(i+1000), buf.RefMin+i)
+		o.Out().Append(head)
+		o.Out().RefString(string(body))
+		want = append(append(want, head...), body...)
+	}
+	if !o.Unlock() {
+		t.Fatal("not the flusher")
+	}
+	var g group
+	g.Go(func() {
+		if err := o.Flush(); err != nil {
+			t.Error("Flush:", err)
+		}
+	})
+	g.Go(func() {
+		got, err := receive(b, len(want))
+		if err != nil {
+			t.Error("receive:", err)
+		}
+		same(t, "pieces", got, want)
+	})
+	g.wait(t, "the pieces")
+}
+
 // testLeftover leaves bytes in the In: the next Receive offers them though
 // nothing arrives.
 func testLeftover(t *testing.T, e *env) {
