@@ -40,18 +40,16 @@ func (e *emitter) fieldValue(f *idl.Field, v *idl.Value) string {
 
 // value gives a Go expression for v as a t.
 func (e *emitter) value(t *idl.Type, v *idl.Value) string {
-	true_ := t.True()
+	base := t.True()
 	if v.Const != nil && !isConstant(t) {
 		// A call, not a copy: constants that are made of each other many times
 		// stay as small as they were written.
-		if sameValue(true_, v.Const.Type.True()) {
+		if sameValue(base, v.Const.Type.True()) {
 			return e.at(v.Const.File, v.Const, "") + "()"
 		}
 	}
-	for n := 0; v.Const != nil && n <= 256; n++ {
-		v = v.Const.Value
-	}
-	switch true_.Kind {
+	v = last(v)
+	switch base.Kind {
 	case idl.Bool:
 		return strconv.FormatBool(number(v) != 0)
 	case idl.I8, idl.I16, idl.I32, idl.I64:
@@ -67,11 +65,19 @@ func (e *emitter) value(t *idl.Type, v *idl.Value) string {
 	case idl.EnumRef:
 		return e.at(v.Enum.File, v.EnumValue, "")
 	case idl.List, idl.Set:
-		return e.list(true_, v)
+		return e.list(base, v)
 	case idl.Map:
-		return e.mapping(true_, v)
+		return e.mapping(base, v)
 	}
-	return e.structValue(true_, v)
+	return e.structValue(base, v)
+}
+
+// last follows a name to the value that it stands for.
+func last(v *idl.Value) *idl.Value {
+	for v.Const != nil { // a loaded schema has no circle
+		v = v.Const.Value
+	}
+	return v
 }
 
 // sameValue tells whether a constant of one type may be used as the other: a
@@ -96,11 +102,7 @@ func double(v *idl.Value) string {
 	if f == 0 {
 		return "0"
 	}
-	s := strconv.FormatFloat(f, 'g', -1, 64)
-	if !strings.ContainsAny(s, ".e") {
-		s += ".0"
-	}
-	return s
+	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
 func (e *emitter) uuid(v *idl.Value) string {
@@ -145,7 +147,11 @@ func (e *emitter) mapping(t *idl.Type, v *idl.Value) string {
 		if !scalar {
 			s = "{Key: " + k + ", Value: " + val + "}"
 		}
-		if i, twice := at[k]; twice { // keys that are written differently and mean the same, such as 1 and 1.0
+		// Keys may be written differently and mean the same, such as 1 and 1.0.
+		if t.Key.True().Kind == idl.EnumRef {
+			k = strconv.FormatInt(number(last(x.Key)), 10)
+		}
+		if i, twice := at[k]; twice {
 			elems[i] = s
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -309,5 +310,58 @@ func FuzzLoad(f *testing.F) {
 		if _, err := json.Marshal(s); err != nil {
 			t.Fatal(err)
 		}
+		repack(t, s)
 	})
+}
+
+// repack packs a schema, reads that, and packs it again, which must change
+// nothing.
+func repack(t *testing.T, s *Schema) *Schema {
+	t.Helper()
+	name := func(f *File) string { return "p/" + f.Path }
+	pack := func(s *Schema, name func(*File) string) (text string) {
+		for _, f := range s.Files {
+			text += Pack(f, name)
+		}
+		return text
+	}
+	text := pack(s, name)
+	back, err := Unpack(text + text) // what is there twice counts once
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	if again := pack(back, func(f *File) string { return f.Path }); again != text {
+		t.Fatalf("packed:\n%s\nand again:\n%s", text, again)
+	}
+	return back
+}
+
+func TestPack(t *testing.T) {
+	s, err := Thrift{}.Load("testdata/grammar.thrift")
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := repack(t, s)
+	plain := func(s *Schema) string { // without what packing takes away
+		for _, f := range s.Files {
+			f.Path, f.Text, f.Doc, f.Includes, f.Listed = "", "", "", nil, false
+		}
+		s.Warnings = nil
+		p, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, re := range []string{`,?"(doc|file|extends_file)":"([^"\\]|\\.)*"`, `,?"(pos|stream_pos)":\{[^}]*\}`} {
+			p = regexp.MustCompile(re).ReplaceAll(p, nil)
+		}
+		return string(p)
+	}
+	if got, want := plain(back), plain(s); got != want {
+		t.Errorf("packing changes the schema:\n%s\n%s", got, want)
+	}
+	for _, bad := range []string{"", "struct A {}", "#file a\nstruct", "#file a\ninclude \"gone\""} {
+		if _, err := Unpack(bad); err == nil {
+			t.Errorf("Unpack(%q) gives no error", bad)
+		}
+	}
 }
