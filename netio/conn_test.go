@@ -1,11 +1,14 @@
 package netio_test
 
 import (
+	"errors"
 	"net"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/conntest"
 )
@@ -79,4 +82,20 @@ func TestPlain(t *testing.T) {
 		b = netio.Wrap(opaque{nb.(*net.TCPConn)}, nil)
 		return a, b, func() {}
 	}, conntest.Caps{NoFull: true, LateLoss: true})
+}
+
+// An abort is a reset to the peer, and drops what it had not received.
+func TestAbortResets(t *testing.T) {
+	a, b, stop := dialed(t, "tcp")
+	defer stop()
+	a.Abort()
+	why, err := b.Receive(false, func(*buf.In) (bool, error) { return true, nil })
+	e, ok := errors.AsType[*netio.Error](err)
+	if why != netio.Lost || !ok || e.Op != "receive" || e.Addr != b.Remote().String() || !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the peer's Receive: %v, %v", why, err)
+	}
+	if b.Output().Err() != err {
+		t.Errorf("the peer's Err: %v", b.Output().Err())
+	}
+	b.Close()
 }
