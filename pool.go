@@ -260,10 +260,16 @@ func (p *pool) open(ctx context.Context) (*pooled, error) {
 			plain.Abort()
 		}
 	}
+	pc := &pooled{calls: 1}
+	if err == nil {
+		pc.conn = mux.NewConn(nc, p.proto.Open(wire.Client, p.lim), mux.Config{Limits: p.lim, Logger: p.log, Notify: func() { p.changed(pc) }})
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil && p.mu.closed {
-		nc.Abort()
+		p.mu.Unlock()
+		pc.conn.Close()
+		p.mu.Lock() // for the deferred unlock
 		return nil, p.fault(rpc.Unavailable, "the client is closed", nil)
 	}
 	if err != nil {
@@ -273,8 +279,6 @@ func (p *pool) open(ctx context.Context) (*pooled, error) {
 		return nil, p.failedLocked(op, err)
 	}
 	p.mu.pause, p.mu.why = 0, nil
-	pc := &pooled{calls: 1}
-	pc.conn = mux.NewConn(nc, p.proto.Open(wire.Client, p.lim), mux.Config{Limits: p.lim, Logger: p.log, Notify: func() { p.changed(pc) }})
 	p.mu.all[pc] = struct{}{}
 	p.settleLocked(pc)
 	return pc, nil

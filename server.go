@@ -102,8 +102,9 @@ func (s *Server) Serve(ctx context.Context, listeners ...*netio.Listener) error 
 	defer cancel()
 	v.cfg = &mux.ServerConfig{
 		Config: mux.Config{Limits: v.lim, Logger: s.Logger},
-		Route:  routes.find, Base: base, Gate: mux.NewGate(v.lim.CallsPerServer),
+		Route:  routes.find, Base: base, Gate: mux.NewGate(v.lim.CallsPerServer), Watch: new(mux.Watch),
 	}
+	defer v.cfg.Watch.Close()
 	accepting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var accepts sync.WaitGroup
@@ -136,10 +137,7 @@ func (v *serving) accept(ctx context.Context, l *netio.Listener) error {
 			<-v.places
 			return err
 		}
-		v.work.Go(func() {
-			defer func() { <-v.places }()
-			v.serve(nc)
-		})
+		v.work.Go(func() { v.serve(nc) })
 	}
 }
 
@@ -147,6 +145,7 @@ func (v *serving) accept(ctx context.Context, l *netio.Listener) error {
 func (v *serving) serve(nc netio.Conn) {
 	if !v.enter(nc) {
 		nc.Abort()
+		<-v.places
 		return
 	}
 	timer := time.AfterFunc(v.lim.FirstBytes, nc.Abort)
@@ -155,6 +154,7 @@ func (v *serving) serve(nc netio.Conn) {
 	if err != nil {
 		v.leave(nc)
 		nc.Abort()
+		<-v.places
 		if v.s.Logger != nil {
 			v.s.Logger.Debug("rpc: connection closed", "peer", nc.Remote().String(), "err", err)
 		}
@@ -164,13 +164,17 @@ func (v *serving) serve(nc netio.Conn) {
 	if !v.promote(nc, c) {
 		nc.Abort()
 	}
-	err = c.Run()
-	v.mu.Lock()
-	delete(v.mu.conns, c)
-	v.mu.Unlock()
-	if v.s.Logger != nil {
-		v.s.Logger.Debug("rpc: connection ended", "peer", nc.Remote().String(), "err", err)
-	}
+	v.work.Add(1)
+	c.Run(func(err error) {
+		defer v.work.Done()
+		v.mu.Lock()
+		delete(v.mu.conns, c)
+		v.mu.Unlock()
+		<-v.places
+		if v.s.Logger != nil {
+			v.s.Logger.Debug("rpc: connection ended", "peer", nc.Remote().String(), "err", err)
+		}
+	})
 }
 
 // identify finds out what the peer speaks. The connection that it returns is

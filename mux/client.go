@@ -22,12 +22,16 @@ type Config struct {
 	Logger *slog.Logger // nil: only panics of user code are logged
 
 	// Notify, on a client's connection, is called after its Status may have
-	// changed; by its reader, without a lock held. It must not block for long.
+	// changed, without a lock held. It must not block for long.
 	Notify func()
 }
 
 // A Conn makes calls on one connection. It is an rpc.Caller; all methods may
 // be called concurrently.
+//
+// Nobody stands by to read: a caller that finds no reader leads, which means
+// that it reads the connection until its own answer has come. If others wait
+// by then, a reader goroutine goes on, and ends when nobody waits any more.
 type Conn struct {
 	// Set by NewConn, then constant.
 	nc    netio.Conn
@@ -36,38 +40,56 @@ type Conn struct {
 	lim   *rpc.Limits
 	tell  func() // Config.Notify
 	peer  string
+	step  netio.Step
 	ready chan struct{} // closed once the peer's abilities are known
-	ended chan struct{} // closed when the connection is lost or closed and every call was told
+	ended chan struct{} // closed when the connection is gone and every call was told
 	work  sync.WaitGroup
 
 	// Guarded by the output lock.
 	slots     slots
-	inflight  int // calls that wait
+	role      role
+	inflight  int // calls that wait; with role nobody it is 0
 	abandoned int // slots in state gone
 	appended  uint64
 	caps      wire.Caps
+	hungUp    bool  // the peer went while nobody read
 	leaving   bool  // no new calls: the peer drains, or Close was called
 	err       error // why the connection ended; set once
 
-	// Owned by the reader.
+	// Owned by the holder of the read role, and not touched by it after the
+	// unlock that gives the role away.
 	batch []wire.Event
+	found []*slot // of each event of the batch
+	rest  frameTimer
 }
 
+// A role says who reads.
+type role uint8
+
+const (
+	nobody role = iota // inflight is 0
+	caller             // a caller that waits for its own answer
+	reader             // a goroutine that serves everybody
+	closed             // nobody will again
+)
+
 // NewConn begins to make calls on nc, which it owns from now on, in the
-// frames of s. It starts the connection's reader, which Close joins.
+// frames of s.
 func NewConn(nc netio.Conn, s wire.Session, cfg Config) *Conn {
 	c := &Conn{
 		nc: nc, out: nc.Output(), s: s, lim: cfg.Limits, tell: cfg.Notify, peer: nc.Remote().String(),
 		ready: make(chan struct{}), ended: make(chan struct{}),
+		rest: frameTimer{nc: nc, limit: cfg.Limits.FrameRest},
 	}
 	if c.tell == nil {
 		c.tell = func() {}
 	}
+	c.step = func(in *buf.In) (bool, error) { return cut(c.s, in, &c.batch, &c.rest) }
 	c.caps = s.Caps()
 	if !c.caps.Pending {
 		close(c.ready)
 	}
-	c.work.Go(c.read)
+	nc.OnLost(c.hangUp)
 	return c
 }
 
@@ -85,7 +107,7 @@ func (c *Conn) Ended() <-chan struct{} { return c.ended }
 func (c *Conn) Status() (caps wire.Caps, usable bool) {
 	c.out.Lock()
 	defer c.unlock(false)
-	return c.caps, c.err == nil && !c.leaving
+	return c.caps, c.err == nil && !c.leaving && !c.hungUp
 }
 
 // Do makes one call and waits for its answer. It is rpc.Caller's method. An
@@ -95,39 +117,53 @@ func (c *Conn) Do(ctx context.Context, call *rpc.Call) error {
 	if err := call.Header.Check(c.lim); err != nil {
 		return err
 	}
-	s, err := c.send(ctx, call)
-	if err != nil || s == nil {
+	r, err := c.send(ctx, call)
+	switch {
+	case err != nil || r.slot == nil:
 		return err
+	case r.leads:
+		return c.lead(ctx, r)
 	}
-	return c.wait(ctx, s, s.id())
+	if r.owes {
+		flush(c.nc, r.others, c.spawn)
+	}
+	return c.follow(ctx, r)
 }
 
-// send puts the request into the output and sees to its flush. The slot is
-// nil for a oneway call.
-func (c *Conn) send(ctx context.Context, call *rpc.Call) (*slot, error) {
+// A registered call is what send leaves its caller with.
+type registered struct {
+	slot   *slot // nil for a oneway call
+	id     uint64
+	leads  bool // the caller holds the read role
+	owes   bool // the caller is the flusher
+	others bool // others are in flight: it pays to let them add to the output
+}
+
+// send puts the request into the output: the one critical section of a call.
+func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err error) {
 	timeout, err := c.remaining(ctx)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	body := call.AppendRequest
 	if call.Method.LargeRequest() {
 		private, err := encodePrivate(body)
 		if err != nil {
-			return nil, err
+			return r, err
 		}
 		defer private.Reset() // of what was not moved
 		body = func(out *buf.Out) error { out.MoveFrom(private); return nil }
 	}
 	if c.out.Queued() > c.lim.QueuedBytes {
 		if err := c.out.Wait(ctx, c.lim.QueuedBytes); err != nil && ctx.Err() != nil {
-			return nil, c.interrupted(ctx, rpc.NotSent)
+			return r, c.interrupted(ctx, rpc.NotSent)
 		}
 	}
 
 	c.out.Lock()
 	if err := c.refuseLocked(); err != nil {
 		c.unlock(false)
-		return nil, err
+		return r, err
 	}
 	s := c.slots.take(call)
 	s.ev = wire.Event{
@@ -143,7 +179,7 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (*slot, error) {
 	if err := encode(out, c.s, &s.ev, body); err != nil {
 		c.slots.put(s)
 		c.unlock(false)
-		return nil, err
+		return r, err
 	}
 	s.size = uint64(out.Len() - before)
 	c.appended += s.size
@@ -151,12 +187,16 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (*slot, error) {
 	call.Method.NoteRequest(int(s.size))
 	if oneway {
 		c.slots.put(s)
-		s = nil
-	} else {
-		c.inflight++
+		c.unlock(c.inflight > 0)
+		return r, nil
 	}
-	c.unlock(c.inflight > 1)
-	return s, nil
+	c.inflight++
+	r.slot, r.id, r.others = s, s.id(), c.inflight > 1
+	if c.role == nobody {
+		c.role, r.leads = caller, true
+	}
+	r.owes = c.out.Unlock()
+	return r, nil
 }
 
 // remaining gives the time until ctx's deadline; it fails if ctx has ended.
@@ -185,7 +225,7 @@ func (c *Conn) refuseLocked() error {
 	switch {
 	case c.err != nil:
 		return lost(c.peer, rpc.NotSent, c.err)
-	case c.leaving:
+	case c.leaving || c.hungUp:
 		return &rpc.Error{Code: rpc.Unavailable, Op: "call", Peer: c.peer, Msg: "the connection is being closed", Sent: rpc.NotSent}
 	case c.inflight >= c.lim.CallsPerConn, c.inflight+c.abandoned > indexMask:
 		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "call", Peer: c.peer, Sent: rpc.NotSent,
@@ -197,44 +237,208 @@ func (c *Conn) refuseLocked() error {
 	return nil
 }
 
-// wait waits for the answer of the call in s.
-func (c *Conn) wait(ctx context.Context, s *slot, id uint64) error {
+// follow waits for the answer of a call that somebody else will read.
+func (c *Conn) follow(ctx context.Context, r registered) error {
+	s := r.slot
 	select {
 	case <-s.done:
 	case <-ctx.Done():
-		if s.word.CompareAndSwap(word(id, waiting), word(id, gone)) {
-			return c.abandon(ctx, s, id)
+		if s.word.CompareAndSwap(word(r.id, waiting), word(r.id, gone)) {
+			return c.abandon(ctx, r, false)
 		}
 		<-s.done // the answer is being decoded, or the connection was lost
 	}
 	err := s.err
 	c.out.Lock()
 	c.slots.put(s)
-	c.leaveLocked()
 	c.unlock(false)
 	return err
 }
 
-// leaveLocked counts a call out.
-func (c *Conn) leaveLocked() {
-	c.inflight--
-	if c.inflight == 0 && c.leaving && c.err == nil {
-		c.work.Go(func() { c.nc.Close() }) // outside the lock; the reader ends with it
+// lead reads the connection until the caller's own answer has come, and gives
+// the answers of others out on the way. The caller holds the read role.
+func (c *Conn) lead(ctx context.Context, r registered) error {
+	if ctx.Done() != nil {
+		// A kick that comes late costs the next leader one turn of its loop.
+		defer context.AfterFunc(ctx, c.nc.Kick)()
+	}
+	owed := r.owes
+	for {
+		// The flush is Receive's: it reads first and so finds an end of the
+		// connection or a goodbye before the request leaves, and after the
+		// send only sleep is left to do.
+		why, err := c.nc.Receive(owed, c.step)
+		owed = false
+		switch {
+		case why == netio.Lost:
+			c.deliver(r.slot, shut)
+			c.fail(err, r.slot)
+			return c.own(r)
+		case why == netio.Full:
+			// Never park in a write while holding the read role: a peer that
+			// writes much before it reads would wait for us for ever.
+			over := c.deliver(r.slot, pass)
+			flush(c.nc, false, c.spawn)
+			if over {
+				return c.own(r)
+			}
+			return c.follow(ctx, r)
+		case c.deliver(r.slot, keep):
+			return c.own(r)
+		case ctx.Err() != nil && r.slot.word.CompareAndSwap(word(r.id, waiting), word(r.id, gone)):
+			return c.abandon(ctx, r, true)
+		}
 	}
 }
 
-// abandon leaves a call whose ctx has ended. Where calls carry ids the peer is
-// told and the slot stays taken until its late answer; elsewhere the answer
-// could be mistaken for the next call's, so the connection goes.
-func (c *Conn) abandon(ctx context.Context, s *slot, id uint64) error {
+// own takes the answer of a call whose slot is done.
+func (c *Conn) own(r registered) error {
+	err := r.slot.err
 	c.out.Lock()
-	s.call, s.ev = nil, wire.Event{}
+	c.slots.put(r.slot)
+	c.unlock(false)
+	return err
+}
+
+// readOn is the reader goroutine: it holds the read role until nobody waits.
+func (c *Conn) readOn() {
+	for {
+		why, err := c.nc.Receive(false, c.step)
+		if why == netio.Lost {
+			c.deliver(nil, shut)
+			c.fail(err, nil)
+			return
+		}
+		if c.deliver(nil, keep) {
+			return
+		}
+	}
+}
+
+// A fate is what becomes of the read role after a batch.
+type fate uint8
+
+const (
+	keep fate = iota // kept until the leader is answered, or nobody waits
+	pass             // passed on in any case
+	shut             // the connection is lost: nobody reads any more
+)
+
+// deliver makes of the batch what is to be made of it, and sees to the read
+// role, which the caller holds. own is the slot of a leader, nil for the reader
+// goroutine. It reports whether the caller is done: the leader answered, the
+// reader without a role.
+func (c *Conn) deliver(own *slot, f fate) (over bool) {
+	c.lookUp()
+	answered, wake := 0, c.found[:0]
+	for i := range c.batch {
+		ev, s := &c.batch[i], c.found[i]
+		if ev.Flags&(wire.Settings|wire.Credit|wire.Ping|wire.GoAway) != 0 {
+			c.apply(ev)
+		}
+		switch {
+		case s == nil:
+		case s.word.CompareAndSwap(word(ev.ID, waiting), word(ev.ID, filling)):
+			s.err = c.fill(s.call, ev)
+			s.word.Store(word(ev.ID, done))
+			answered++
+			if s == own {
+				over = true
+			} else {
+				wake = append(wake, s)
+			}
+		default:
+			c.late(s, ev.ID)
+		}
+		ev.Body.Release()
+		if ev.Flags&wire.Close != 0 {
+			c.nc.Abort()
+		}
+	}
+	clear(c.batch)
+	c.batch = c.batch[:0]
+
+	c.out.Lock()
+	c.inflight -= answered
+	start, ends := c.settleLocked(own == nil || over, over, f)
+	gone := c.role != caller && own != nil || c.role == nobody
+	if gone && len(wake) > 0 {
+		c.found = nil // who reads next makes a list of its own; this one is in use below
+	}
+	news := answered > 0 && c.knownLocked()
+	c.unlock(false)
+
+	// Wake-ups come after the unlock: who is woken finds the lock free. The
+	// reader comes last: it has nothing to do until the next answer.
+	for i, s := range wake {
+		wake[i] = nil
+		s.done <- struct{}{}
+	}
+	if news {
+		c.tell()
+	}
+	if start {
+		c.work.Go(c.readOn)
+	}
+	if ends {
+		c.end()
+	}
+	return over || own == nil && gone
+}
+
+// settleLocked decides who reads from now on. free: the holder does not wait
+// itself; leaves: it gives the role up. After the unlock the caller starts the
+// reader, or ends the connection, which is idle and takes no calls.
+func (c *Conn) settleLocked(free, leaves bool, f fate) (start, ends bool) {
+	switch {
+	case f == shut:
+		c.role = closed
+	case free && c.inflight == 0:
+		c.role = nobody
+		return false, c.leaving || c.hungUp
+	case c.role == caller && (leaves || f == pass):
+		c.role = reader
+		return true, false
+	}
+	return false, false
+}
+
+// lookUp finds the slots of the answers in the batch, in one critical section.
+func (c *Conn) lookUp() {
+	c.found = c.found[:0]
+	if len(c.batch) == 0 {
+		return
+	}
+	c.out.Lock()
+	for i := range c.batch {
+		var s *slot
+		if c.batch[i].Flags&wire.End != 0 {
+			s = c.slots.find(c.batch[i].ID)
+		}
+		c.found = append(c.found, s)
+	}
+	c.unlock(false)
+}
+
+// abandon leaves a call whose ctx has ended; leads says that it holds the read
+// role. Where calls carry ids the peer is told and the slot stays taken until
+// its late answer; elsewhere the answer could be mistaken for the next call's,
+// so the connection goes.
+func (c *Conn) abandon(ctx context.Context, r registered, leads bool) error {
+	c.out.Lock()
+	r.slot.call, r.slot.ev = nil, wire.Event{}
 	c.abandoned++
+	c.inflight--
 	if !c.caps.Mux {
-		c.inflight--
 		c.leaving = true
+		if leads {
+			c.role = closed
+		}
 		c.unlock(false)
 		c.nc.Abort()
+		if leads {
+			c.fail(context.Cause(ctx), nil)
+		}
 		return c.interrupted(ctx, rpc.Maybe)
 	}
 	c.leaving = c.leaving || c.abandoned > c.lim.Abandoned
@@ -242,12 +446,25 @@ func (c *Conn) abandon(ctx context.Context, s *slot, id uint64) error {
 		out := c.out.Out()
 		before := out.Len()
 		// A peer that cannot be told frames nothing here.
-		if encode(out, c.s, &wire.Event{Flags: wire.Reset, ID: id}, nil) == nil {
+		if encode(out, c.s, &wire.Event{Flags: wire.Reset, ID: r.id}, nil) == nil {
 			c.appended += uint64(out.Len() - before)
 		}
 	}
-	c.leaveLocked()
-	c.unlock(c.inflight > 1)
+	var start, ends bool
+	if leads {
+		start, ends = c.settleLocked(true, true, keep)
+	}
+	if !leads && c.inflight == 0 && c.role == reader {
+		c.nc.Kick() // the reader has nobody to read for
+	}
+	others := c.inflight > 0
+	c.unlock(others)
+	if start {
+		c.work.Go(c.readOn)
+	}
+	if ends {
+		c.end()
+	}
 	return c.interrupted(ctx, rpc.Maybe)
 }
 
@@ -263,43 +480,9 @@ func (c *Conn) unlock(others bool) {
 func (c *Conn) spawn(f func()) {
 	c.out.Lock()
 	if c.err == nil {
-		c.work.Go(f) // the reader runs still, so nobody can be past work.Wait
+		c.work.Go(f)
 	}
 	c.unlock(false)
-}
-
-// read is the reader: it owns the receiving half until the connection ends.
-func (c *Conn) read() {
-	defer close(c.ended)
-	rest := frameTimer{nc: c.nc, limit: c.lim.FrameRest}
-	defer rest.stop()
-	step := func(in *buf.In) (bool, error) { return cut(c.s, in, &c.batch, &rest) }
-	for {
-		why, err := c.nc.Receive(false, step)
-		for i := range c.batch {
-			c.take(&c.batch[i])
-		}
-		clear(c.batch)
-		c.batch = c.batch[:0]
-		if why == netio.Lost {
-			c.fail(err)
-			return
-		}
-	}
-}
-
-// take makes what is to be made of one event.
-func (c *Conn) take(ev *wire.Event) {
-	if ev.Flags&(wire.Settings|wire.Credit|wire.Ping|wire.GoAway) != 0 {
-		c.apply(ev)
-	}
-	if ev.Flags&wire.End != 0 {
-		c.answer(ev)
-	}
-	ev.Body.Release()
-	if ev.Flags&wire.Close != 0 {
-		c.nc.Close()
-	}
 }
 
 // apply takes what the peer said about the connection into effect.
@@ -314,37 +497,13 @@ func (c *Conn) apply(ev *wire.Event) {
 	}
 	if ev.Flags&wire.GoAway != 0 {
 		c.leaving = true
-		if c.inflight == 0 {
-			c.work.Go(func() { c.nc.Close() })
-		}
 	}
 	c.unlock(false)
 	c.tell()
 }
 
-// answer ends the call that ev answers.
-func (c *Conn) answer(ev *wire.Event) {
-	c.out.Lock()
-	s := c.slots.find(ev.ID)
-	known := c.knownLocked()
-	c.unlock(false)
-	if known {
-		c.tell()
-	}
-	if s == nil {
-		return
-	}
-	if !s.word.CompareAndSwap(word(ev.ID, waiting), word(ev.ID, filling)) {
-		c.late(s, ev.ID)
-		return
-	}
-	s.err = c.fill(s.call, ev)
-	s.word.Store(word(ev.ID, done))
-	s.done <- struct{}{}
-}
-
 // knownLocked ends the wait for the peer's hello: it has said it, or it has
-// answered without one and will not.
+// answered without one and will not. It reports whether that is news.
 func (c *Conn) knownLocked() (news bool) {
 	select {
 	case <-c.ready:
@@ -390,8 +549,38 @@ func (c *Conn) fill(call *rpc.Call, ev *wire.Event) (err error) {
 	return declared
 }
 
-// fail ends the connection and every call on it. Only the reader calls it.
-func (c *Conn) fail(cause error) {
+// hangUp is told by netio that the peer went, or that the connection was
+// closed on this side. If somebody reads, that one finds out by itself.
+func (c *Conn) hangUp() {
+	c.out.Lock()
+	c.hungUp = true
+	c.unlock(false)
+	c.failIdle()
+}
+
+// failIdle ends a connection that nobody reads.
+func (c *Conn) failIdle() {
+	c.out.Lock()
+	idle := c.role == nobody
+	if idle {
+		c.role = closed
+	}
+	c.unlock(false)
+	if idle {
+		c.fail(io.EOF, nil)
+	}
+}
+
+// end closes a connection that is idle and takes no calls.
+func (c *Conn) end() {
+	c.nc.Close()
+	c.failIdle()
+}
+
+// fail ends the connection and every call on it but own, whose caller it is.
+// It runs once, by whom the role closed was reached.
+func (c *Conn) fail(cause error, own *slot) {
+	c.rest.stop()
 	c.nc.Abort()
 	handed := c.out.Handed()
 	c.out.Lock()
@@ -407,35 +596,38 @@ func (c *Conn) fail(cause error) {
 			sent = rpc.NotSent
 		}
 		s.err = lost(c.peer, sent, cause)
-		s.done <- struct{}{}
+		if s != own {
+			s.done <- struct{}{}
+		}
 	}
 	c.unlock(false)
 	c.tell()
+	close(c.ended) // after it, so that who has waited for Close is told nothing more
 }
 
 // Shutdown takes no new calls, waits for those in flight until ctx ends, and
-// closes the connection; calls that are left then fail. It joins the reader.
+// closes the connection; calls that are left then fail. It joins what runs.
 func (c *Conn) Shutdown(ctx context.Context) error {
 	c.out.Lock()
 	c.leaving = true
-	idle := c.inflight == 0
+	idle := c.role == nobody
 	c.unlock(false)
 	if idle {
-		c.nc.Close()
+		c.end()
 	}
 	select {
 	case <-c.ended:
 	case <-ctx.Done():
-		c.nc.Abort()
 	}
-	c.work.Wait()
-	return nil
+	return c.Close()
 }
 
 // Close ends the connection at once; calls in flight fail. It is idempotent
-// and waits for the reader.
+// and waits.
 func (c *Conn) Close() error {
 	c.nc.Abort()
+	c.failIdle()
+	<-c.ended
 	c.work.Wait()
 	return nil
 }

@@ -96,7 +96,7 @@ func newRig(t *testing.T, form ttheader.Form, lim rpc.Limits, h handlers) *rig {
 	r.cend, r.send = netio.Pipe(netio.PipeConfig{})
 	cfg := &mux.ServerConfig{Config: mux.Config{Limits: full, Logger: slog.New(slog.DiscardHandler)}, Route: h.route, Base: t.Context()}
 	r.server = mux.NewServerConn(r.send, p.Open(wire.Server, full), cfg)
-	go func() { r.finished <- r.server.Run() }()
+	go r.server.Run(func(err error) { r.finished <- err })
 	r.client = mux.NewConn(r.cend, p.Open(wire.Client, full), mux.Config{Limits: full})
 	t.Cleanup(r.stop)
 	return r
@@ -473,7 +473,7 @@ func TestHalfCloseIsAnswered(t *testing.T) {
 			p := ttheader.Protocol{Form: ttheader.Framed}
 			server := mux.NewServerConn(b, p.Open(wire.Server, full), &mux.ServerConfig{Config: mux.Config{Limits: full}, Route: h.route, Base: t.Context()})
 			done := make(chan error, 1)
-			go func() { done <- server.Run() }()
+			go server.Run(func(err error) { done <- err })
 			s := p.Open(wire.Client, full)
 			o := a.Output()
 			o.Lock()
@@ -516,7 +516,7 @@ func TestAnswersInOrder(t *testing.T) {
 		p := ttheader.Protocol{Form: ttheader.Framed}
 		server := mux.NewServerConn(b, p.Open(wire.Server, full), &mux.ServerConfig{Config: mux.Config{Limits: full}, Route: h.route, Base: t.Context()})
 		done := make(chan error, 1)
-		go func() { done <- server.Run() }()
+		go server.Run(func(err error) { done <- err })
 		s := p.Open(wire.Client, full)
 		o := a.Output()
 		o.Lock()
@@ -562,7 +562,7 @@ func TestLimitOfCallsOnAConnection(t *testing.T) {
 		p := ttheader.Protocol{}
 		sc := mux.NewServerConn(b, p.Open(wire.Server, server), &mux.ServerConfig{Config: mux.Config{Limits: server}, Route: h.route, Base: t.Context(), Gate: mux.NewGate(0)})
 		r := &rig{server: sc, finished: make(chan error, 1)}
-		go func() { r.finished <- sc.Run() }()
+		go sc.Run(func(err error) { r.finished <- err })
 		r.client = mux.NewConn(a, p.Open(wire.Client, client), mux.Config{Limits: client})
 		r.call(t.Context(), "echo", "")
 		for range 2 {
@@ -591,7 +591,7 @@ func TestPeerThatNeverReads(t *testing.T) {
 		p := ttheader.Protocol{Form: ttheader.Framed}
 		server := mux.NewServerConn(b, p.Open(wire.Server, full), &mux.ServerConfig{Config: mux.Config{Limits: full}, Route: h.route, Base: t.Context()})
 		done := make(chan error, 1)
-		go func() { done <- server.Run() }()
+		go server.Run(func(err error) { done <- err })
 		s := p.Open(wire.Client, full)
 		b.Stall(true)
 		o := a.Output()

@@ -113,6 +113,14 @@ func (o *Output) Out() *buf.Out { return o.mu.out }
 // caller is the flusher now, and must call Flush, or Receive with owed set. On
 // a connection that has failed, what was appended is dropped.
 func (o *Output) Unlock() (flusher bool) {
+	flusher = o.ClaimLocked()
+	o.mu.Unlock()
+	return flusher
+}
+
+// ClaimLocked is the answer of Unlock ahead of it, for who decides under the
+// lock what becomes of the flush. The Unlock that follows answers false then.
+func (o *Output) ClaimLocked() (flusher bool) {
 	n := o.mu.out.Len()
 	if d := n - o.mu.counted; d != 0 {
 		o.mu.counted = n
@@ -124,7 +132,6 @@ func (o *Output) Unlock() (flusher bool) {
 		o.mu.flushing = true
 		flusher = true
 	}
-	o.mu.Unlock()
 	return flusher
 }
 

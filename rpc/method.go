@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
 )
@@ -67,6 +68,7 @@ type Method struct {
 
 	// Atomic: hints of what the last messages weighed.
 	requestBytes, responseBytes atomic.Int32
+	cost                        atomic.Int64 // ns
 }
 
 // largeBytes is the size from which a message is better encoded outside of
@@ -85,6 +87,19 @@ func (m *Method) NoteRequest(n int) { note(&m.requestBytes, n) }
 
 // NoteResponse notes the size of a response.
 func (m *Method) NoteResponse(n int) { note(&m.responseBytes, n) }
+
+// Cost is what the handler took lately, a moving average; 0 until it is known.
+func (m *Method) Cost() time.Duration { return time.Duration(m.cost.Load()) }
+
+// NoteCost notes what one run of the handler took. Of two at the same time one
+// may be lost.
+func (m *Method) NoteCost(d time.Duration) {
+	have := m.cost.Load()
+	if have == 0 {
+		have = int64(d)
+	}
+	m.cost.Store(max(1, have+(int64(d)-have)/8))
+}
 
 // note writes only what changes the answer, so that the line stays shared
 // between cores.

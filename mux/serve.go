@@ -1,0 +1,240 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// cancel ends the context of the call that the peer gave up.
+func (c *ServerConn) cancel(id uint64) {
+	var call *rpc.Call
+	c.out.Lock()
+	for r := c.running; r != nil; r = r.next {
+		if r.ev.ID == id && r.call != nil {
+			call = r.call
+			break
+		}
+	}
+	c.unlock()
+	if call != nil {
+		call.End(context.Canceled)
+	}
+}
+
+// flushAfter is the time that handlers of a batch may have taken, by estimate,
+// before their answers are sent although the batch goes on.
+const flushAfter = int64(200 * time.Microsecond)
+
+// serveLocked takes the next request and serves it, in r. The lock is held on
+// entry and on return.
+func (c *ServerConn) serveLocked(r *request) {
+	a := &c.queue[c.head]
+	*r = request{ev: a.ev, ordered: a.ev.Flags&(wire.Unordered|wire.Oneway) == 0}
+	h, why := a.h, a.why
+	*a = arrival{}
+	c.head++
+	refused := c.roomLocked()
+	if h.Method != nil && (h.Method.Kind == rpc.Oneway) != (r.ev.Flags&wire.Oneway != 0) {
+		r.ev.Flags ^= wire.Oneway // the IDL decides, whatever the frame says
+		r.ordered = r.ev.Flags&(wire.Unordered|wire.Oneway) == 0
+	}
+	c.enterLocked(r)
+	lone := c.lone.next()
+	if !lone && !c.spare && (c.head < len(c.queue) || !c.reading && !c.lost || c.owed) {
+		c.startLocked()
+	}
+	c.served++
+	timed := lone || c.served%timeEvery == 0
+	c.out.Unlock()
+
+	err := refused
+	if err == nil {
+		err = c.admit(r, h, why)
+	}
+	if err == nil {
+		err = c.run(r, timed)
+	}
+	c.answer(r, err)
+
+	if lone {
+		c.lone.done()
+	}
+	if h.Method != nil {
+		c.unsent += int64(h.Method.Cost())
+	}
+	if c.unsent > flushAfter && c.claimLocked() {
+		c.out.Unlock()
+		flush(c.nc, false, c.spawn)
+		c.out.Lock()
+	}
+}
+
+// timeEvery: of so many requests that run beside a spare, one is timed.
+const timeEvery = 16
+
+// roomLocked says why this connection takes no further call, if it does not.
+func (c *ServerConn) roomLocked() error {
+	switch {
+	case c.draining:
+		return refusal(rpc.Unavailable, "the server is shutting down")
+	case c.count >= c.cfg.Limits.CallsPerConn:
+		return refusal(rpc.ResourceExhausted, "too many calls in flight on this connection")
+	}
+	return nil
+}
+
+// refusal is the error of a call that was not started; its caller may try elsewhere.
+func refusal(code rpc.Code, msg string) *rpc.Error {
+	return &rpc.Error{Code: code, Msg: msg, Sent: rpc.Refused}
+}
+
+// admit makes the call object of a request.
+func (c *ServerConn) admit(r *request, h rpc.Handler, why string) error {
+	ev := &r.ev
+	switch {
+	case ev.Err != nil: // the protocol could not make sense of it
+		return ev.Err
+	case h.Method == nil:
+		return &rpc.Error{Code: rpc.Unimplemented, Msg: why}
+	}
+	if c.cfg.Gate != nil && !c.cfg.Gate.Enter() {
+		return refusal(rpc.ResourceExhausted, "too many calls in flight on this server")
+	}
+	call := h.Method.New()
+	call.Method, call.Service, call.Peer, call.Header = h.Method, ev.Service, c.peer, ev.Header
+	if call.Service == "" {
+		call.Service = h.Method.Service
+	}
+	call.SetBody(ev.Body, c.cfg.Limits)
+	ev.Body = buf.View{}
+	c.out.Lock()
+	r.call = call // from here on a cancel finds it
+	c.unlock()
+	r.serve = h.Serve
+	return nil
+}
+
+func (c *ServerConn) enterLocked(r *request) {
+	r.next = c.running
+	if r.next != nil {
+		r.next.prev = r
+	}
+	c.running = r
+	c.count++
+	if r.ordered {
+		r.listed = true
+		c.inOrder = append(c.inOrder, r)
+	}
+}
+
+func (c *ServerConn) exitLocked(r *request) {
+	if r.prev != nil {
+		r.prev.next = r.next
+	} else {
+		c.running = r.next
+	}
+	if r.next != nil {
+		r.next.prev = r.prev
+	}
+	if c.count--; c.count == 0 && c.idle != nil {
+		close(c.idle)
+		c.idle = nil
+	}
+}
+
+// run runs the handler.
+func (c *ServerConn) run(r *request, timed bool) error {
+	var deadline, start time.Time
+	if timed || r.ev.Timeout > 0 {
+		start = time.Now()
+	}
+	if r.ev.Timeout > 0 {
+		deadline = start.Add(r.ev.Timeout)
+	}
+	ctx := r.call.Begin(c.cfg.Base, deadline)
+	err := Handle(ctx, r.call, r.serve, c.cfg.Logger)
+	r.call.End(context.Canceled)
+	r.call.Release()
+	if c.cfg.Gate != nil {
+		c.cfg.Gate.Leave()
+	}
+	if timed {
+		r.call.Method.NoteCost(time.Since(start))
+	}
+	return err
+}
+
+// answer queues the answer of r, and with it those that waited for their turn.
+// It returns with the lock held.
+func (c *ServerConn) answer(r *request, err error) {
+	err = c.public(r, err)
+	r.ev.Body.Release()
+	r.ev.Body = buf.View{}
+	if err == nil && r.ev.Flags&wire.Oneway == 0 && r.call.Method.LargeResponse() {
+		if r.private, err = encodePrivate(r.call.AppendResponse); err != nil {
+			err = c.public(r, err)
+		}
+	}
+	c.out.Lock()
+	r.finished, r.err = true, err
+	if !r.ordered {
+		c.appendLocked(r)
+	}
+	for len(c.inOrder) > 0 && c.inOrder[0].finished {
+		c.appendLocked(c.inOrder[0])
+		c.inOrder[0].listed = false
+		c.inOrder[0] = nil
+		c.inOrder = c.inOrder[1:]
+	}
+	c.exitLocked(r)
+	if c.out.ClaimLocked() {
+		c.owed = true
+	}
+}
+
+// appendLocked frames the answer of r.
+func (c *ServerConn) appendLocked(r *request) {
+	if r.private != nil {
+		defer r.private.Reset() // of what was not moved
+	}
+	if r.ev.Flags&wire.Oneway != 0 {
+		return
+	}
+	out, reply := c.out.Out(), &r.ev
+	reply.Flags, reply.Header, reply.Timeout, reply.Err = wire.Message|wire.End, nil, 0, nil
+	if r.err == nil {
+		reply.Trailer = r.call.Trailer
+		before := out.Len()
+		if r.err = encode(out, c.s, reply, r.appendResult); r.err == nil {
+			r.call.Method.NoteResponse(out.Len() - before)
+			return
+		}
+		r.err = c.public(r, r.err)
+	}
+	reply.Flags, reply.Trailer = wire.End, nil
+	reply.Err, _ = errors.AsType[*rpc.Error](r.err)
+	if err := encode(out, c.s, reply, nil); err != nil {
+		c.nc.Abort() // its caller would wait for ever
+	}
+}
+
+func (r *request) appendResult(out *buf.Out) error {
+	if r.private != nil {
+		out.MoveFrom(r.private)
+		return nil
+	}
+	return r.call.AppendResponse(out)
+}
+
+// public is what the peer may know of err.
+func (c *ServerConn) public(r *request, err error) error {
+	if e := Public(r.call, err, c.cfg.Logger); e != nil {
+		return e
+	}
+	return nil
+}

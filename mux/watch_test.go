@@ -1,0 +1,72 @@
+package mux_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/limosa-rpc/limosa/mux"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/ttheader"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// A handler that was quick so far runs without a spare worker. When it then
+// waits for another call of its own connection, the Watch has to step in.
+func TestLoneBatchThatBlocksIsRescued(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := rpc.Limits{}.WithDefaults()
+		gate := make(chan struct{}, 1)
+		methods := map[string]rpc.Handler{}
+		for name, f := range map[string]func(arg string){
+			"wait": func(arg string) {
+				if arg == "wait" {
+					<-gate
+				}
+			},
+			"open": func(string) { gate <- struct{}{} },
+		} {
+			m := method(name, rpc.Unary)
+			m.NoteCost(time.Microsecond) // known, and quick
+			methods[name] = rpc.Handler{Method: m, Serve: func(_ context.Context, c *rpc.Call) error {
+				arg, err := rpc.Args[string](c)
+				if err == nil {
+					f(*arg)
+				}
+				return err
+			}}
+		}
+		var watch mux.Watch
+		defer watch.Close()
+		a, b := netio.Pipe(netio.PipeConfig{})
+		p := ttheader.Protocol{}
+		r := &rig{finished: make(chan error, 1)}
+		r.server = mux.NewServerConn(b, p.Open(wire.Server, lim), &mux.ServerConfig{
+			Config: mux.Config{Limits: lim}, Base: t.Context(), Watch: &watch,
+			Route: func(_, name string) (rpc.Handler, string, bool) { return methods[name], "", true },
+		})
+		go r.server.Run(func(err error) { r.finished <- err })
+		r.client = mux.NewConn(a, p.Open(wire.Client, lim), mux.Config{Limits: lim})
+		defer r.stop()
+		for range 5 {
+			if _, _, err := r.call(t.Context(), "wait", "go on"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		blocked := make(chan error, 1)
+		start := time.Now()
+		go func() { _, _, err := r.call(t.Context(), "wait", "wait"); blocked <- err }()
+		synctest.Wait()
+		if _, _, err := r.call(t.Context(), "open", ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-blocked; err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took > 5*time.Millisecond {
+			t.Errorf("the rescue took %v", took)
+		}
+	})
+}
