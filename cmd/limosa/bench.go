@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -144,9 +143,10 @@ func (a *app) bench(ctx context.Context, t *target, args []byte, cfg load.Config
 	v.line("%s/%s at %s: %d callers for %v, after %v of warm-up", t.service.Name, t.method.Name, t.client.Target, cfg.Callers, cfg.Duration, cfg.Warmup)
 	res, err := load.Run(ctx, cfg)
 	v.end()
-	if err != nil && !errors.Is(err, context.Canceled) {
-		return err // Ctrl-C ends the run early; what it has shown until then is told
+	if err != nil && ctx.Err() == nil {
+		return err
 	}
+	// Ctrl-C ends the run early; what it has shown until then is told.
 	r := report(t, cfg, res)
 	if asJSON {
 		err = json.NewEncoder(a.stdout).Encode(r)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -171,6 +173,35 @@ func TestOutcome(t *testing.T) {
 		err = (&target{service: s, method: m}).outcome([]byte(c.result))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s answered %q: %v, want %q", c.method, c.result, err, c.want)
+		}
+	}
+}
+
+func TestFindMethod(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"base.thrift": "namespace * org.base\nservice S { void inBase() }\nservice T extends S { void more() }",
+		"main.thrift": "include \"base.thrift\"\nservice S extends base.T { void inMain(), void INMAIN() }",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	schema, err := loadIDL(filepath.Join(dir, "main.thrift"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"S/inMain": "main S inMain", "S/INMAIN": "main S INMAIN", "s/inmain": "main S inMain", "S/more": "main S more", "S/inbase": "main S inBase",
+		"base.S/inBase": "base S inBase", "org.base.S/inBase": "base S inBase", "T/inBase": "base T inBase",
+		"base.S/inMain": "", "other.S/inMain": "", "S/": "", "/x": "", "S": "", "main.T/more": "",
+	} {
+		got := ""
+		if s, m, err := findMethod(schema, path); err == nil {
+			got = s.File.Name + " " + s.Name + " " + m.Name
+		}
+		if got != want {
+			t.Errorf("%s is %q, want %q", path, got, want)
 		}
 	}
 }

@@ -230,13 +230,14 @@ func (s *shopClients) reach(ctx context.Context, path string, service rpc.Servic
 		addr = "127.0.0.1:0"
 	case "unix":
 		if s.dir == "" {
-			dir, err := os.MkdirTemp("", "limosa-demo-")
+			dir, err := os.MkdirTemp("", "limosa-")
 			if err != nil {
 				return nil, err
 			}
 			s.dir = dir
 		}
-		addr = "unix://" + filepath.ToSlash(filepath.Join(s.dir, service.Name+".sock"))
+		// Short, because some systems bound the path of a socket to 104 bytes.
+		addr = "unix://" + filepath.ToSlash(filepath.Join(s.dir, fmt.Sprint(len(s.callers))))
 	default:
 		return nil, fmt.Errorf("unknown path %q", path)
 	}

@@ -72,7 +72,11 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if code, ok := errors.AsType[codeError](err); ok {
 		return int(code)
 	}
-	fmt.Fprintf(a.stderr, "%s: %s\n", name, oneLine(err.Error()))
+	text := err.Error()
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		text = "interrupted"
+	}
+	fmt.Fprintf(a.stderr, "%s: %s\n", name, oneLine(text))
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
 	}

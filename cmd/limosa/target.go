@@ -116,18 +116,24 @@ func loadIDL(file string, include []string) (*idl.Schema, error) {
 }
 
 // findMethod looks Service/Method up, by their exact names or else whatever
-// the case. The service may have its file's name or package before a dot.
+// the case. A file that was named comes before those that it includes; the
+// name of a file or of one of its namespaces may stand before a dot.
 func findMethod(schema *idl.Schema, path string) (*idl.Service, *idl.Method, error) {
 	service, name, ok := strings.Cut(path, "/")
 	if !ok || service == "" || name == "" {
 		return nil, nil, usagef("%q is not Service/Method", path)
 	}
+	within := ""
 	if i := strings.LastIndexByte(service, '.'); i >= 0 {
-		service = service[i+1:]
+		within, service = service[:i], service[i+1:]
 	}
 	var all []*idl.Service
-	for _, f := range schema.Files {
-		all = append(all, f.Services...)
+	for _, listed := range []bool{true, false} {
+		for _, f := range schema.Files {
+			if f.Listed == listed && (within == "" || called(f, within)) {
+				all = append(all, f.Services...)
+			}
+		}
 	}
 	s, known := pick(all, func(s *idl.Service) string { return s.Name }, service)
 	if s == nil {
@@ -145,6 +151,11 @@ func findMethod(schema *idl.Schema, path string) (*idl.Service, *idl.Method, err
 		return nil, nil, usagef("%s/%s is a stream; this version calls methods that have one answer", s.Name, m.Name)
 	}
 	return s, m, nil
+}
+
+// called reports whether a file or one of its namespaces has a name.
+func called(f *idl.File, name string) bool {
+	return f.Name == name || slices.ContainsFunc(f.Namespaces, func(n idl.Namespace) bool { return n.Name == name })
 }
 
 // pick gives the item of a name, exact before whatever the case, or else the

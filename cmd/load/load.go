@@ -88,8 +88,9 @@ func (r *Result) CPUPerCall() time.Duration {
 	return r.CPU / time.Duration(r.Calls)
 }
 
-// Run drives the load until the window is over or ctx ends, and waits for all
-// calls. When ctx ends early the Result covers the time until then and the
+// Run drives the load until the window is over or ctx ends, and waits for the
+// calls that are under way then; what has not ended after the longer of Timeout
+// and a second is cancelled. When ctx ends early the Result covers the time until then and the
 // error is ctx's cause; otherwise the error is nil, however many calls failed.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	if c.Call == nil {
@@ -124,7 +125,7 @@ type run struct {
 	phase atomic.Int32
 	seq   atomic.Uint64
 	first atomic.Pointer[error]
-	from  atomic.Int64 // start of the window, ns after start; 0 while warming
+	from  atomic.Int64 // start of the window, ns after start, plus 1; 0 while warming
 	until atomic.Int64 // its end; 0 until it is over
 
 	// Owned by the goroutine of Run: what Progress was told last, and when.
@@ -145,7 +146,9 @@ type worker struct {
 }
 
 func (r *run) do(parent context.Context) (*Result, error) {
-	ctx, cancel := context.WithCancel(parent)
+	// The end of parent ends the run, not the calls that are under way: they
+	// would be counted as failed.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
 	defer cancel()
 	r.start = time.Now()
 	r.lastAt = r.start
@@ -171,7 +174,7 @@ func (r *run) do(parent context.Context) (*Result, error) {
 	}
 	cpu := CPUTime()
 	from := time.Now()
-	r.from.Store(int64(max(from.Sub(r.start), 1)))
+	r.from.Store(int64(from.Sub(r.start)) + 1)
 	r.phase.Store(measuring)
 	r.pause(parent, r.Duration)
 	r.phase.Store(over)
@@ -232,7 +235,7 @@ func (r *run) open(ctx context.Context, id int, due <-chan uint64) {
 		if err != nil {
 			w.failed.Add(1)
 		}
-		if from := r.from.Load(); from != 0 && int64(after) >= from {
+		if from := r.from.Load(); from != 0 && int64(after) >= from-1 {
 			w.lag.Record(lag)
 			r.count(w, took, err)
 		}
@@ -330,7 +333,7 @@ func (r *run) tell() {
 	now := time.Now()
 	s := Snapshot{Warming: r.phase.Load() == warming, Elapsed: now.Sub(r.start)}
 	if !s.Warming {
-		s.Elapsed -= time.Duration(r.from.Load())
+		s.Elapsed -= time.Duration(r.from.Load() - 1)
 	}
 	for i := range r.workers {
 		s.Calls += r.workers[i].ended.Load()

@@ -160,11 +160,13 @@ func TestEnds(t *testing.T) {
 			t.Errorf("unfinished %d, calls %d", res.Unfinished, res.Calls)
 		}
 		why := errors.New("interrupted")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(100*time.Millisecond, func() { cancel(why) })
-		res, err := Run(ctx, Config{Duration: time.Hour, Call: takes(time.Millisecond)})
-		if !errors.Is(err, why) || res.Elapsed != 100*time.Millisecond {
-			t.Errorf("Run = %v after %v", err, res.Elapsed)
+		for _, rate := range []float64{0, 70} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(100*time.Millisecond, func() { cancel(why) })
+			res, err := Run(ctx, Config{Duration: time.Hour, Rate: rate, Call: takes(7 * time.Millisecond)})
+			if !errors.Is(err, why) || res.Elapsed != 100*time.Millisecond || res.Errors != 0 || res.Calls == 0 {
+				t.Errorf("rate %v: Run = %v after %v with %d calls and %d errors", rate, err, res.Elapsed, res.Calls, res.Errors)
+			}
 		}
 	})
 	if _, err := Run(t.Context(), Config{}); err == nil {
