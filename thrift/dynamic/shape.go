@@ -1,0 +1,162 @@
+package dynamic
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/thrift"
+)
+
+const success = "success"
+
+// A shape is a struct, a union, an exception, or a method's arguments or
+// results, ready for both directions. It is constant once it is compiled.
+type shape struct {
+	name   string
+	union  bool // exactly one field
+	single bool // at most one field: results
+	fields []field
+	byName map[string]int
+	byID   map[int16]int
+}
+
+type field struct {
+	name     string
+	id       int16
+	t        *typ
+	required bool
+	def      []byte // the default in Thrift's form; nil: none
+}
+
+// A typ is a type with typedefs followed.
+type typ struct {
+	kind  idl.Kind
+	wire  thrift.Type
+	text  string // as the IDL writes it
+	key   *typ
+	elem  *typ
+	shape *shape
+	enum  *idl.Enum
+	names map[string]int32
+	nums  map[int32]string
+}
+
+var wires = map[idl.Kind]thrift.Type{
+	idl.Bool: thrift.TypeBool, idl.I8: thrift.TypeI8, idl.I16: thrift.TypeI16, idl.I32: thrift.TypeI32, idl.I64: thrift.TypeI64,
+	idl.Double: thrift.TypeDouble, idl.String: thrift.TypeString, idl.Binary: thrift.TypeString, idl.UUID: thrift.TypeUUID,
+	idl.List: thrift.TypeList, idl.Set: thrift.TypeSet, idl.Map: thrift.TypeMap, idl.EnumRef: thrift.TypeI32, idl.StructRef: thrift.TypeStruct,
+}
+
+// scalar reports whether a value of t can be a JSON object's key.
+func (t *typ) scalar() bool {
+	return t.kind != idl.List && t.kind != idl.Set && t.kind != idl.Map && t.kind != idl.StructRef
+}
+
+func (s *shape) find(name string) *field {
+	if i, ok := s.byName[name]; ok {
+		return &s.fields[i]
+	}
+	return nil
+}
+
+// known lists names for an error text, not all of them if there are many.
+func (s *shape) known() string {
+	const most = 20
+	if len(s.fields) == 0 {
+		return "there is none"
+	}
+	var names []string
+	for i := range s.fields[:min(most, len(s.fields))] {
+		names = append(names, s.fields[i].name)
+	}
+	text := strings.Join(names, ", ")
+	if n := len(s.fields) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return "known are " + text
+}
+
+// A compiler makes shapes; those of recursive structs refer to themselves.
+type compiler struct {
+	shapes map[*idl.Struct]*shape
+	later  []func() error // defaults: they need whole shapes
+	err    error
+}
+
+func (c *compiler) finish() error {
+	for _, f := range c.later {
+		if c.err == nil {
+			c.err = f()
+		}
+	}
+	return c.err
+}
+
+func (c *compiler) structure(s *idl.Struct) *shape {
+	if sh := c.shapes[s]; sh != nil {
+		return sh
+	}
+	sh := &shape{}
+	c.shapes[s] = sh
+	*sh = *c.fields(s.Name, s.Fields)
+	sh.union = s.Kind == idl.Union
+	return sh
+}
+
+func (c *compiler) fields(name string, list []*idl.Field) *shape {
+	sh := &shape{name: name, fields: make([]field, len(list)), byName: map[string]int{}, byID: map[int16]int{}}
+	for i, f := range list {
+		sh.fields[i] = field{name: f.Name, id: int16(f.ID), t: c.typ(f.Type), required: f.Requiredness == idl.Required}
+		sh.byName[f.Name], sh.byID[int16(f.ID)] = i, i
+		if f.Default != nil {
+			c.later = append(c.later, func() (err error) {
+				d := defaults{}
+				sh.fields[i].def = d.value(make([]byte, 0, 16), sh.fields[i].t, f.Default, 0)
+				if d.err != nil {
+					return fmt.Errorf("dynamic: the default of %s.%s: %w", name, f.Name, d.err)
+				}
+				return nil
+			})
+		}
+	}
+	return sh
+}
+
+// results is the struct of a method's answer.
+func (c *compiler) results(m *idl.Method) *shape {
+	var list []*idl.Field
+	if m.Result != nil {
+		list = append(list, &idl.Field{ID: 0, Name: success, Type: m.Result, Requiredness: idl.Optional})
+	}
+	sh := c.fields(m.Name+"'s result", append(list, m.Throws...))
+	sh.single = true
+	return sh
+}
+
+func (c *compiler) typ(t *idl.Type) *typ {
+	text := t.String()
+	t = t.True()
+	x := &typ{kind: t.Kind, wire: wires[t.Kind], text: text}
+	switch t.Kind {
+	case idl.List, idl.Set:
+		x.elem = c.typ(t.Elem)
+	case idl.Map:
+		x.key, x.elem = c.typ(t.Key), c.typ(t.Elem)
+	case idl.StructRef:
+		x.shape = c.structure(t.Struct)
+	case idl.EnumRef:
+		x.enum, x.names, x.nums = t.Enum, map[string]int32{}, map[int32]string{}
+		for _, v := range t.Enum.Values {
+			x.names[v.Name] = v.Value
+			if _, ok := x.nums[v.Value]; !ok {
+				x.nums[v.Value] = v.Name // of several names the first one
+			}
+		}
+	default:
+		if x.wire == thrift.TypeStop && c.err == nil {
+			c.err = fmt.Errorf("dynamic: the type %s has no Thrift form", text)
+		}
+	}
+	return x
+}

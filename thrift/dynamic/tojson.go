@@ -1,0 +1,395 @@
+package dynamic
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/thrift"
+)
+
+// A reader goes through Thrift and appends JSON. The first error stays; from
+// then on nothing is done.
+type reader struct {
+	p   []byte
+	o   int
+	out []byte
+	max int
+	err *thrift.SyntaxError
+
+	// Of a result: the last field, and its value in out.
+	field *field
+	value []byte
+	odd   bool // an element had another type; the field around it is skipped
+
+	within int // how many defaults are around what is read
+}
+
+// maxWithin is how deeply defaults of structs that are defaults are filled in:
+// an IDL can make that endless.
+const maxWithin = 4
+
+func (r *reader) fail(at int, path, why string) {
+	if r.err == nil {
+		r.err = &thrift.SyntaxError{Offset: min(at, len(r.p)), Path: path, Why: why}
+	}
+}
+
+// ok reports whether n bytes are there and the text is not too long.
+func (r *reader) ok(n int) bool {
+	switch {
+	case r.err != nil || r.odd:
+		return false
+	case len(r.p)-r.o < n:
+		r.fail(len(r.p), "", "truncated")
+	case len(r.out) > r.max:
+		r.fail(r.o, "", "takes more memory than its size allows")
+	default:
+		return true
+	}
+	return false
+}
+
+func (r *reader) u8() byte {
+	if !r.ok(1) {
+		return 0
+	}
+	r.o++
+	return r.p[r.o-1]
+}
+
+func (r *reader) u16() uint16 {
+	if !r.ok(2) {
+		return 0
+	}
+	r.o += 2
+	return binary.BigEndian.Uint16(r.p[r.o-2:])
+}
+
+func (r *reader) u32() uint32 {
+	if !r.ok(4) {
+		return 0
+	}
+	r.o += 4
+	return binary.BigEndian.Uint32(r.p[r.o-4:])
+}
+
+func (r *reader) u64() uint64 {
+	if !r.ok(8) {
+		return 0
+	}
+	r.o += 8
+	return binary.BigEndian.Uint64(r.p[r.o-8:])
+}
+
+// text gives the bytes of a string, borrowed from the message.
+func (r *reader) text() []byte {
+	n := r.u32()
+	if r.err != nil || r.odd {
+		return nil
+	}
+	if int64(n) > int64(len(r.p)-r.o) {
+		r.fail(r.o-4, "", "size beyond the end")
+		return nil
+	}
+	r.o += int(n)
+	return r.p[r.o-int(n) : r.o]
+}
+
+// decode reads the whole message.
+func (r *reader) decode(sh *shape, depth int) {
+	r.object(sh, depth)
+	if r.err == nil && r.o != len(r.p) {
+		r.fail(r.o, "", "bytes after the end")
+	}
+}
+
+// A member is what one field became: out[from:to] is its name, value and comma,
+// and the value begins at value.
+type member struct{ field, from, value, to int }
+
+// object reads a struct. Of a field that comes twice the last one counts: then
+// the members are put together anew, once.
+func (r *reader) object(sh *shape, depth int) {
+	if depth <= 0 {
+		r.fail(r.o, sh.name, "nested too deeply")
+		return
+	}
+	r.out = append(r.out, '{')
+	begin := len(r.out)
+	last := make([]int, len(sh.fields)) // index into members plus one
+	var members []member
+	again := false
+	for {
+		t := thrift.Type(r.u8())
+		if r.err != nil {
+			return
+		}
+		if t == thrift.TypeStop {
+			break
+		}
+		i, known := sh.byID[int16(r.u16())]
+		if r.err != nil {
+			return
+		}
+		if !known || sh.fields[i].t.wire != t {
+			r.skip(t, depth-1)
+			continue
+		}
+		m, at := member{field: i, from: len(r.out)}, r.o
+		m.value = r.member(&sh.fields[i], depth-1)
+		if r.odd {
+			r.odd, r.o, r.out = false, at, r.out[:m.from]
+			r.skip(t, depth-1)
+			continue
+		}
+		if r.err != nil {
+			return
+		}
+		m.to = len(r.out)
+		again = again || last[i] != 0 || sh.union && len(members) > 0
+		members = append(members, m)
+		last[i] = len(members)
+	}
+	if again && !sh.single {
+		r.rebuild(begin, members, last, sh.union)
+	}
+	r.absent(sh, last)
+	if n := len(members); sh.single && n > 0 && r.err == nil {
+		m := members[n-1] // of several results the last one counts
+		r.field, r.value = &sh.fields[m.field], r.out[m.value:m.to-1]
+	}
+	if n := len(r.out); n > begin {
+		r.out[n-1] = '}' // over the last comma
+	} else {
+		r.out = append(r.out, '}')
+	}
+}
+
+// member reads the value of f and gives the place in out where it begins.
+func (r *reader) member(f *field, depth int) (value int) {
+	r.out = append(appendString(r.out, f.name), ':')
+	value = len(r.out)
+	r.element(f.t, depth)
+	r.out = append(r.out, ',')
+	return value
+}
+
+// rebuild keeps the last member of each field; of a union's, the last one.
+func (r *reader) rebuild(begin int, members []member, last []int, union bool) {
+	var kept []byte
+	for i, m := range members {
+		if last[m.field] == i+1 && (!union || i == len(members)-1) {
+			kept = append(kept, r.out[m.from:m.to]...)
+		}
+	}
+	r.out = append(r.out[:begin], kept...)
+}
+
+// absent fills in defaults of fields that did not come, and misses required
+// ones.
+func (r *reader) absent(sh *shape, last []int) {
+	if sh.union || sh.single {
+		return
+	}
+	for i := range sh.fields {
+		f := &sh.fields[i]
+		switch {
+		case last[i] != 0:
+		case f.def != nil && r.within < maxWithin:
+			d := reader{p: f.def, out: r.out, max: r.max, within: r.within + 1}
+			d.member(f, maxDepth)
+			r.out = d.out
+			if d.err != nil {
+				r.fail(r.o, sh.name+"."+f.name, d.err.Why)
+			}
+		case f.required && r.within == 0:
+			r.fail(r.o-1, sh.name+"."+f.name, "required field is missing")
+		}
+	}
+}
+
+// skip passes over a value that is not wanted.
+func (r *reader) skip(t thrift.Type, depth int) {
+	n, err := thrift.Skip(r.p[r.o:], t, depth)
+	if err == nil {
+		r.o += n
+		return
+	}
+	if syntax, ok := errors.AsType[*thrift.SyntaxError](err); ok {
+		r.fail(r.o+syntax.Offset, "", syntax.Why)
+		return
+	}
+	r.fail(len(r.p), "", "truncated")
+}
+
+// element reads one value of type t.
+func (r *reader) element(t *typ, depth int) {
+	switch t.kind {
+	case idl.List, idl.Set:
+		r.list(t, depth)
+	case idl.Map:
+		r.entries(t, depth)
+	case idl.StructRef:
+		r.object(t.shape, depth)
+	default:
+		r.scalar(t)
+	}
+}
+
+// count reads the number of elements and holds it against what is left: each
+// element takes at least a byte.
+func (r *reader) count() int {
+	n := r.u32()
+	switch {
+	case r.err != nil || r.odd:
+		return 0
+	case n > math.MaxInt32:
+		r.fail(r.o-4, "", "negative size")
+		return 0
+	case int(n) > len(r.p)-r.o:
+		r.fail(r.o-4, "", "size beyond the end")
+		return 0
+	}
+	return int(n)
+}
+
+func (r *reader) list(t *typ, depth int) {
+	if depth <= 0 {
+		r.fail(r.o, "", "nested too deeply")
+		return
+	}
+	have := thrift.Type(r.u8())
+	n := r.count()
+	r.out = append(r.out, '[')
+	if n > 0 && have != t.elem.wire {
+		r.odd = true
+	}
+	for i := 0; i < n && r.ok(1); i++ {
+		if i > 0 {
+			r.out = append(r.out, ',')
+		}
+		r.element(t.elem, depth-1)
+	}
+	r.out = append(r.out, ']')
+}
+
+func (r *reader) entries(t *typ, depth int) {
+	if depth <= 0 {
+		r.fail(r.o, "", "nested too deeply")
+		return
+	}
+	key, elem := thrift.Type(r.u8()), thrift.Type(r.u8())
+	n := r.count()
+	if n > 0 && (key != t.key.wire || elem != t.elem.wire) {
+		r.odd = true
+	}
+	ends := "[]"
+	if t.key.scalar() {
+		ends = "{}"
+	}
+	r.out = append(r.out, ends[0])
+	for i := 0; i < n && r.ok(1); i++ {
+		if i > 0 {
+			r.out = append(r.out, ',')
+		}
+		if t.key.scalar() {
+			r.name(t.key)
+			r.out = append(r.out, ':')
+			r.element(t.elem, depth-1)
+			continue
+		}
+		r.out = append(r.out, `{"key":`...)
+		r.element(t.key, depth-1)
+		r.out = append(r.out, `,"value":`...)
+		r.element(t.elem, depth-1)
+		r.out = append(r.out, '}')
+	}
+	r.out = append(r.out, ends[1])
+}
+
+// name reads a key as the name of a member: its JSON text, in quotes if it has
+// none.
+func (r *reader) name(t *typ) {
+	at := len(r.out)
+	r.scalar(t)
+	if len(r.out) > at && r.out[at] != '"' {
+		r.out = append(r.out, 0, '"')
+		copy(r.out[at+1:], r.out[at:len(r.out)-2])
+		r.out[at] = '"'
+	}
+}
+
+func (r *reader) scalar(t *typ) {
+	switch t.kind {
+	case idl.Bool:
+		r.out = strconv.AppendBool(r.out, r.u8() == 1)
+	case idl.I8:
+		r.out = strconv.AppendInt(r.out, int64(int8(r.u8())), 10)
+	case idl.I16:
+		r.out = strconv.AppendInt(r.out, int64(int16(r.u16())), 10)
+	case idl.I32:
+		r.out = strconv.AppendInt(r.out, int64(int32(r.u32())), 10)
+	case idl.I64:
+		r.out = strconv.AppendInt(r.out, int64(r.u64()), 10)
+	case idl.EnumRef:
+		n := int32(r.u32())
+		if name, ok := t.nums[n]; ok {
+			r.out = appendString(r.out, name)
+			return
+		}
+		r.out = strconv.AppendInt(r.out, int64(n), 10)
+	case idl.Double:
+		r.out = appendDouble(r.out, math.Float64frombits(r.u64()))
+	case idl.Binary:
+		r.out = append(base64.StdEncoding.AppendEncode(append(r.out, '"'), r.text()), '"')
+	case idl.UUID:
+		if r.ok(16) {
+			r.out = appendString(r.out, thrift.UUID(r.p[r.o:]).String())
+			r.o += 16
+		}
+	default:
+		r.out = appendString(r.out, r.text())
+	}
+}
+
+func appendDouble(b []byte, f float64) []byte {
+	switch {
+	case math.IsNaN(f):
+		return append(b, `"NaN"`...)
+	case math.IsInf(f, 1):
+		return append(b, `"Infinity"`...)
+	case math.IsInf(f, -1):
+		return append(b, `"-Infinity"`...)
+	}
+	return strconv.AppendFloat(b, f, 'g', -1, 64)
+}
+
+// appendString appends s as a JSON string. Bytes that are not UTF-8 become
+// U+FFFD: JSON has no form for them.
+func appendString[S string | []byte](b []byte, s S) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c < ' ':
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		case c < utf8.RuneSelf:
+			b = append(b, c)
+		default:
+			r, n := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
+			b = utf8.AppendRune(b, r)
+			i += n
+			continue
+		}
+		i++
+	}
+	return append(b, '"')
+}
