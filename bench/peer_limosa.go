@@ -26,8 +26,7 @@ import (
 func limosaPeers() []*peer {
 	return []*peer{
 		limosaOver("limosa", tcpAddr, limosa.TTHeader),
-		// The engine runs every handler on a goroutine of its own so far, so this is peer limosa again.
-		limosaOver("limosa-go", tcpAddr, limosa.TTHeader),
+		{name: "limosa-go", later: "the engine has no mode with a goroutine for each request: handlers run beside one spare worker"},
 		{name: "limosa-whole", later: "messages are never cut into chunks so far: measure peer limosa"},
 		{name: "limosa-inline", later: "the engine has no inline handlers yet"},
 		limosaOver("limosa-pool", tcpAddr, limosa.Framed),
