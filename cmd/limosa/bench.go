@@ -138,7 +138,8 @@ func (a *app) bench(ctx context.Context, t *target, args []byte, cfg load.Config
 		if s.Warming {
 			phase, of = "warming up", cfg.Warmup
 		}
-		v.show(fmt.Sprintf("%s %5.1fs of %v  %9.0f calls/s  %d calls, %d failed\n", phase, s.Elapsed.Seconds(), of, s.Rate, s.Calls, s.Errors))
+		text := fmt.Sprintf("%s %5.1fs of %v  %9.0f calls/s  %d calls, %d failed", phase, s.Elapsed.Seconds(), of, s.Rate, s.Calls, s.Errors)
+		v.show(viewLine{text: text})
 	}
 	v.line("%s/%s at %s: %d callers for %v, after %v of warm-up", t.service.Name, t.method.Name, t.client.Target, cfg.Callers, cfg.Duration, cfg.Warmup)
 	res, err := load.Run(ctx, cfg)

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/charmbracelet/lipgloss"
 	"github.com/urfave/cli/v3"
 
 	"github.com/limosa-rpc/limosa/cmd/load"
@@ -152,7 +151,7 @@ func (d *demoRun) row(ctx context.Context, path string, s *shopClients, m demoMe
 		},
 		Progress: func(p load.Snapshot) {
 			row.CallsPerS = p.Rate
-			d.view.show(d.live(row))
+			d.view.show(d.live(row)...)
 		},
 	})
 	if err != nil {
@@ -172,22 +171,21 @@ func (d *demoRun) row(ctx context.Context, path string, s *shopClients, m demoMe
 }
 
 // live draws the rows that are done and the one that is under way.
-func (d *demoRun) live(now demoRow) string {
-	dim, bold := lipgloss.NewStyle().Faint(true), lipgloss.NewStyle().Bold(true)
-	var b strings.Builder
-	most := now.CallsPerS
+func (d *demoRun) live(now demoRow) []viewLine {
+	most := max(now.CallsPerS, 1)
 	for _, r := range d.rows {
 		most = max(most, r.CallsPerS)
 	}
-	line := func(r demoRow, style lipgloss.Style) {
-		bar := strings.Repeat("█", int(r.CallsPerS/max(most, 1)*24))
-		fmt.Fprintln(&b, style.Render(fmt.Sprintf("%-6s  %-32s %9.0f/s  %-24s", r.Path, r.Method, r.CallsPerS, bar)))
+	var lines []viewLine
+	add := func(r demoRow, past bool) {
+		bar := strings.Repeat("█", int(r.CallsPerS/most*24))
+		lines = append(lines, viewLine{fmt.Sprintf("%-6s  %-29s %9.0f/s  %s", r.Path, r.Method, r.CallsPerS, bar), past})
 	}
 	for _, r := range d.rows {
-		line(r, dim)
+		add(r, true)
 	}
-	line(now, bold)
-	return b.String()
+	add(now, false)
+	return lines
 }
 
 // writeRows prints the table.

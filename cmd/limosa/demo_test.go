@@ -145,7 +145,7 @@ func TestModules(t *testing.T) {
 	}
 	paths := strings.Fields(string(out))
 	slices.Sort(paths)
-	if paths = slices.Compact(paths); len(paths) > 22 {
+	if paths = slices.Compact(paths); len(paths) > 12 {
 		t.Errorf("%d modules are linked: %v", len(paths), paths)
 	}
 }
