@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// options are the command line.
+// options are the command line, and below it what a run makes for itself.
 type options struct {
 	peers, transports, protocols []string
 	self, verbose, setupOnly     bool
@@ -29,7 +29,9 @@ type options struct {
 	timeout                      time.Duration
 	cache, root                  string
 	build                        []string // flags of go build for Limosa's programs
-	work                         string   // a folder of this run alone, for what is built from the checkout
+
+	work  string // a folder of this run alone, for what is built from the checkout
+	ports ports  // for all servers of this run
 }
 
 func main() {

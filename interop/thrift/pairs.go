@@ -163,7 +163,7 @@ func runPair(ctx context.Context, o *options, p pair) outcome {
 
 // runAgainstNobody makes sure that the client can fail.
 func runAgainstNobody(ctx context.Context, o *options, p pair) (string, error) {
-	port, err := freePort()
+	port, err := o.ports.take()
 	if err != nil {
 		return "", err
 	}
@@ -177,7 +177,7 @@ func runAgainstNobody(ctx context.Context, o *options, p pair) (string, error) {
 }
 
 func runAgainstServer(ctx context.Context, o *options, p pair) (note string, err error) {
-	srv, port, err := startServer(ctx, p.server, p.transport, p.protocol)
+	srv, port, err := startServer(ctx, &o.ports, p.server, p.transport, p.protocol)
 	if err != nil {
 		return "", err
 	}

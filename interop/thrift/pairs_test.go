@@ -138,7 +138,7 @@ func checkOutcome(t *testing.T, out outcome, want string) {
 func TestStartServerEndsWithContext(t *testing.T) {
 	t.Setenv(fakeEnv, "all well")
 	ctx, cancel := context.WithCancel(t.Context())
-	srv, _, err := startServer(ctx, fakePeer("a"), "buffered", "binary")
+	srv, _, err := startServer(ctx, new(ports), fakePeer("a"), "buffered", "binary")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,5 +218,37 @@ func TestTail(t *testing.T) {
 	got := t1.String()
 	if !strings.HasPrefix(got, "begin") || !strings.HasSuffix(got, "end") || len(got) > 2*tailBytes+10 {
 		t.Errorf("String has %d bytes, from %q to %q", len(got), got[:8], got[len(got)-8:])
+	}
+}
+
+func TestPortsAreTakenOnce(t *testing.T) {
+	var p ports
+	seen := map[int]bool{}
+	for range 50 {
+		port, err := p.take()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[port] || port < firstPort || port >= lastPort {
+			t.Fatalf("take = %d, after %v", port, seen)
+		}
+		seen[port] = true
+	}
+}
+
+func TestPortsSkipsWhatIsTaken(t *testing.T) {
+	var p ports
+	port, err := p.take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
+	if err != nil {
+		t.Skipf("somebody was faster: %v", err)
+	}
+	defer l.Close()
+	p.mu.next = port
+	if again, err := p.take(); err != nil || again == port {
+		t.Errorf("take = %d, %v, though somebody listens there", again, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os/exec"
 	"strconv"
@@ -98,22 +99,47 @@ func (p *process) listening(ctx context.Context, port int) error {
 
 var errEnded = errors.New("ended before it listened")
 
-// freePort finds a port that nobody listens on. Somebody else may take it
-// before it is used; startServer then tries another.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+// Ports for servers come from below the range in which systems choose for
+// port 0 and for outgoing connections. A port from that range, found free and
+// given back, may belong to anybody's test by the time a Java has started; the
+// client then talks to a stranger.
+const firstPort, lastPort = 20_000, 32_000
+
+// ports hands out ports, each once. The zero value is ready; safe for
+// concurrent use.
+type ports struct {
+	mu struct {
+		sync.Mutex
+		next int
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// take gives a port that nobody listens on.
+func (p *ports) take() (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.next == 0 {
+		p.mu.next = firstPort + rand.IntN(lastPort-firstPort) // two runs at a time seldom meet
+	}
+	for range lastPort - firstPort {
+		port := p.mu.next
+		if p.mu.next++; p.mu.next >= lastPort {
+			p.mu.next = firstPort
+		}
+		// Every interface: that is what Apache's servers listen on.
+		l, err := net.Listen("tcp", ":"+strconv.Itoa(port))
+		if err == nil {
+			return port, l.Close()
+		}
+	}
+	return 0, fmt.Errorf("no port is free from %d to %d", firstPort, lastPort)
 }
 
 // startServer starts p's server on a free port and waits until it listens.
-func startServer(ctx context.Context, p *peer, transport, protocol string) (*process, int, error) {
+func startServer(ctx context.Context, free *ports, p *peer, transport, protocol string) (*process, int, error) {
 	const attempts = 3
 	for attempt := 1; ; attempt++ {
-		port, err := freePort()
+		port, err := free.take()
 		if err != nil {
 			return nil, 0, err
 		}
