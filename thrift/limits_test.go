@@ -7,6 +7,7 @@ import (
 	"errors"
 	"reflect"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -105,6 +106,7 @@ func TestSmallMessagesCannotCostMuch(t *testing.T) {
 		var syntax *thrift.SyntaxError
 		switch {
 		case tt.why == "" && err == nil:
+		case strconv.IntSize == 32 && strings.Contains(tt.why, "memory") && err == nil: // half the size fits
 		case tt.why == "" || !errors.As(err, &syntax) || !strings.Contains(tt.why, syntax.Why):
 			t.Errorf("%s: %v; want %q", tt.name, err, tt.why)
 		}
