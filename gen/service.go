@@ -15,7 +15,9 @@ func (e *emitter) service(s *idl.Service) {
 	if len(e.g.errs) > 0 {
 		return
 	}
-	e.use("context")
+	if s.Parent != nil || len(s.Methods) > 0 {
+		e.use("context")
+	}
 	e.use("rpc")
 	e.face(s)
 	for _, m := range s.Methods {
@@ -229,7 +231,7 @@ func (e *emitter) call(s *idl.Service, m *idl.Method) {
 	e.p("func (c *%s) %s%s {", e.name(s, "client"), e.name(m, ""), e.signature(m))
 	e.p("x := rpc.NewCall[%s, %s](&%s, %q)", e.name(m, "args"), e.resultName(m), e.name(m, "var"), s.Name)
 	for _, f := range m.Args {
-		e.p("x.Args.%s = %s", e.name(f, ""), e.argument(f))
+		e.p("x.Args.%s = %s", e.name(f, ""), e.name(f, "param"))
 	}
 	if m.Result == nil {
 		e.p("return c.caller.Do(ctx, &x.Call)\n}\n")
@@ -243,8 +245,6 @@ func (e *emitter) call(s *idl.Service, m *idl.Method) {
 	e.p("if err := c.caller.Do(ctx, &x.Call); err != nil || x.Result.Success == nil {\nreturn %s, err\n}", e.zero(m.Result))
 	e.p("return *x.Result.Success, nil\n}\n")
 }
-
-func (e *emitter) argument(f *idl.Field) string { return e.name(f, "param") }
 
 func (e *emitter) zero(t *idl.Type) string {
 	switch t.True().Kind {

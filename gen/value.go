@@ -117,7 +117,7 @@ func (e *emitter) uuid(v *idl.Value) string {
 // composite joins elements into a literal, one to a line if they are long.
 func composite(typ string, elems []string) string {
 	line := strings.Join(elems, ", ")
-	if len(typ)+len(line) <= 90 && !strings.Contains(line, "\n") {
+	if len(elems) == 0 || len(typ)+len(line) <= 90 && !strings.Contains(line, "\n") {
 		return typ + "{" + line + "}"
 	}
 	return typ + "{\n" + strings.Join(elems, ",\n") + ",\n}"

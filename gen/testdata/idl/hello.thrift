@@ -30,6 +30,7 @@ const i32 FROM_ENUM = Color.GREEN
 const Point ORIGIN = {"x": 1, "y": 2.5}
 const Choice CHOICE = {"text": "hi"}
 const shared.Thing THING = {"kind": shared.Kind.SMALL}
+const map<map<string, list<map<string, string>>>, map<string, list<map<string, set<map<Point, Point>>>>>> LONG_AND_EMPTY = {}
 const i32 FAR = shared.LIMIT
 const list<string> FAR_NAMES = shared.NAMES
 

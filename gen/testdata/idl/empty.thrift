@@ -1,0 +1,2 @@
+namespace go empty
+service Empty {}
