@@ -412,12 +412,32 @@ func (c *Conn) lookUp() {
 	c.out.Lock()
 	for i := range c.batch {
 		var s *slot
-		if c.batch[i].Flags&wire.End != 0 {
-			s = c.slots.find(c.batch[i].ID)
+		if ev := &c.batch[i]; ev.Flags&wire.End != 0 {
+			if s = c.slots.find(ev.ID); !c.caps.Mux && (s == nil || s.word.Load() != word(ev.ID, waiting)) {
+				s = c.onlyLocked(ev)
+			}
 		}
 		c.found = append(c.found, s)
 	}
 	c.unlock(false)
+}
+
+// onlyLocked gives an answer with a strange id, on a connection that carries
+// one call at a time, to that call: there is no other that it could be for. An
+// error is believed, since some servers number theirs at will; of anything
+// else it is not known what it answers.
+func (c *Conn) onlyLocked(ev *wire.Event) *slot {
+	for _, s := range c.slots.all {
+		if w := s.word.Load(); state(w&0xff) == waiting {
+			if ev.Err == nil {
+				ev.Err = &rpc.Error{Code: rpc.DataLoss, Op: "call", Msg: "the answer has another call's id", Sent: rpc.Processed}
+				ev.Flags |= wire.Close
+			}
+			ev.ID = w >> 8
+			return s
+		}
+	}
+	return nil
 }
 
 // abandon leaves a call whose ctx has ended; leads says that it holds the read
@@ -541,6 +561,10 @@ func (c *Conn) fill(call *rpc.Call, ev *wire.Event) (err error) {
 		e := *ev.Err
 		e.Peer = c.peer
 		return &e
+	}
+	if ev.Method != call.Method.Name {
+		return &rpc.Error{Code: rpc.DataLoss, Op: "call", Peer: c.peer, Sent: rpc.Processed,
+			Msg: fmt.Sprintf("%q was answered, %q was called", ev.Method, call.Method.Name)}
 	}
 	declared, err := call.DecodeResponse(ev.Body, c.lim)
 	if err != nil {

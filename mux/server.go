@@ -90,8 +90,9 @@ type ServerConn struct {
 	err      error         // why; set with lost
 
 	// Owned by the read role.
-	batch []wire.Event
-	rest  frameTimer
+	batch  []wire.Event
+	cutErr error // why nothing more can be cut
+	rest   frameTimer
 
 	lone lone
 }
@@ -125,7 +126,11 @@ func NewServerConn(nc netio.Conn, s wire.Session, cfg *ServerConfig) *ServerConn
 		nc: nc, out: nc.Output(), s: s, cfg: cfg, peer: nc.Remote().String(), over: make(chan struct{}),
 		rest: frameTimer{nc: nc, limit: cfg.Limits.FrameRest},
 	}
-	c.step = func(in *buf.In) (bool, error) { return cut(c.s, in, &c.batch, &c.rest) }
+	c.step = func(in *buf.In) (more bool, err error) {
+		// To netio the connection is in order still: it is closed gently.
+		more, c.cutErr = cut(c.s, in, &c.batch, &c.rest)
+		return more && c.cutErr == nil, nil
+	}
 	return c
 }
 
@@ -198,8 +203,8 @@ func (c *ServerConn) readLocked() {
 	c.out.Lock()
 	c.enqueueLocked()
 	c.reading = false
-	if why == netio.Lost {
-		c.lost, c.err = true, cmp.Or(err, io.EOF)
+	if why == netio.Lost || c.cutErr != nil {
+		c.lost, c.err = true, cmp.Or(c.cutErr, err, io.EOF)
 		if !errors.Is(err, io.EOF) {
 			c.out.Unlock()
 			c.cancelAll(context.Canceled)
@@ -245,9 +250,10 @@ func (c *ServerConn) takeEvent(ev *wire.Event) {
 	if ev.Flags&wire.Reset != 0 {
 		c.cancel(ev.ID)
 	}
-	if ev.Flags&wire.Open == 0 {
-		ev.Body.Release()
+	if ev.Flags&wire.Open != 0 {
+		return // enqueueLocked takes it; if the connection is to be closed upon it, Cut says so next
 	}
+	ev.Body.Release()
 	if ev.Flags&wire.Close != 0 {
 		c.nc.CloseWrite() // after what is queued
 	}
@@ -276,12 +282,32 @@ func (c *ServerConn) leaveLocked() (left bool) {
 	c.out.Unlock()
 	if last {
 		c.rest.stop()
+		if c.cutErr != nil {
+			c.linger()
+		}
 		c.nc.Close()
 		close(c.over)
 		c.ended(c.err)
 	}
 	return true
 }
+
+// linger ends our side and reads past what the peer still sends, for a moment:
+// a close with bytes unread would be a reset, which could overtake the answer
+// that tells the peer what was wrong.
+func (c *ServerConn) linger() {
+	timer := time.AfterFunc(lingerTime, c.nc.Abort)
+	defer timer.Stop()
+	if c.nc.CloseWrite() != nil {
+		return
+	}
+	why := netio.Enough
+	for why != netio.Lost {
+		why, _ = c.nc.Receive(false, func(in *buf.In) (bool, error) { in.Skip(in.Len()); return true, nil })
+	}
+}
+
+const lingerTime = time.Second
 
 // spawn runs f on a goroutine that counts as a worker.
 func (c *ServerConn) spawn(f func()) {

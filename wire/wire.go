@@ -15,7 +15,8 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
-// Flags say what an Event carries. A unary request on any protocol is one
+// Flags say what an Event carries; they combine: a first request may bring an
+// offer (Settings), an answer a goodbye (GoAway). A unary request on any protocol is one
 // Event (Open | Message | End), and so is its answer.
 type Flags uint16
 

@@ -1,0 +1,126 @@
+package mux_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/mux"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/ttheader"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// A peer without ids that numbers its answers at will, or answers something
+// else, must not leave its caller waiting.
+func TestStrangeAnswersOnAConnectionWithoutIDs(t *testing.T) {
+	for name, tt := range map[string]struct {
+		typ    thrift.MessageType
+		seq    int32
+		method string
+		body   string
+		code   rpc.Code
+		text   string
+		usable bool
+	}{
+		"right":                  {thrift.Reply, 0, "echo", "hi", rpc.OK, "", true},
+		"exception, foreign id":  {thrift.Exception, 99, "echo", "\x0b\x00\x01\x00\x00\x00\x04oops\x08\x00\x02\x00\x00\x00\x06\x00", rpc.Internal, "oops", true},
+		"reply, foreign id":      {thrift.Reply, 99, "echo", "hi", rpc.DataLoss, "another call's id", false},
+		"reply, foreign method":  {thrift.Reply, 0, "other", "hi", rpc.DataLoss, `"other" was answered`, true},
+		"answer that is garbage": {thrift.MessageType(9), 0, "echo", "hi", rpc.Unavailable, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				lim := rpc.Limits{}.WithDefaults()
+				a, b := netio.Pipe(netio.PipeConfig{})
+				defer b.Close()
+				c := mux.NewConn(a, ttheader.Protocol{Form: ttheader.Framed}.Open(wire.Client, lim), mux.Config{Limits: lim})
+				defer c.Close()
+				go b.Receive(false, func(in *buf.In) (bool, error) {
+					if in.Len() < 4 || in.Len() < 4+int(binary.BigEndian.Uint32(in.Peek(4))) {
+						return true, nil
+					}
+					_, _, seq, _, err := thrift.ParseMessageBegin(in.Peek(in.Len())[4:], false)
+					if err != nil {
+						return false, err
+					}
+					if tt.seq != 0 {
+						seq = tt.seq
+					}
+					msg := append(thrift.AppendMessageBegin(nil, tt.method, tt.typ, seq), tt.body...)
+					o := b.Output()
+					o.Lock()
+					o.Out().Append(binary.BigEndian.AppendUint32(nil, uint32(len(msg))))
+					o.Out().Append(msg)
+					if o.Unlock() {
+						o.TryFlush()
+					}
+					return false, nil
+				})
+				x := rpc.NewCall[string, string](method("echo", rpc.Unary), "Test")
+				x.Args = "hello"
+				err := c.Do(t.Context(), &x.Call)
+				if rpc.CodeOf(err) != tt.code || err != nil && !strings.Contains(err.Error(), tt.text) {
+					t.Errorf("echo = %q, %v", x.Result, err)
+				}
+				if _, usable := c.Status(); usable != tt.usable {
+					t.Errorf("usable afterwards: %v", usable)
+				}
+			})
+		})
+	}
+}
+
+// The answer that says what was wrong with a frame reaches the peer although
+// the connection is closed upon it, with more of the peer's bytes unread.
+func TestLastWordIsHeard(t *testing.T) {
+	for range 20 {
+		lim := rpc.Limits{Depth: 8}.WithDefaults()
+		l, err := netio.Listen("tcp", "127.0.0.1:0", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() {
+			nc, err := l.Accept(t.Context())
+			if err != nil {
+				done <- err
+				return
+			}
+			cfg := &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: echo.route, Base: t.Context()}
+			mux.NewServerConn(nc, ttheader.Protocol{}.Open(wire.Server, lim), cfg).Run(func(err error) { done <- err })
+		}()
+		nc, err := netio.Dial(t.Context(), "tcp", l.Addr().String(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A bare message whose struct makes no sense: its end cannot be found.
+		msg := append(thrift.AppendMessageBegin(nil, "echo", thrift.Call, 7), 0x55, 0, 1)
+		o := nc.Output()
+		o.Lock()
+		o.Out().Append(msg)
+		o.Out().Append(make([]byte, 256<<10))
+		if o.Unlock() {
+			o.TryFlush()
+		}
+		var answer []byte
+		_, err = nc.Receive(false, func(in *buf.In) (bool, error) {
+			answer = append(answer, in.Next(in.Len())...)
+			return true, nil
+		})
+		if _, typ, seq, _, perr := thrift.ParseMessageBegin(answer, false); perr != nil || typ != thrift.Exception || seq != 7 {
+			t.Fatalf("answer %q, %v; then %v", answer, perr, err)
+		}
+		nc.Close()
+		if err := <-done; err == nil || errors.Is(err, io.EOF) {
+			t.Errorf("Run = %v", err)
+		}
+		l.Close()
+	}
+}
