@@ -55,7 +55,11 @@ func TestBenchFails(t *testing.T) {
 	s := new(testServer)
 	idl, addr := writeFile(t, "hello.thrift", testIDL), s.serve(t)
 	for message, want := range map[string]string{"denied": "PermissionDenied", "oops": "exception Oops", "slow": "DeadlineExceeded"} {
-		code, out, errs := runTool(t, "", "bench", addr, "Hello/Echo", "-idl", idl, "-json", `{"message":"`+message+`"}`, "-timeout", "100ms", "-d", "50ms")
+		timeout := "10s"
+		if message == "slow" {
+			timeout = "100ms"
+		}
+		code, out, errs := runTool(t, "", "bench", addr, "Hello/Echo", "-idl", idl, "-json", `{"message":"`+message+`"}`, "-timeout", timeout, "-d", "50ms")
 		if code != 1 || out != "" || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: exit code %d\n%s%s", message, code, out, errs)
 		}

@@ -86,10 +86,10 @@ func TestCallMetadata(t *testing.T) {
 
 func TestCallReportsFailure(t *testing.T) {
 	idl, addr := writeFile(t, "hello.thrift", testIDL), new(testServer).serve(t)
-	for _, c := range []struct{ message, code, exception string }{
-		{"oops", "", "Oops"}, {"denied", "PermissionDenied", ""}, {"slow", "DeadlineExceeded", ""},
+	for _, c := range []struct{ message, timeout, code, exception string }{
+		{"oops", "10s", "", "Oops"}, {"denied", "10s", "PermissionDenied", ""}, {"slow", "100ms", "DeadlineExceeded", ""},
 	} {
-		code, out, errs := runTool(t, "", "call", "-idl", idl, addr, "Hello/Echo", `{"message":"`+c.message+`"}`, "-timeout", "100ms", "-o", "json")
+		code, out, errs := runTool(t, "", "call", "-idl", idl, addr, "Hello/Echo", `{"message":"`+c.message+`"}`, "-timeout", c.timeout, "-o", "json")
 		var r callReport
 		if err := json.Unmarshal([]byte(out), &r); err != nil || code != 1 || errs != "" {
 			t.Fatalf("exit code %d, %v: %s%s", code, err, out, errs)

@@ -36,6 +36,7 @@ type app struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the tool at once
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, live: isatty.IsTerminal(os.Stderr.Fd())}
 	code := a.run(ctx, os.Args)
 	stop()
