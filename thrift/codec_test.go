@@ -287,16 +287,16 @@ func TestRequired(t *testing.T) {
 		t.Errorf("nil required struct: %v", err)
 	}
 	for _, tt := range []struct{ hex, field string }{
-		{"00", "Strict.A"},
-		{"0800010000000100", "Strict.B"},
-		{"0b000200000000 0c0003000b000400000000 00", "Strict.A"},
-		{"08000100000001 0b000200000000 0c000300 00", "Strict.D"},
-		{"06000100010b000200000000 0c0003000b000400000000 00", "Strict.A"}, // of another type
+		{"00", "Strict.a"},
+		{"0800010000000100", "Strict.b"},
+		{"0b000200000000 0c0003000b000400000000 00", "Strict.a"},
+		{"08000100000001 0b000200000000 0c000300 00", "Strict.d"},
+		{"06000100010b000200000000 0c0003000b000400000000 00", "Strict.a"}, // of another type
 	} {
 		p, _ := hex.DecodeString(strings.ReplaceAll(tt.hex, " ", ""))
 		var syntax *thrift.SyntaxError
 		err := decode(p, new(Strict))
-		if !errors.As(err, &syntax) || syntax.Path != "thrift_test."+tt.field || syntax.Why != "required field is missing" || syntax.Offset != len(p)-1 {
+		if !errors.As(err, &syntax) || syntax.Path != tt.field || syntax.Why != "required field is missing" || syntax.Offset != len(p)-1 {
 			t.Errorf("%s: %v; want %s", tt.hex, err, tt.field)
 		}
 	}
@@ -318,7 +318,7 @@ func TestManyRequired(t *testing.T) {
 	}
 	for i := range 100 {
 		less := append(bytes.Clone(body[:4*i]), body[4*i+4:]...)
-		if err := decode(less, reflect.New(rt).Interface()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf(".F%d ", i)) {
+		if err := decode(less, reflect.New(rt).Interface()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf(".f%d ", i)) {
 			t.Errorf("without F%d: %v", i, err)
 		}
 	}

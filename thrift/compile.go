@@ -1,6 +1,7 @@
 package thrift
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -84,6 +85,8 @@ func (pl *plan) add(id int16, f reflect.StructField, n need, t *typ) {
 	}
 	pl.ops = append(pl.ops, o)
 	pl.names = append(pl.names, f.Name)
+	name, _, _ := strings.Cut(f.Tag.Get("thrift"), ",")
+	pl.said = append(pl.said, cmp.Or(name, f.Name))
 }
 
 // index makes fields findable by id.

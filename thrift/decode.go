@@ -90,6 +90,9 @@ func (d *decoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (int, faul
 			}
 			*(*string)(p) = d.win.String(b, o+4, n)
 			o += 4 + n
+		case kBool:
+			*(*bool)(p) = b[o] == 1 // the header left a byte; see value
+			o++
 		default:
 			end, flt := d.value(f.t, p, o, depth-1)
 			if flt == wrongType {
@@ -121,10 +124,10 @@ func (d *decoder) rest(o int) (int, fault) {
 }
 
 // blame notes the field where a fault was found, unless a field further in was
-// noted.
+// noted. The text reaches the peer: it has the IDL's names.
 func (d *decoder) blame(pl *plan, f *op, o int, flt fault) (int, fault) {
 	if d.where == "" {
-		d.where = pl.rt.String() + "." + pl.names[f.name]
+		d.where = pl.rt.Name() + "." + pl.said[f.name]
 	}
 	return o, flt
 }

@@ -16,7 +16,7 @@ var ErrShort = errors.New("thrift: more bytes are needed")
 // are decoded into. rpc.CodeOf of it is rpc.InvalidArgument.
 type SyntaxError struct {
 	Offset int    // of the first byte that is wrong, from the begin of what was parsed
-	Path   string // the Go type and field at hand, if it is known
+	Path   string // type and field at hand, if known; the field by its name in the IDL
 	Why    string
 }
 

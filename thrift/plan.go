@@ -34,7 +34,7 @@ type op struct {
 	offset uint32 // in the struct
 	kind   kind
 	need   need
-	name   uint16 // index into plan.names
+	name   uint16 // index into plan.names and plan.said
 	t      *typ
 	bit    uint64 // of a required field, else 0; for decoding
 }
@@ -55,6 +55,7 @@ type plan struct {
 	size   int
 	ops    []op           // in the order of the Go fields, which is the order on the wire
 	names  []string       // of the Go fields
+	said   []string       // of the fields in the IDL, for what a peer may read
 	byID   []uint16       // index into ops plus one, for ids below len(byID)
 	others map[uint16]int // index into ops plus one, for the rest; nil if there is no rest
 	bits   uint64         // all bits of ops
