@@ -132,6 +132,24 @@ func mustBeFree(dir string) error {
 	return nil
 }
 
+// ownWorkspace keeps a workspace around the project, such as that of the
+// checkout, from taking the project for one of its folders and refusing it.
+const ownWorkspace = `// The folders above belong to another workspace; this project is its own.
+go 1.26
+
+use .
+`
+
+// withinWorkspace reports whether a folder above dir has a go.work.
+func withinWorkspace(dir string) bool {
+	for up := filepath.Dir(dir); up != dir; dir, up = up, filepath.Dir(up) {
+		if _, err := os.Stat(filepath.Join(up, "go.work")); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // write makes the project's files. What it has written stays when it fails:
 // the folder was empty before.
 func (p *project) write(lib *library) error {
@@ -149,6 +167,9 @@ func (p *project) write(lib *library) error {
 		return err
 	}
 	files["go.mod"], files["go.sum"] = mod, sum
+	if withinWorkspace(abs) {
+		files["go.work"] = []byte(ownWorkspace)
+	}
 	for name, text := range files {
 		to := filepath.Join(abs, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {

@@ -120,6 +120,25 @@ func TestNewIsClean(t *testing.T) {
 	}
 }
 
+// A project within another workspace, such as the checkout, is its own.
+func TestNewWithinWorkspace(t *testing.T) {
+	needGo(t)
+	above := t.TempDir()
+	if err := os.WriteFile(filepath.Join(above, "go.work"), []byte("go 1.26\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(above, "a", "hello")
+	if code, _, errs := runTool(t, "", "new", "hello", "-dir", dir, "-idl", "thrift"); code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	cmd := exec.Command("go", "vet", "./...")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=", "GOFLAGS=", "GOPROXY=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("go vet: %v\n%s", err, out)
+	}
+}
+
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := make(map[string]string)
