@@ -25,6 +25,8 @@ type library struct {
 	version string // what go.mod requires
 	replace string // what go.mod replaces it by; "" for a released version
 	sums    string // go.sum's lines for the library itself; "" if replaced
+
+	goVersion string // that it needs; set by modFiles
 }
 
 // findLibrary finds it: the checkout that is named, the one that this binary
@@ -113,8 +115,9 @@ func (l *library) modFiles(module string) (mod, sum []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	l.goVersion = theirs.Go.Version
 	var b strings.Builder
-	fmt.Fprintf(&b, "module %s\n\ngo %s\n\n", modfile.AutoQuote(module), theirs.Go.Version)
+	fmt.Fprintf(&b, "module %s\n\ngo %s\n\n", modfile.AutoQuote(module), l.goVersion)
 	fmt.Fprintf(&b, "tool %s/gen/limosa-gen\n\nrequire %[1]s %s\n\n", modulePath, l.version)
 	for _, r := range theirs.Require {
 		fmt.Fprintf(&b, "require %s %s // indirect\n\n", r.Mod.Path, r.Mod.Version)

@@ -135,7 +135,7 @@ func mustBeFree(dir string) error {
 // ownWorkspace keeps a workspace around the project, such as that of the
 // checkout, from taking the project for one of its folders and refusing it.
 const ownWorkspace = `// The folders above belong to another workspace; this project is its own.
-go 1.26
+go %s
 
 use .
 `
@@ -168,7 +168,7 @@ func (p *project) write(lib *library) error {
 	}
 	files["go.mod"], files["go.sum"] = mod, sum
 	if withinWorkspace(abs) {
-		files["go.work"] = []byte(ownWorkspace)
+		files["go.work"] = fmt.Appendf(nil, ownWorkspace, lib.goVersion)
 	}
 	for name, text := range files {
 		to := filepath.Join(abs, filepath.FromSlash(name))
