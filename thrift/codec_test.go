@@ -22,10 +22,6 @@ type filler struct {
 	depth int
 }
 
-var eithers = []reflect.Type{
-	reflect.TypeFor[*EitherNumber](), reflect.TypeFor[*EitherText](), reflect.TypeFor[*EitherTree](), reflect.TypeFor[*EitherList](),
-}
-
 // fill makes v a random value of what the codec can carry unchanged: whatever
 // would be written as empty is not nil. nilAllowed: v is a field.
 func (r *filler) fill(v reflect.Value, nilAllowed, optional bool) {
@@ -54,11 +50,7 @@ func (r *filler) fill(v reflect.Value, nilAllowed, optional bool) {
 			v.SetZero()
 			return
 		}
-		n := len(eithers)
-		if r.depth > 5 {
-			n = 2
-		}
-		x := reflect.New(eithers[r.IntN(n)].Elem())
+		x := reflect.New(r.variant(v.Type()))
 		r.depth++
 		for i := range x.Elem().NumField() {
 			r.fill(x.Elem().Field(i), false, false)
@@ -104,6 +96,17 @@ func (r *filler) fill(v reflect.Value, nilAllowed, optional bool) {
 		r.depth--
 	default:
 		panic("no filler for " + v.Type().String())
+	}
+}
+
+// variant picks a variant of a union, one that ends when it is deep already.
+func (r *filler) variant(union reflect.Type) reflect.Type {
+	m := union.Method(0).Type
+	for {
+		v := m.In(r.IntN(m.NumIn())).Elem()
+		if k := v.Field(0).Type.Kind(); r.depth <= 5 || k != reflect.Pointer && k != reflect.Slice {
+			return v
+		}
 	}
 }
 
