@@ -80,7 +80,7 @@ func TestApache(t *testing.T) {
 	if seen != apacheFiles || refused != len(apacheRefuses) {
 		t.Errorf("%d files, %d refused: the table above is of %d and %d", seen, refused, apacheFiles, len(apacheRefuses))
 	}
-	for _, args := range [][]string{{"build", "./..."}, {"vet", "./..."}} {
+	for _, args := range [][]string{{"build", "-trimpath", "./..."}, {"vet", "-trimpath", "./..."}} {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
 		cmd.Dir = work
 		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
