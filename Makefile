@@ -16,10 +16,8 @@ SYSTEMS    := linux/arm64 darwin/arm64 windows/amd64
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-check: ## gofmt, vet, the layer tests and short tests of the root module, in under a minute
-	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'not gofmt clean'; exit 1; }
-	$(GO) vet ./...
-	$(GO) test -short -timeout 60s ./...
+check: ## gofmt, vet, the source's own tests, short tests of changed packages: under a minute
+	@.ci/check
 
 test: ## all tests of all modules
 	$(GO) test work
