@@ -40,6 +40,16 @@ func Listen(addr string) (*netio.Listener, error) {
 	return netio.Listen(t.network, t.addr, nil)
 }
 
+// Handlers says on which goroutines handlers run; see mux.Handlers.
+type Handlers = mux.Handlers
+
+// The ways to run handlers.
+const (
+	Spare      = mux.Spare      // the default: handlers may block
+	Inline     = mux.Inline     // on the reader: for handlers that never block
+	Goroutines = mux.Goroutines // a goroutine for each call
+)
+
 // A Server serves its services on any number of listeners, every protocol on
 // each of them. Its fields are not changed once Serve or Caller was called.
 type Server struct {
@@ -52,6 +62,10 @@ type Server struct {
 	// Protocols is what a connection may speak, in the order in which its
 	// first bytes are compared; nil: all that Limosa knows.
 	Protocols []wire.Protocol
+
+	// Handlers says on which goroutines handlers run; the default lets them
+	// block.
+	Handlers Handlers
 
 	// Drain is the time that calls have to end once ctx is done; 0 stands for
 	// 30 s. After it their contexts are cancelled.
@@ -102,7 +116,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...*netio.Listener) error 
 	defer cancel()
 	v.cfg = &mux.ServerConfig{
 		Config: mux.Config{Limits: v.lim, Logger: s.Logger},
-		Route:  routes.find, Base: base, Gate: mux.NewGate(v.lim.CallsPerServer), Watch: new(mux.Watch),
+		Route:  routes.find, Base: base, Gate: mux.NewGate(v.lim.CallsPerServer), Watch: new(mux.Watch), Handlers: s.Handlers,
 	}
 	defer v.cfg.Watch.Close()
 	accepting, stop := context.WithCancelCause(ctx)

@@ -90,11 +90,16 @@ type rig struct {
 // newRig starts both; the test's end checks that everything is joined.
 func newRig(t *testing.T, form ttheader.Form, lim rpc.Limits, h handlers) *rig {
 	t.Helper()
+	return newRigOf(t, form, lim, h, mux.Spare)
+}
+
+func newRigOf(t *testing.T, form ttheader.Form, lim rpc.Limits, h handlers, where mux.Handlers) *rig {
+	t.Helper()
 	full := lim.WithDefaults()
 	p := ttheader.Protocol{Form: form}
 	r := &rig{finished: make(chan error, 1)}
 	r.cend, r.send = netio.Pipe(netio.PipeConfig{})
-	cfg := &mux.ServerConfig{Config: mux.Config{Limits: full, Logger: slog.New(slog.DiscardHandler)}, Route: h.route, Base: t.Context()}
+	cfg := &mux.ServerConfig{Config: mux.Config{Limits: full, Logger: slog.New(slog.DiscardHandler)}, Route: h.route, Base: t.Context(), Handlers: where}
 	r.server = mux.NewServerConn(r.send, p.Open(wire.Server, full), cfg)
 	go r.server.Run(func(err error) { r.finished <- err })
 	r.client = mux.NewConn(r.cend, p.Open(wire.Client, full), mux.Config{Limits: full})
@@ -147,7 +152,13 @@ func TestCallsOnEveryForm(t *testing.T) {
 }
 
 func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
-	r := newRig(t, ttheader.TTHeader, rpc.Limits{}, handlers{"echo": func(_ context.Context, arg string) (string, error) { return arg, nil }})
+	for _, h := range []mux.Handlers{mux.Spare, mux.Inline, mux.Goroutines} {
+		t.Run(fmt.Sprint(h), func(t *testing.T) { manyCallers(t, h) })
+	}
+}
+
+func manyCallers(t *testing.T, h mux.Handlers) {
+	r := newRigOf(t, ttheader.TTHeader, rpc.Limits{}, echo, h)
 	if _, _, err := r.call(t.Context(), "echo", "first"); err != nil {
 		t.Fatal(err)
 	}

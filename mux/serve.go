@@ -30,48 +30,77 @@ func (c *ServerConn) cancel(id uint64) {
 // before their answers are sent although the batch goes on.
 const flushAfter = int64(200 * time.Microsecond)
 
-// serveLocked takes the next request and serves it, in r. The lock is held on
-// entry and on return.
-func (c *ServerConn) serveLocked(r *request) {
+// beginLocked takes the next request off the queue, into r.
+func (c *ServerConn) beginLocked(r *request) {
 	a := &c.queue[c.head]
-	*r = request{ev: a.ev, ordered: a.ev.Flags&(wire.Unordered|wire.Oneway) == 0}
-	h, why := a.h, a.why
+	*r = request{ev: a.ev, h: a.h, why: a.why}
 	*a = arrival{}
 	c.head++
-	refused := c.roomLocked()
-	if h.Method != nil && (h.Method.Kind == rpc.Oneway) != (r.ev.Flags&wire.Oneway != 0) {
+	if m := r.h.Method; m != nil && (m.Kind == rpc.Oneway) != (r.ev.Flags&wire.Oneway != 0) {
 		r.ev.Flags ^= wire.Oneway // the IDL decides, whatever the frame says
-		r.ordered = r.ev.Flags&(wire.Unordered|wire.Oneway) == 0
 	}
+	r.ordered = r.ev.Flags&(wire.Unordered|wire.Oneway) == 0
+	r.err = c.roomLocked()
 	c.enterLocked(r)
-	lone := c.lone.next()
-	if !lone && !c.spare && (c.head < len(c.queue) || !c.reading && !c.lost || c.owed) {
-		c.startLocked()
-	}
 	c.served++
-	timed := lone || c.served%timeEvery == 0
+	r.timed = c.served%timeEvery == 0
+}
+
+// serveLocked serves the next request, in r, with a spare worker behind it
+// where that is due. The lock is held on entry and on return.
+func (c *ServerConn) serveLocked(r *request) {
+	c.beginLocked(r)
+	lone := c.lone.next()
+	r.timed = r.timed || lone
+	if !lone && c.cfg.Handlers == Spare {
+		c.spareLocked()
+	}
 	c.out.Unlock()
-
-	err := refused
-	if err == nil {
-		err = c.admit(r, h, why)
-	}
-	if err == nil {
-		err = c.run(r, timed)
-	}
-	c.answer(r, err)
-
+	c.serve(r)
 	if lone {
 		c.lone.done()
 	}
-	if h.Method != nil {
-		c.unsent += int64(h.Method.Cost())
+	if r.h.Method != nil {
+		c.unsent += int64(r.h.Method.Cost())
 	}
 	if c.unsent > flushAfter && c.claimLocked() {
 		c.out.Unlock()
 		flush(c.nc, false, c.spawn)
 		c.out.Lock()
 	}
+}
+
+// spareLocked starts a spare worker if there is anything that a handler, should
+// it block, would hold up, and none is about to run already.
+func (c *ServerConn) spareLocked() {
+	if !c.spare && (c.head < len(c.queue) || !c.reading && !c.lost || c.owed) {
+		c.startLocked()
+	}
+}
+
+// apartLocked serves the next request on a goroutine of its own.
+func (c *ServerConn) apartLocked() {
+	r := new(request)
+	c.beginLocked(r)
+	c.workers++
+	go func() {
+		c.serve(r)
+		for !c.leaveLocked() {
+			continue // it has flushed
+		}
+	}()
+}
+
+// serve runs a request and queues its answer. It returns with the lock held.
+func (c *ServerConn) serve(r *request) {
+	err := r.err
+	if err == nil {
+		err = c.admit(r)
+	}
+	if err == nil {
+		err = c.run(r)
+	}
+	c.answer(r, err)
 }
 
 // timeEvery: of so many requests that run beside a spare, one is timed.
@@ -94,13 +123,13 @@ func refusal(code rpc.Code, msg string) *rpc.Error {
 }
 
 // admit makes the call object of a request.
-func (c *ServerConn) admit(r *request, h rpc.Handler, why string) error {
-	ev := &r.ev
+func (c *ServerConn) admit(r *request) error {
+	ev, h := &r.ev, r.h
 	switch {
 	case ev.Err != nil: // the protocol could not make sense of it
 		return ev.Err
 	case h.Method == nil:
-		return &rpc.Error{Code: rpc.Unimplemented, Msg: why}
+		return &rpc.Error{Code: rpc.Unimplemented, Msg: r.why}
 	}
 	if c.cfg.Gate != nil && !c.cfg.Gate.Enter() {
 		return refusal(rpc.ResourceExhausted, "too many calls in flight on this server")
@@ -115,7 +144,6 @@ func (c *ServerConn) admit(r *request, h rpc.Handler, why string) error {
 	c.out.Lock()
 	r.call = call // from here on a cancel finds it
 	c.unlock()
-	r.serve = h.Serve
 	return nil
 }
 
@@ -148,22 +176,22 @@ func (c *ServerConn) exitLocked(r *request) {
 }
 
 // run runs the handler.
-func (c *ServerConn) run(r *request, timed bool) error {
+func (c *ServerConn) run(r *request) error {
 	var deadline, start time.Time
-	if timed || r.ev.Timeout > 0 {
+	if r.timed || r.ev.Timeout > 0 {
 		start = time.Now()
 	}
 	if r.ev.Timeout > 0 {
 		deadline = start.Add(r.ev.Timeout)
 	}
 	ctx := r.call.Begin(c.cfg.Base, deadline)
-	err := Handle(ctx, r.call, r.serve, c.cfg.Logger)
+	err := Handle(ctx, r.call, r.h.Serve, c.cfg.Logger)
 	r.call.End(context.Canceled)
 	r.call.Release()
 	if c.cfg.Gate != nil {
 		c.cfg.Gate.Leave()
 	}
-	if timed {
+	if r.timed {
 		r.call.Method.NoteCost(time.Since(start))
 	}
 	return err

@@ -27,7 +27,24 @@ type ServerConfig struct {
 	Base  context.Context // the values that handlers see
 	Gate  *Gate           // nil: no limit over all connections
 	Watch *Watch          // nil: every batch has a spare worker
+
+	Handlers Handlers
 }
+
+// Handlers says on which goroutines handlers run.
+type Handlers uint8
+
+const (
+	// Spare, the default: on the goroutine that has read the request, with a
+	// spare one behind it that takes over should the handler block.
+	Spare Handlers = iota
+	// Inline: on the goroutine that has read the request, and nothing behind
+	// it. A handler that blocks stops its connection; one that calls back over
+	// the same connection hangs.
+	Inline
+	// Goroutines: on a goroutine for each request.
+	Goroutines
+)
 
 // A Gate bounds the calls in flight over all connections of a server.
 type Gate struct {
@@ -106,12 +123,14 @@ type arrival struct {
 
 // A request is one call on the server, from dispatch to answer.
 type request struct {
-	// Owned by the worker.
-	call  *rpc.Call
-	serve rpc.Next
+	// Set by beginLocked, then constant.
+	h     rpc.Handler
+	why   string // why there is no handler
+	timed bool   // note what the handler takes
 
 	// Guarded by the output lock once it is listed.
 	ev         wire.Event // as it came; later its answer
+	call       *rpc.Call  // nil until admit has made it
 	prev, next *request
 	ordered    bool
 	listed     bool // in inOrder
@@ -163,6 +182,8 @@ func (c *ServerConn) work() {
 	var r *request
 	for {
 		switch {
+		case c.head < len(c.queue) && c.cfg.Handlers == Goroutines:
+			c.apartLocked()
 		case c.head < len(c.queue):
 			if r == nil || r.listed {
 				r = new(request) // the last one waits for its turn to be answered
@@ -233,7 +254,7 @@ func (c *ServerConn) enqueueLocked() {
 		}
 		c.queue = append(c.queue, a)
 	}
-	if n := len(c.queue) - c.head; n > 0 && known && c.cfg.Watch != nil && c.lone.fits(n, cost) && !c.spare {
+	if n := len(c.queue) - c.head; n > 0 && known && c.cfg.Watch != nil && c.cfg.Handlers == Spare && c.lone.fits(n, cost) && !c.spare {
 		c.lone.begin(c, n)
 	}
 	clear(c.batch)

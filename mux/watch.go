@@ -140,9 +140,7 @@ func (w *Watch) round() bool {
 func (c *ServerConn) rescue() {
 	c.out.Lock()
 	c.lone.left = 0
-	if !c.spare && (c.head < len(c.queue) || !c.reading && !c.lost || c.owed) {
-		c.startLocked()
-	}
+	c.spareLocked()
 	c.unlock()
 }
 
