@@ -25,13 +25,13 @@ const maxBody = 64 << 20
 
 // A callReport is what call -o json tells.
 type callReport struct {
-	Result    json.RawMessage   `json:"result,omitempty"`
-	Exception string            `json:"exception,omitempty"` // its type; then value holds it
-	Value     json.RawMessage   `json:"value,omitempty"`
-	Error     *callError        `json:"error,omitempty"`
-	TookUs    float64           `json:"took_us"`
-	Peer      string            `json:"peer,omitempty"`
-	Metadata  map[string]string `json:"metadata,omitempty"` // of the reply
+	Result    json.RawMessage     `json:"result,omitempty"`
+	Exception string              `json:"exception,omitempty"` // its type; then value holds it
+	Value     json.RawMessage     `json:"value,omitempty"`
+	Error     *callError          `json:"error,omitempty"`
+	TookUs    float64             `json:"took_us"`
+	Peer      string              `json:"peer,omitempty"`
+	Metadata  map[string][]string `json:"metadata,omitempty"` // of the reply
 }
 
 type callError struct {
@@ -127,9 +127,9 @@ func (a *app) call(ctx context.Context, t *target, args *dynamic.Args, verbose, 
 	}
 	for _, p := range c.Trailer {
 		if report.Metadata == nil {
-			report.Metadata = make(map[string]string)
+			report.Metadata = make(map[string][]string)
 		}
-		report.Metadata[p.Key] = p.Value
+		report.Metadata[p.Key] = append(report.Metadata[p.Key], p.Value)
 		if verbose {
 			fmt.Fprintf(a.stderr, "  %s: %s\n", p.Key, p.Value)
 		}

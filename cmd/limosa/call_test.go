@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -79,7 +80,7 @@ func TestCallMetadata(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || strings.Count(out, "\n") != 1 {
 		t.Fatalf("exit code %d, %v: %s", code, err, out)
 	}
-	if string(r.Result) != `{"message":"hi"}` || r.Metadata["seen"] != "t1" || r.TookUs <= 0 || r.Peer != addr {
+	if string(r.Result) != `{"message":"hi"}` || !slices.Equal(r.Metadata["seen"], []string{"t1"}) || r.TookUs <= 0 || r.Peer != addr {
 		t.Errorf("%s", out)
 	}
 }

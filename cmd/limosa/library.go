@@ -74,30 +74,35 @@ func isCheckout(dir string) bool {
 	return err == nil && modfile.ModulePath(data) == modulePath
 }
 
-// findRelease asks the go command for the release that this binary was linked
-// with, which it takes from its cache or from the network.
+// findRelease gives the release that this binary was linked with.
 func findRelease(ctx context.Context) (*library, error) {
-	version := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, dep := range info.Deps {
-			if dep.Path == modulePath && dep.Replace == nil {
-				version = dep.Version
+			if dep.Path == modulePath && dep.Replace == nil && dep.Version != "(devel)" {
+				return release(ctx, dep.Version)
 			}
 		}
 	}
-	if version == "" || version == "(devel)" {
-		return nil, errors.New("this binary belongs to no release and its checkout is not found; name one with -replace DIR")
-	}
+	return nil, errors.New("this binary belongs to no release and its checkout is not found; name one with -replace DIR")
+}
+
+// release asks the go command for a version of the library, which it takes
+// from its cache or from the network.
+func release(ctx context.Context, version string) (*library, error) {
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", modulePath+"@"+version)
-	cmd.Env, cmd.Stderr = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod"), &stderr
+	cmd.Dir = os.TempDir() // outside of any module, whose files it could touch
+	cmd.Env, cmd.Stderr = append(os.Environ(), "GOWORK=off"), &stderr
 	out, err := cmd.Output()
-	if err != nil {
+	var got struct{ Error, Dir, Sum, GoModSum string }
+	broken := json.Unmarshal(out, &got)
+	switch {
+	case got.Error != "": // it says why in its output, not on stderr
+		return nil, fmt.Errorf("%s %s: %s", modulePath, version, got.Error)
+	case err != nil:
 		return nil, fmt.Errorf("%s %s: %w: %s", modulePath, version, err, strings.TrimSpace(stderr.String()))
-	}
-	var got struct{ Dir, Sum, GoModSum string }
-	if err := json.Unmarshal(out, &got); err != nil {
-		return nil, fmt.Errorf("go mod download: %w", err)
+	case broken != nil:
+		return nil, fmt.Errorf("go mod download: %w", broken)
 	}
 	return &library{dir: got.Dir, version: version, sums: fmt.Sprintf("%s %s %s\n%[1]s %[2]s/go.mod %[4]s\n",
 		modulePath, version, got.Sum, got.GoModSum)}, nil

@@ -17,9 +17,14 @@ import (
 // right on the way.
 func offline(t *testing.T, dir string, args ...string) string {
 	t.Helper()
+	return run(t, dir, []string{"GOWORK=off", "GOFLAGS=-mod=readonly", "GOPROXY=off", "CGO_ENABLED=0"}, args...)
+}
+
+// run runs the go command in dir with additions to its environment.
+func run(t *testing.T, dir string, env []string, args ...string) string {
+	t.Helper()
 	cmd := exec.Command("go", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "GOPROXY=off", "CGO_ENABLED=0")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -131,12 +136,7 @@ func TestNewWithinWorkspace(t *testing.T) {
 	if code, _, errs := runTool(t, "", "new", "hello", "-dir", dir, "-idl", "thrift"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	cmd := exec.Command("go", "vet", "./...")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=", "GOFLAGS=", "GOPROXY=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("go vet: %v\n%s", err, out)
-	}
+	run(t, dir, []string{"GOWORK=", "GOFLAGS=", "GOPROXY=off"}, "vet", "./...")
 }
 
 func tree(t *testing.T, dir string) map[string]string {
