@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"math"
 	"strings"
@@ -63,5 +65,23 @@ func TestBenchFails(t *testing.T) {
 		if code != 1 || out != "" || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: exit code %d\n%s%s", message, code, out, errs)
 		}
+	}
+}
+
+// Ctrl-C ends a run early; what it has measured is told, and no call failed of it.
+func TestBenchInterrupted(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	s := &testServer{seen: func(calls int64) {
+		if calls == 500 {
+			interrupt()
+		}
+	}}
+	idl, addr := writeFile(t, "hello.thrift", testIDL), s.serve(t)
+	var out, errs bytes.Buffer
+	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
+	code := a.run(ctx, []string{"limosa", "bench", addr, "Hello/Echo", "-idl", idl, "-warmup", "0s", "-d", "1h", "-o", "json"})
+	var r benchReport
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil || code != 0 || r.Calls == 0 || r.Errors != 0 {
+		t.Errorf("exit code %d, %v\n%s%s", code, err, &out, &errs)
 	}
 }

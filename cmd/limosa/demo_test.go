@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os/exec"
 	"slices"
@@ -147,5 +148,30 @@ func TestModules(t *testing.T) {
 	slices.Sort(paths)
 	if paths = slices.Compact(paths); len(paths) > 12 {
 		t.Errorf("%d modules are linked: %v", len(paths), paths)
+	}
+}
+
+// watcher cancels when something is written to it.
+type watcher struct {
+	bytes.Buffer
+	text   string
+	cancel func()
+}
+
+func (w *watcher) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), w.text) {
+		w.cancel()
+	}
+	return w.Buffer.Write(p)
+}
+
+func TestDemoInterrupted(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	errs := &watcher{text: "not found", cancel: interrupt}
+	var out bytes.Buffer
+	a := &app{stdout: &out, stderr: errs}
+	code := a.run(ctx, []string{"limosa", "demo", "-d", "3s", "-o", "json"})
+	if code != 1 || out.Len() != 0 || !strings.HasSuffix(errs.String(), "limosa demo: interrupted\n") {
+		t.Errorf("exit code %d\n%s%s", code, &out, errs)
 	}
 }

@@ -53,6 +53,7 @@ type (
 type testServer struct {
 	notes chan string
 	calls atomic.Int64
+	seen  func(calls int64) // told of each Echo; may be nil
 }
 
 func handler[A, R any](name string, kind rpc.Kind, except func(any, error) bool, serve func(context.Context, *rpc.Call, *A, *R) error) rpc.Handler {
@@ -76,7 +77,9 @@ func (s *testServer) service() rpc.Service {
 	}
 	return rpc.Service{Name: "Hello", Methods: []rpc.Handler{
 		handler("Echo", rpc.Unary, except, func(ctx context.Context, c *rpc.Call, a *echoArgs, r *echoResult) error {
-			s.calls.Add(1)
+			if n := s.calls.Add(1); s.seen != nil {
+				s.seen(n)
+			}
 			if a.Req == nil {
 				return rpc.Errorf(rpc.InvalidArgument, "no request")
 			}
