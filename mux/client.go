@@ -330,7 +330,8 @@ const (
 // reader without a role.
 func (c *Conn) deliver(own *slot, f fate) (over bool) {
 	c.lookUp()
-	answered, wake := 0, c.found[:0]
+	answered := 0
+	var wake *slot // list of those whose callers are to be woken
 	for i := range c.batch {
 		ev, s := &c.batch[i], c.found[i]
 		if ev.Flags&(wire.Settings|wire.Credit|wire.Ping|wire.GoAway) != 0 {
@@ -345,7 +346,7 @@ func (c *Conn) deliver(own *slot, f fate) (over bool) {
 			if s == own {
 				over = true
 			} else {
-				wake = append(wake, s)
+				s.wake, wake = wake, s
 			}
 		default:
 			c.late(s, ev.ID)
@@ -362,16 +363,14 @@ func (c *Conn) deliver(own *slot, f fate) (over bool) {
 	c.inflight -= answered
 	start, ends := c.settleLocked(own == nil || over, over, f)
 	gone := c.role != caller && own != nil || c.role == nobody
-	if gone && len(wake) > 0 {
-		c.found = nil // who reads next makes a list of its own; this one is in use below
-	}
 	news := answered > 0 && c.knownLocked()
 	c.unlock(false)
 
 	// Wake-ups come after the unlock: who is woken finds the lock free. The
 	// reader comes last: it has nothing to do until the next answer.
-	for i, s := range wake {
-		wake[i] = nil
+	for wake != nil {
+		s := wake
+		wake, s.wake = s.wake, nil // before the signal: then s is its caller's
 		s.done <- struct{}{}
 	}
 	if news {

@@ -24,6 +24,7 @@ type slot struct {
 	call *rpc.Call
 	err  error
 	ev   wire.Event
+	wake *slot // list of who has to be woken
 
 	// Guarded by the output lock.
 	generation uint32
