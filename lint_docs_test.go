@@ -1,0 +1,40 @@
+package limosa_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var markdownLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// TestLintDocsLinks finds links to files that are not there.
+func TestLintDocsLinks(t *testing.T) {
+	files, err := exec.Command("git", "ls-files", "-z", "*.md").Output()
+	if err != nil {
+		t.Skip("skipped: this tree is not a git checkout:", err)
+	}
+	links := 0
+	for name := range strings.SplitSeq(strings.TrimRight(string(files), "\x00"), "\x00") {
+		text, err := os.ReadFile(name)
+		if err != nil || strings.Contains(name, "template/") {
+			continue // removed and not yet committed, or the page of a project that is yet to be made
+		}
+		for _, m := range markdownLink.FindAllStringSubmatch(string(text), -1) {
+			target, _, _ := strings.Cut(m[1], "#")
+			if target == "" || strings.Contains(target, ":") {
+				continue
+			}
+			links++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(name), target)); err != nil {
+				t.Errorf("%s links to %s, which is not there", name, m[1])
+			}
+		}
+	}
+	if links < 10 {
+		t.Errorf("only %d links found: the search is not to be trusted", links)
+	}
+}
