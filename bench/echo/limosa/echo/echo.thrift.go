@@ -89,11 +89,21 @@ func (c *EchoClient) Echo(ctx context.Context, msg *Message) (*Message, error) {
 	return x.Result.Success, nil
 }
 
+// UnimplementedEcho answers every method with rpc.Unimplemented. Nothing needs to embed it.
+type UnimplementedEcho struct{}
+
+func (UnimplementedEcho) Echo(ctx context.Context, msg *Message) (*Message, error) {
+	return nil, rpc.Unimplemented
+}
+
 // Service is EchoService.
 func Service(impl Echo) rpc.Service { return EchoService(impl) }
 
 // NewClient is NewEchoClient.
 func NewClient(c rpc.Caller) *EchoClient { return NewEchoClient(c) }
+
+// Unimplemented is UnimplementedEcho.
+type Unimplemented = UnimplementedEcho
 
 // Dial is DialEcho.
 func Dial(target string) (*EchoClient, error) { return DialEcho(target) }
