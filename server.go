@@ -168,6 +168,7 @@ func (v *serving) serve(nc netio.Conn) {
 	if err != nil {
 		v.leave(nc)
 		nc.Abort()
+		nc.Receive(false, nil) // gives back the memory of what was lent
 		<-v.places
 		if v.s.Logger != nil {
 			v.s.Logger.Debug("rpc: connection closed", "peer", nc.Remote().String(), "err", err)

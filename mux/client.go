@@ -605,6 +605,7 @@ func (c *Conn) end() {
 func (c *Conn) fail(cause error, own *slot) {
 	c.rest.stop()
 	c.nc.Abort()
+	c.nc.Receive(false, nil) // gives back the memory of what was lent
 	handed := c.out.Handed()
 	c.out.Lock()
 	c.err = cmp.Or(cause, io.EOF)

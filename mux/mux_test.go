@@ -103,7 +103,12 @@ func newRigOf(t *testing.T, form ttheader.Form, lim rpc.Limits, h handlers, wher
 	r.server = mux.NewServerConn(r.send, p.Open(wire.Server, full), cfg)
 	go r.server.Run(func(err error) { r.finished <- err })
 	r.client = mux.NewConn(r.cend, p.Open(wire.Client, full), mux.Config{Limits: full})
-	t.Cleanup(r.stop)
+	t.Cleanup(func() {
+		r.stop()
+		if n := buf.Live(); n != 0 {
+			t.Errorf("%d blocks were not released", n)
+		}
+	})
 	return r
 }
 

@@ -307,6 +307,7 @@ func (c *ServerConn) leaveLocked() (left bool) {
 			c.linger()
 		}
 		c.nc.Close()
+		c.nc.Receive(false, nil) // gives back the memory of what was lent
 		close(c.over)
 		c.ended(c.err)
 	}
