@@ -305,6 +305,17 @@ func TestRequired(t *testing.T) {
 	}
 }
 
+// TestRequiredListOfAnotherType: it is skipped, and therefore missing.
+func TestRequiredListOfAnotherType(t *testing.T) {
+	m := new(struct {
+		A []int32 `thrift:"a,1,required"`
+	})
+	err := decode([]byte{15, 0, 1, 11, 0, 0, 0, 1, 0, 0, 0, 0, 0}, m)
+	if err == nil || !strings.Contains(err.Error(), "required field is missing") {
+		t.Errorf("%v, %v", m, err)
+	}
+}
+
 // TestManyRequired has more required fields than a word has bits.
 func TestManyRequired(t *testing.T) {
 	var fields []reflect.StructField

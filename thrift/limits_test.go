@@ -68,6 +68,8 @@ func TestSmallMessagesCannotCostMuch(t *testing.T) {
 		{"two million levels", bytes.Repeat(raw(t, "0c000b"), 2_000_000), "nested too deeply"},
 		{"two million unknown levels", bytes.Repeat(raw(t, "0c0063"), 2_000_000), "nested too deeply"},
 		{"two million lists", append(raw(t, "0f0003"), bytes.Repeat(raw(t, "0f00000001"), 2_000_000)...), "element of another type|nested too deeply"},
+		{"an unknown type at the end", raw(t, "07"), "unknown wire type"},
+		{"an unknown type", raw(t, "07 0001 00"), "unknown wire type"},
 		{"a string of 2 GB", raw(t, "0b0008 7fffffff 00"), "size beyond the end"},
 		{"a string of -1", raw(t, "0b0008 ffffffff 00"), "size beyond the end"},
 		{"binary of 2 GB", raw(t, "0b0009 7fffffff 00"), "size beyond the end"},
@@ -155,6 +157,77 @@ func TestDepthIsCounted(t *testing.T) {
 			t.Errorf("decode with more depth: %v", err)
 		}
 		out.Reset()
+	}
+}
+
+// TestContainersAreLevels has each kind of container as the innermost level.
+func TestContainersAreLevels(t *testing.T) {
+	type Deep struct {
+		Next    *Deep                      `thrift:"next,1,optional"`
+		Numbers []int32                    `thrift:"numbers,2,optional"`
+		Strings thrift.Set[string]         `thrift:"strings,3,optional"`
+		Lists   [][]byte                   `thrift:"lists,4,optional"`
+		Map     map[string]int32           `thrift:"map,5,optional"`
+		Other   map[int8]bool              `thrift:"other,6,optional"`
+		Pairs   thrift.Pairs[string, int8] `thrift:"pairs,7,optional"`
+		Either  Either                     `thrift:"either,8,optional"`
+		Leaves  []*Leaf                    `thrift:"leaves,9,optional"`
+		Grid    [][]int64                  `thrift:"grid,10,optional"`
+		Inner   map[string]*Leaf           `thrift:"inner,11,optional"`
+		Couples thrift.Pairs[*Leaf, *Leaf] `thrift:"couples,12,optional"`
+	}
+	lim := rpc.Limits{}.WithDefaults()
+	for name, tt := range map[string]struct {
+		inner  Deep
+		levels int
+	}{
+		"numbers": {Deep{Numbers: []int32{1}}, 1}, "strings": {Deep{Strings: thrift.Set[string]{"a"}}, 1}, "lists": {Deep{Lists: [][]byte{{1}}}, 1},
+		"map": {Deep{Map: map[string]int32{"a": 1}}, 1}, "other": {Deep{Other: map[int8]bool{1: true}}, 1},
+		"pairs": {Deep{Pairs: thrift.Pairs[string, int8]{{Key: "a"}}}, 1}, "either": {Deep{Either: &EitherNumber{1}}, 1},
+		"leaves": {Deep{Leaves: []*Leaf{{}}}, 2}, "grid": {Deep{Grid: [][]int64{{1}}}, 2}, "inner": {Deep{Inner: map[string]*Leaf{"a": {}}}, 2},
+		"couples": {Deep{Couples: thrift.Pairs[*Leaf, *Leaf]{{Key: &Leaf{}, Value: &Leaf{}}}}, 2},
+	} {
+		for _, over := range []int{0, 1} {
+			msg := tt.inner
+			for range 64 - tt.levels - 1 + over {
+				msg = Deep{Next: new(msg)}
+			}
+			var out buf.Out
+			if err := (thrift.Binary{}).Append(&out, &msg); (err == nil) != (over == 0) {
+				t.Errorf("%s, %d over: encode: %v", name, over, err)
+			}
+			out.Reset()
+			if err := (thrift.Binary{MaxDepth: 70}).Append(&out, &msg); err != nil {
+				t.Fatal(err)
+			}
+			body := out.Bytes()
+			out.Reset()
+			if err := (thrift.Binary{}).Decode(buf.ViewOf(body), new(Deep), lim); (err == nil) != (over == 0) {
+				t.Errorf("%s, %d over: decode: %v", name, over, err)
+			}
+			if _, err := thrift.SkipStruct(body, 64); (err == nil) != (over == 0) {
+				t.Errorf("%s, %d over: skip: %v", name, over, err)
+			}
+			s := thrift.Skipper{}
+			if done, _, err := s.Feed(body); done != (over == 0) || (err == nil) != (over == 0) {
+				t.Errorf("%s, %d over: skipper: %v, %v", name, over, done, err)
+			}
+		}
+	}
+}
+
+// TestOptionalScalarsAreCharged: each is an allocation of its own.
+func TestOptionalScalarsAreCharged(t *testing.T) {
+	body := append(bytes.Repeat([]byte{3, 0, 1, 5}, 100_000), 0)
+	m := new(struct {
+		A *int8 `thrift:"a,1,optional"`
+	})
+	err := thrift.Binary{}.Decode(buf.ViewOf(body), m, rpc.Limits{DecodeFactor: 1}.WithDefaults())
+	if err == nil || !strings.Contains(err.Error(), "more memory") {
+		t.Errorf("%v", err)
+	}
+	if err := decode(body, m); err != nil || *m.A != 5 {
+		t.Errorf("with the usual budget: %v", err)
 	}
 }
 

@@ -39,6 +39,7 @@ func TestParseMessageBegin(t *testing.T) {
 		{in: "80010001 00000004 6563686f 00000007", name: "echo", typ: Call, seq: 7},
 		{in: "8001ff04 00000000 ffffffff", typ: Oneway, seq: -1},
 		{in: "00000004 6563686f 02 00000007", old: true, name: "echo", typ: Reply, seq: 7},
+		{in: "00000000 04 80000000", old: true, typ: Oneway, seq: -1 << 31},
 		{in: "80010003 00000001 61 00000000", old: true, name: "a", typ: Exception},
 		{in: "00000004 6563686f 02 00000007", failed: "not a strict message"},
 		{in: "80020001 00000004 6563686f 00000007", failed: "unknown version 8002"},

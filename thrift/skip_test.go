@@ -65,6 +65,33 @@ func TestSkipEveryPrefix(t *testing.T) {
 	}
 }
 
+// TestSkipperTellsHowMuchIsMissing: the least that can still make a struct.
+func TestSkipperTellsHowMuchIsMissing(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		need int
+	}{
+		{"", 1},
+		{"0b", 7},
+		{"0b 0001", 7},
+		{"0b 0001 00", 7},
+		{"0b 0001 00000064", 108},
+		{"0a 0001", 12},
+		{"0f 0001 0a", 8},
+		{"0f 0001 0a 00000064", 809},
+		{"0f 0001 0b 00000064", 408},
+		{"0d 0001 0b 08 00000064", 809},
+		{"0c 0001", 4}, // at least the inner stop
+		{"0c 0001 00", 5},
+	} {
+		s := Skipper{}
+		p := unhex(t, tt.in)
+		if done, n, err := s.Feed(p); done || n != tt.need || err != nil {
+			t.Errorf("%q: %v, %d, %v; want %d", tt.in, done, n, err, tt.need)
+		}
+	}
+}
+
 func TestSkipRefuses(t *testing.T) {
 	deep := "0c0001"
 	for _, tt := range []struct{ in, why string }{
