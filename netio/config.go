@@ -1,6 +1,7 @@
 package netio
 
 import (
+	"errors"
 	"net"
 	"time"
 )
@@ -86,12 +87,21 @@ var Default = new(Net)
 
 // A Net owns what connections share and what outlives a call: the goroutine and
 // the epoll descriptor that watch for lost peers, made when the first
-// connection asks for it. The zero value is ready. It must not be copied.
-type Net struct{ watch watcher }
+// connection asks for it, and the kernel pipes that relays use. The zero value
+// is ready. It must not be copied.
+type Net struct {
+	watch watcher
+	pipes Pipes
+}
 
-// Close ends and joins the goroutines of n. The connections of n work on, but
-// notice a lost peer only when they are used. A closed Net stays closed.
-func (n *Net) Close() error { return n.watch.close() }
+// Pipes is the pool of kernel pipes of n's connections. Its fields may be set
+// before the first Relay.
+func (n *Net) Pipes() *Pipes { return &n.pipes }
+
+// Close ends and joins the goroutines of n and closes its pipes. The connections
+// of n work on, but notice a lost peer only when they are used, and relays copy.
+// A closed Net stays closed.
+func (n *Net) Close() error { return errors.Join(n.watch.close(), n.pipes.Close()) }
 
 // A Limit bounds how many connections are open at a time, over all listeners
 // that share it.
