@@ -216,6 +216,24 @@ func TestContainersAreLevels(t *testing.T) {
 	}
 }
 
+func TestWhatIsSkippedIsALevel(t *testing.T) {
+	for _, in := range []string{
+		"0c000c 0c0063 00 00 00",          // an unknown struct in a union
+		"0c000b 0c0063 00 00 00",          // in a struct
+		"0c000b 0f0063 08 00000000 00 00", // an unknown list
+		"0c000c 0c0002 00 00 00",          // a variant of another type
+		"0f0032 0c 00000001 00 00",        // a known list of structs
+		"0f0033 0c 00000001 00 00",        // of unions
+	} {
+		for depth, ok := range map[int]bool{2: false, 3: true} {
+			err := thrift.Binary{}.Decode(buf.ViewOf(raw(t, in)), new(Everything), rpc.Limits{Depth: depth}.WithDefaults())
+			if (err == nil) != ok {
+				t.Errorf("%s with depth %d: %v", in, depth, err)
+			}
+		}
+	}
+}
+
 // TestOptionalScalarsAreCharged: each is an allocation of its own.
 func TestOptionalScalarsAreCharged(t *testing.T) {
 	body := append(bytes.Repeat([]byte{3, 0, 1, 5}, 100_000), 0)
