@@ -340,8 +340,19 @@ func fill(r *rand.Rand, v reflect.Value, depth int, few bool) {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(r, v.Elem(), depth+1, few)
+	case reflect.Interface: // a union: its method names the variants
+		m := v.Type().Method(0).Type
+		x := m.In(r.IntN(m.NumIn()))
+		for k := x.Elem().Field(0).Type.Kind(); depth > 6 && (k == reflect.Pointer || k == reflect.Slice); k = x.Elem().Field(0).Type.Kind() {
+			x = m.In(r.IntN(m.NumIn()))
+		}
+		v.Set(reflect.New(x.Elem()))
+		fill(r, v.Elem().Elem().Field(0), depth+1, few)
 	case reflect.Slice:
 		n := r.IntN(5)
+		if depth > 6 {
+			n = 0
+		}
 		v.Set(reflect.MakeSlice(v.Type(), n, n))
 		for i := range n {
 			if e := v.Index(i); e.Kind() == reflect.Uint8 {
@@ -353,8 +364,11 @@ func fill(r *rand.Rand, v reflect.Value, depth int, few bool) {
 	case reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
 		n := r.IntN(6)
-		if few {
+		if few || depth > 4 {
 			n = r.IntN(2)
+		}
+		if depth > 6 {
+			n = 0
 		}
 		for range n {
 			k, e := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
