@@ -3,7 +3,7 @@
 .PHONY: help check test race invariants fuzz gen-check interop-thrift bench cross ci
 
 GO       ?= go
-FUZZTIME ?= 10s
+FUZZTIME ?= 30000x
 PEERS    ?= python,java,node,go
 COUNT    ?= 5
 BENCH    ?= rpc -peers limosa,grpc-go -callers 1,100 -payload 1024 -rounds 3
@@ -28,7 +28,7 @@ race: ## the concurrent packages under the race detector, COUNT times
 invariants: ## the root module with released memory taken out of use and leaks reported
 	$(GO) test -tags invariants $(NOLINT) ./...
 
-fuzz: ## each fuzz target for FUZZTIME
+fuzz: ## each fuzz target for FUZZTIME (30000x: executions)
 	@.ci/fuzz $(FUZZTIME)
 
 gen-check: ## generated code is what the generator makes today
