@@ -65,11 +65,16 @@ func childMain(ctx context.Context, role string, args []string) error {
 // serveMarks runs a server until in ends, and answers each line with a mark.
 // It ends with its client, however that ends, because in is a pipe from it.
 func serveMarks(ctx context.Context, p *peer, s setting, in io.Reader, out io.Writer) error {
-	enc := json.NewEncoder(out)
 	addr, err := p.serve(ctx, handlerWork(s.Work))
 	if err != nil {
-		return errors.Join(err, enc.Encode(hello{Error: err.Error()}))
+		return errors.Join(err, json.NewEncoder(out).Encode(hello{Error: err.Error()}))
 	}
+	return answerMarks(addr, in, out)
+}
+
+// answerMarks says addr, and then answers each line of in with a mark.
+func answerMarks(addr string, in io.Reader, out io.Writer) error {
+	enc := json.NewEncoder(out)
 	if err := enc.Encode(hello{Addr: addr}); err != nil {
 		return err
 	}
@@ -106,8 +111,12 @@ type process struct {
 
 // startServer starts this program again as the server of s.
 func startServer(ctx context.Context, s setting) (*process, error) {
-	p := new(process)
-	p.cmd = childCommand(ctx, childServer, s)
+	return startChild(childCommand(ctx, childServer, s))
+}
+
+// startChild starts a process that says its address and answers marks.
+func startChild(cmd *exec.Cmd) (*process, error) {
+	p := &process{cmd: cmd}
 	p.cmd.Stderr = &p.errs
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
@@ -131,7 +140,7 @@ func startServer(ctx context.Context, s setting) (*process, error) {
 }
 
 // childCommand gives a command that ends with the process that runs it.
-func childCommand(ctx context.Context, role string, s setting) *exec.Cmd {
+func childCommand(ctx context.Context, role string, s any) *exec.Cmd {
 	arg, err := json.Marshal(s)
 	if err != nil {
 		panic(err) // a struct of numbers and strings

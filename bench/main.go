@@ -43,13 +43,19 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return usageError{"say what to measure: rpc (go run ./bench rpc -h lists its flags)"}
+		return usageError{"say what to measure: rpc, relay or pipe (go run ./bench rpc -h lists its flags)"}
 	}
 	switch args[0] {
 	case "rpc":
 		return rpcMain(ctx, args[1:])
+	case "relay":
+		return relayMain(ctx, args[1:])
+	case "pipe":
+		return pipeMain(ctx, args[1:])
+	case childRelay:
+		return relayChildMain(args[1:])
 	case childServer, childClient:
 		return childMain(ctx, args[0], args[1:])
 	}
-	return usageError{fmt.Sprintf("unknown benchmark %q; there is: %s", args[0], strings.Join([]string{"rpc"}, ", "))}
+	return usageError{fmt.Sprintf("unknown benchmark %q; there is: %s", args[0], strings.Join([]string{"rpc", "relay", "pipe"}, ", "))}
 }

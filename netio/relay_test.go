@@ -330,47 +330,6 @@ func TestRelayPipes(t *testing.T) {
 	}
 }
 
-// A destination that cannot be spliced to is found out with bytes in the pipe:
-// they are not lost.
-func TestRelayCannotSplice(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("pipes are for Linux")
-	}
-	kinds := pairings(t)
-	leakless(t)
-	l := joined(t, kinds["tcp"], func(cfg *netio.Config) (a, b netio.Conn) {
-		na, nb := socketPair(t, "tcp")
-		raw, err := na.(*net.TCPConn).SyscallConn()
-		if err != nil {
-			t.Fatal(err)
-		}
-		raw.Control(func(fd uintptr) {
-			// The kernel splices to nothing that is open for appending.
-			if _, _, e := syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_SETFL, syscall.O_APPEND|syscall.O_NONBLOCK); e != 0 {
-				t.Fatal(e)
-			}
-		})
-		return netio.Wrap(na, cfg), netio.Wrap(nb, cfg)
-	})
-	done := l.relay(t.Context())
-	client, server := l.peers()
-	large := noise(6, 4<<20)
-	go func() {
-		client.Write(large)
-		client.(interface{ CloseWrite() error }).CloseWrite()
-	}()
-	if got, err := io.ReadAll(server); err != nil || !bytes.Equal(got, large) {
-		t.Fatalf("%d bytes, %v", len(got), err)
-	}
-	if n := l.net.Pipes().Open(); n != 1 {
-		t.Errorf("%d pipes, want the one that it was tried with", n)
-	}
-	server.(interface{ CloseWrite() error }).CloseWrite()
-	if r := await(t, "Relay", done); r.err != nil || r.AToB != int64(len(large)) {
-		t.Errorf("Relay = %+v", r)
-	}
-}
-
 // full writes to c until its relay takes nothing any more, and a moment longer.
 func full(t *testing.T, nc net.Conn) {
 	t.Helper()
