@@ -25,17 +25,17 @@ import (
 // does not name is the default.
 func limosaPeers() []*peer {
 	return []*peer{
-		limosaOver("limosa", tcpAddr, limosa.TTHeader),
-		{name: "limosa-go", later: "the engine has no mode with a goroutine for each request: handlers run beside one spare worker"},
+		limosaOver("limosa", tcpAddr, limosa.TTHeader, 0),
+		limosaOver("limosa-go", tcpAddr, limosa.TTHeader, limosa.Goroutines),
 		{name: "limosa-whole", later: "messages are never cut into chunks so far: measure peer limosa"},
-		{name: "limosa-inline", later: "the engine has no inline handlers yet"},
-		limosaOver("limosa-pool", tcpAddr, limosa.Framed),
+		limosaOver("limosa-inline", tcpAddr, limosa.TTHeader, limosa.Inline),
+		limosaOver("limosa-pool", tcpAddr, limosa.Framed, 0),
 		{name: "limosa-full", later: "belongs to the capability of governance"},
 		{name: "limosa-tls", serve: serveLimosaTLS, dial: dialLimosaTLS},
 		{name: "limosa-grpc", later: "belongs to the capability of gRPC"},
 		{name: "limosa-grpc-client", later: "belongs to the capability of gRPC"},
 		{name: "limosa-grpc-server", later: "belongs to the capability of gRPC"},
-		limosaOver("limosa-unix", unixAddr, limosa.TTHeader),
+		limosaOver("limosa-unix", unixAddr, limosa.TTHeader, 0),
 		{name: "limosa-shm", later: "belongs to the capability of shared memory"},
 		{name: "limosa-inproc", dial: dialLimosaLocal},
 	}
@@ -57,8 +57,9 @@ func unixAddr() (string, error) {
 	return "unix://" + filepath.Join(dir, "s"), err
 }
 
-// limosaOver is Limosa on an address that addr gives.
-func limosaOver(name string, addr func() (string, error), form limosa.Form) *peer {
+// limosaOver is Limosa on an address that addr gives; handlers say on which
+// goroutines the server's run, 0 being the default.
+func limosaOver(name string, addr func() (string, error), form limosa.Form, handlers limosa.Handlers) *peer {
 	return &peer{
 		name: name,
 		serve: func(ctx context.Context, work func()) (string, error) {
@@ -66,7 +67,7 @@ func limosaOver(name string, addr func() (string, error), form limosa.Form) *pee
 			if err != nil {
 				return "", err
 			}
-			return serveLimosa(ctx, at, &limosa.Server{Services: []rpc.Service{limosaecho.Service(limosaEcho{work})}})
+			return serveLimosa(ctx, at, &limosa.Server{Services: []rpc.Service{limosaecho.Service(limosaEcho{work})}, Handlers: handlers})
 		},
 		dial: func(_ context.Context, at string, n int, _ func()) (*target, error) {
 			return limosaTarget(n, func() rpc.Caller { return &limosa.Client{Target: at, Thrift: form} }), nil
