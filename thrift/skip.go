@@ -60,7 +60,11 @@ func skip(p []byte, o int, t Type, depth int) (int, fault) {
 		if len(p)-o < 6 {
 			return o + 6, short
 		}
-		return skipElems(p, o+6, Type(p[o]), Type(p[o+1]), binary.BigEndian.Uint32(p[o+2:]), depth-1)
+		n := binary.BigEndian.Uint32(p[o+2:])
+		if n != 0 && least[p[o]] == 0 {
+			return o, badType // a key type of 0 would pass for a list below
+		}
+		return skipElems(p, o+6, Type(p[o]), Type(p[o+1]), n, depth-1)
 	case TypeList, TypeSet:
 		if len(p)-o < 5 {
 			return o + 5, short

@@ -99,6 +99,8 @@ func TestSkipRefuses(t *testing.T) {
 		{"01 0001", "unknown wire type"},
 		{"0f 0001 07 00000001", "unknown wire type"},
 		{"0d 0001 08 00 00000001", "unknown wire type"},
+		{"0d 0001 00 0c 00000001 00 00 00", "unknown wire type"},
+		{"0d 0001 07 0c 00000001 00 00 00", "unknown wire type"},
 		{"0b 0001 ffffffff", "negative size"},
 		{"0f 0001 0a 80000000", "negative size"},
 		{"0d 0001 0a 0a ffffffff", "negative size"},
@@ -191,6 +193,7 @@ func TestSkipperDoesNotAllocate(t *testing.T) {
 func FuzzSkip(f *testing.F) {
 	f.Add(unhex(f, everything), uint64(1))
 	f.Add(unhex(f, "0d 0001 0c 0c 00000001 0000 00"), uint64(2))
+	f.Add([]byte("\r00\x00\f\x00\x00\x00\x01\x00\x00"), uint64(145))
 	f.Add([]byte("\r00\f\f000000"), uint64(29))
 	f.Add(binary.BigEndian.AppendUint32([]byte{15, 0, 1, 12}, 1<<31-1), uint64(3))
 	f.Fuzz(func(t *testing.T, p []byte, seed uint64) {

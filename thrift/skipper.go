@@ -117,6 +117,9 @@ func enter(p []byte, o int, t Type) (next, end int, inner level, f fault) {
 	case n > 0:
 		inner.elem, inner.left = Type(p[o+head-5]), int64(n)
 		if t == TypeMap {
+			if least[p[o]] == 0 {
+				return 0, 0, level{}, badType // 0 would pass for a list
+			}
 			inner.key, inner.left = Type(p[o]), 2*int64(n)
 		}
 		if size, f = elemsLeast(inner.key, inner.elem, n); f != fine {
