@@ -43,6 +43,7 @@ type Conn struct {
 	step  netio.Step
 	ready chan struct{} // closed once the peer's abilities are known
 	ended chan struct{} // closed when the connection is gone and every call was told
+	large chan struct{} // capacity 1: held by who sends a piece of a large request
 	work  sync.WaitGroup
 
 	// Guarded by the output lock.
@@ -78,7 +79,7 @@ const (
 func NewConn(nc netio.Conn, s wire.Session, cfg Config) *Conn {
 	c := &Conn{
 		nc: nc, out: nc.Output(), s: s, lim: cfg.Limits, tell: cfg.Notify, peer: nc.Remote().String(),
-		ready: make(chan struct{}), ended: make(chan struct{}),
+		ready: make(chan struct{}), ended: make(chan struct{}), large: make(chan struct{}, 1),
 		rest: frameTimer{nc: nc, limit: cfg.Limits.FrameRest},
 	}
 	if c.tell == nil {
@@ -118,6 +119,9 @@ func (c *Conn) Do(ctx context.Context, call *rpc.Call) error {
 		return err
 	}
 	r, err := c.send(ctx, call)
+	if r.rest != nil {
+		defer r.rest.Reset() // of what was not moved
+	}
 	switch {
 	case err != nil || r.slot == nil:
 		return err
@@ -126,6 +130,9 @@ func (c *Conn) Do(ctx context.Context, call *rpc.Call) error {
 	}
 	if r.owes {
 		flush(c.nc, r.others, c.spawn)
+	}
+	if r.total > 0 {
+		c.sendRest(ctx, r)
 	}
 	return c.follow(ctx, r)
 }
@@ -137,6 +144,9 @@ type registered struct {
 	leads  bool // the caller holds the read role
 	owes   bool // the caller is the flusher
 	others bool // others are in flight: it pays to let them add to the output
+
+	rest  *buf.Out // a large request, encoded outside the lock; nil: it was small
+	total int      // not 0: its size, and rest goes in pieces
 }
 
 // send puts the request into the output: the one critical section of a call.
@@ -147,12 +157,10 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err erro
 	}
 	body := call.AppendRequest
 	if call.Method.LargeRequest() {
-		private, err := encodePrivate(body)
-		if err != nil {
+		if r.rest, err = encodePrivate(body); err != nil {
 			return r, err
 		}
-		defer private.Reset() // of what was not moved
-		body = func(out *buf.Out) error { out.MoveFrom(private); return nil }
+		body = func(out *buf.Out) error { out.MoveFrom(r.rest); return nil }
 	}
 	if c.out.Queued() > c.lim.QueuedBytes {
 		if err := c.out.Wait(ctx, c.lim.QueuedBytes); err != nil && ctx.Err() != nil {
@@ -174,6 +182,11 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err erro
 	if oneway {
 		s.ev.Flags |= wire.Oneway
 	}
+	if r.rest != nil && r.rest.Len() > chunkFrom && c.caps.Chunks && !oneway {
+		n := piece(&s.ev, r.rest)
+		body = func(out *buf.Out) error { movePiece(out, r.rest, n); return nil }
+		r.total = s.ev.Total
+	}
 	out := c.out.Out()
 	before := out.Len()
 	if err := encode(out, c.s, &s.ev, body); err != nil {
@@ -184,7 +197,7 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err erro
 	s.size = uint64(out.Len() - before)
 	c.appended += s.size
 	s.end = c.appended
-	call.Method.NoteRequest(int(s.size))
+	call.Method.NoteRequest(max(int(s.size), r.total))
 	if oneway {
 		c.slots.put(s)
 		c.unlock(c.inflight > 0)
@@ -192,10 +205,19 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err erro
 	}
 	c.inflight++
 	r.slot, r.id, r.others = s, s.id(), c.inflight > 1
+	start := false
 	if c.role == nobody {
-		c.role, r.leads = caller, true
+		// Who has more to send than fits cannot read meanwhile.
+		if start = r.total > 0; start {
+			c.role = reader
+		} else {
+			c.role, r.leads = caller, true
+		}
 	}
 	r.owes = c.out.Unlock()
+	if start {
+		c.work.Go(c.readOn)
+	}
 	return r, nil
 }
 

@@ -65,12 +65,14 @@ func (h handlers) route(service, name string) (rpc.Handler, string, bool) {
 	if strings.HasPrefix(name, "oneway") {
 		kind = rpc.Oneway
 	}
-	return rpc.Handler{Method: method(name, kind), Serve: func(ctx context.Context, c *rpc.Call) error {
+	m := method(name, kind)
+	m.NoteResponse(1 << 20) // encoded outside the lock, and cut into pieces when it is large
+	return rpc.Handler{Method: m, Serve: func(ctx context.Context, c *rpc.Call) error {
 		arg, err := rpc.Args[string](c)
 		if err != nil {
 			return err
 		}
-		c.Trailer.Add("seen", *arg)
+		c.Trailer.Add("seen", (*arg)[:min(len(*arg), 1000)])
 		res, err := f(ctx, *arg)
 		*rpc.Result[string](c) = res
 		return err

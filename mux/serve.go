@@ -206,6 +206,10 @@ func (c *ServerConn) answer(r *request, err error) {
 	if err == nil && r.ev.Flags&wire.Oneway == 0 && r.call.Method.LargeResponse() {
 		if r.private, err = encodePrivate(r.call.AppendResponse); err != nil {
 			err = c.public(r, err)
+		} else if r.private.Len() > chunkFrom {
+			if c.sendPieces(r); r.failed != nil {
+				err = c.public(r, r.failed)
+			}
 		}
 	}
 	c.out.Lock()
@@ -237,14 +241,17 @@ func (c *ServerConn) appendLocked(r *request) {
 	reply.Flags, reply.Header, reply.Timeout, reply.Err = wire.Message|wire.End, nil, 0, nil
 	if r.err == nil {
 		reply.Trailer = r.call.Trailer
+		if reply.Total > 0 { // the last piece
+			piece(reply, r.private)
+		}
 		before := out.Len()
 		if r.err = encode(out, c.s, reply, r.appendResult); r.err == nil {
-			r.call.Method.NoteResponse(out.Len() - before)
+			r.call.Method.NoteResponse(max(out.Len()-before, reply.Total))
 			return
 		}
 		r.err = c.public(r, r.err)
 	}
-	reply.Flags, reply.Trailer = wire.End, nil
+	reply.Flags, reply.Trailer, reply.Total = wire.End, nil, 0
 	reply.Err, _ = errors.AsType[*rpc.Error](r.err)
 	if err := encode(out, c.s, reply, nil); err != nil {
 		c.nc.Abort() // its caller would wait for ever

@@ -87,6 +87,7 @@ type ServerConn struct {
 	peer  string
 	step  netio.Step
 	over  chan struct{} // closed when the last worker has left
+	large chan struct{} // capacity 1: held by who sends a piece of a large answer
 	ended func(error)   // set by Run
 
 	// Guarded by the output lock.
@@ -137,12 +138,13 @@ type request struct {
 	finished   bool
 	err        error    // what is to be answered instead of the result
 	private    *buf.Out // a large result, encoded outside the lock
+	failed     error    // why its first piece could not be framed
 }
 
 // NewServerConn begins to serve nc, which it owns from now on. Run does the work.
 func NewServerConn(nc netio.Conn, s wire.Session, cfg *ServerConfig) *ServerConn {
 	c := &ServerConn{
-		nc: nc, out: nc.Output(), s: s, cfg: cfg, peer: nc.Remote().String(), over: make(chan struct{}),
+		nc: nc, out: nc.Output(), s: s, cfg: cfg, peer: nc.Remote().String(), over: make(chan struct{}), large: make(chan struct{}, 1),
 		rest: frameTimer{nc: nc, limit: cfg.Limits.FrameRest},
 	}
 	c.step = func(in *buf.In) (more bool, err error) {

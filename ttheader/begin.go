@@ -21,6 +21,8 @@ func (s *Session) Begin(out *buf.Out, ev *wire.Event) buf.Mark {
 	switch {
 	case ev.Flags&wire.GoAway != 0:
 		s.beginGoAway(out)
+	case ev.Flags&wire.Part != 0 && ev.Offset > 0:
+		s.beginPart(out, ev)
 	case ev.Flags&wire.Reset != 0 && s.side == wire.Client:
 		s.beginCancel(out, ev)
 	case s.side == wire.Client:
@@ -41,6 +43,9 @@ func (s *Session) End(out *buf.Out, m buf.Mark, ev *wire.Event) error {
 	if o.shape != shapeBuffered {
 		n -= 4
 	}
+	if ev.Flags&wire.Part != 0 {
+		n = max(n, ev.Total)
+	}
 	if n > s.lim.MessageBytes || n > math.MaxInt32 {
 		e := sizeErr(n, s.lim)
 		e.Op, e.Sent = "encode", rpc.NotSent
@@ -52,7 +57,7 @@ func (s *Session) End(out *buf.Out, m buf.Mark, ev *wire.Event) error {
 		out.Patch(o.inner, size[:])
 	}
 	if o.shape != shapeBuffered {
-		binary.BigEndian.PutUint32(size[:], uint32(n))
+		binary.BigEndian.PutUint32(size[:], uint32(out.Since(m)-4))
 		out.Patch(m, size[:])
 	}
 	o.offered = o.offered || o.offer
@@ -126,6 +131,9 @@ func (s *Session) requestHeader(w *writer, ev *wire.Event) {
 	if ev.Service != "" {
 		w.str("", keyService, ev.Service)
 	}
+	if ev.Flags&wire.Part != 0 {
+		w.number("", keyTotal, int64(ev.Total+envelopeLen(ev.Method)))
+	}
 	if ev.Timeout > 0 && s.out.kin {
 		w.number("", keyTimeout, units(ev.Timeout, time.Microsecond))
 	}
@@ -151,3 +159,6 @@ func (s *Session) requestHeader(w *writer, ev *wire.Event) {
 func units(d, unit time.Duration) int64 {
 	return int64((d-1)/unit) + 1
 }
+
+// envelopeLen is the length of a strict message's envelope.
+func envelopeLen(method string) int { return 4 + 4 + len(method) + 4 }

@@ -60,6 +60,16 @@ func (s *Session) Cut(in *buf.In) (ev wire.Event, need int, err error) {
 		if need > 0 {
 			return ev, need, nil
 		}
+		if f.shape == shapePart {
+			if ev, err = s.part(in, &f); err != nil {
+				s.in.err = err
+				return wire.Event{}, 0, err
+			}
+			if ev.Flags != 0 {
+				return ev, 0, nil
+			}
+			continue
+		}
 		if s.side == wire.Server {
 			err = s.request(&ev, &f)
 		} else {
@@ -67,7 +77,7 @@ func (s *Session) Cut(in *buf.In) (ev wire.Event, need int, err error) {
 		}
 		s.in.first = false
 		if err == nil {
-			s.take(in, &ev, &f)
+			err = s.take(in, &ev, &f)
 		}
 		if f.head {
 			s.in.head = header{}
@@ -79,16 +89,19 @@ func (s *Session) Cut(in *buf.In) (ev wire.Event, need int, err error) {
 		if ev.Flags != 0 {
 			return ev, 0, nil
 		}
+		ev = wire.Event{} // the frame meant nothing, or is the first of several
 	}
 }
 
 // take takes the frame off in, and its body as a View if the event wants it.
-func (s *Session) take(in *buf.In, ev *wire.Event, f *frame) {
+func (s *Session) take(in *buf.In, ev *wire.Event, f *frame) error {
 	switch {
 	case f.fatal != nil:
 		in.Skip(in.Len())
 		s.in.err = f.fatal
 		ev.Flags |= wire.Close
+	case s.in.head.total != nil && s.in.chunks && f.hasMessage():
+		return s.first(in, ev, f)
 	case ev.Flags&wire.Message != 0:
 		in.Skip(f.body)
 		ev.Body = in.View(f.end - f.body)
@@ -98,6 +111,7 @@ func (s *Session) take(in *buf.In, ev *wire.Event, f *frame) {
 	default:
 		s.in.skip = f.end - in.Skip(f.end)
 	}
+	return nil
 }
 
 // find looks for a whole frame at the begin of p, or for the head of one that
@@ -193,7 +207,12 @@ func (s *Session) findTTHeader(p []byte) (f frame, need int, err error) {
 	}
 	f.message, f.head = o, true
 	f.shape = shapeTTHeader
-	if binary.BigEndian.Uint16(p[6:])&flagStream != 0 {
+	switch flags := binary.BigEndian.Uint16(p[6:]); {
+	case flags&flagPart != 0 && s.in.chunks && !large:
+		f.shape, f.body = shapePart, o
+		f.seq = int32(binary.BigEndian.Uint32(p[8:]))
+		return f, 0, nil
+	case flags&flagStream != 0:
 		f.shape = shapeStream
 	}
 	if o < f.end && f.shape != shapeStream {
@@ -222,6 +241,7 @@ func (s *Session) findTTHeader(p []byte) (f frame, need int, err error) {
 const (
 	flagUnordered = 1
 	flagStream    = 2
+	flagPart      = 0x100 // ours: a later piece of a message, without an envelope
 )
 
 // parseHeader reads the TTHeader p into s.in.head.

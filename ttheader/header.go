@@ -52,6 +52,7 @@ type header struct {
 	drain     []byte
 	cancel    []byte
 	code      []byte
+	total     []byte
 
 	bizStatus, bizMessage, bizExtra []byte
 
@@ -203,6 +204,8 @@ func (p *parser) known(k, v []byte) bool {
 		h.drain, h.ours = v, true
 	case keyCancel:
 		h.cancel, h.ours = v, true
+	case keyTotal:
+		h.total, h.ours = v, true
 	case keyTimeout:
 		p.fine, h.ours = duration(v, time.Microsecond), true
 	case keyCode:

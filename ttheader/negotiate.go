@@ -35,7 +35,7 @@ func terms(text []byte, yield func(name, value string)) {
 
 // offerText is what a client's first frame says.
 func (s *Session) offerText() string {
-	t := "v=" + strconv.Itoa(version) + ";mux=1"
+	t := "v=" + strconv.Itoa(version) + ";mux=1;chunks=1"
 	if s.p.Host != "" {
 		t += ";host=" + url.QueryEscape(s.p.Host)
 	}
@@ -51,6 +51,8 @@ func (s *Session) offered(ev *wire.Event, text []byte) {
 			v, _ = strconv.Atoi(value)
 		case "mux":
 			s.in.mux = value == "1"
+		case "chunks":
+			s.in.chunks = value == "1" && !s.p.NoChunks
 		case "host":
 			if value != "" && value == s.p.Host {
 				ev.Tag[0] |= tagDoors
@@ -58,23 +60,31 @@ func (s *Session) offered(ev *wire.Event, text []byte) {
 		}
 	})
 	if v < 1 {
-		s.in.mux = false
+		s.in.mux, s.in.chunks = false, false
 		ev.Tag[0] = 0
 		return
 	}
+	s.in.chunks = s.in.chunks && s.in.mux // pieces are told apart by their calls' ids
 	ev.Flags |= wire.Settings
 	ev.Tag[0] |= tagOffer
 	if s.in.mux {
 		ev.Tag[0] |= tagMux
 	}
+	if s.in.chunks {
+		ev.Tag[0] |= tagChunks
+	}
 }
 
 // helloText is a server's answer to an offer.
-func (s *Session) helloText(mux, doors bool) string {
+func (s *Session) helloText(tag uint64) string {
 	t := "v=" + strconv.Itoa(version)
-	if mux {
+	if tag&tagMux != 0 {
 		t += ";mux=1"
 	}
+	if tag&tagChunks != 0 {
+		t += ";chunks=1"
+	}
+	doors := tag&tagDoors != 0
 	if doors && s.p.Unix != "" {
 		t += ";unix=" + url.QueryEscape(s.p.Unix)
 	}
@@ -97,6 +107,11 @@ func (s *Session) welcomed(ev *wire.Event, h *header) {
 		case "mux":
 			if value == "1" {
 				ev.Tag[0] |= tagMux
+			}
+		case "chunks":
+			if value == "1" {
+				s.in.chunks = true
+				ev.Tag[0] |= tagChunks
 			}
 		case "unix":
 			ev.Header.Add(KeyUnix, value)

@@ -74,6 +74,9 @@ func (s *Session) text(e *rpc.Error) string {
 // answerHeader writes what a client is told besides the message.
 func (s *Session) answerHeader(w *writer, ev *wire.Event, typ thrift.MessageType, biz bool) {
 	w.open(0, uint32(seqOf(ev.Tag)), 0)
+	if ev.Flags&wire.Part != 0 {
+		w.number("", keyTotal, int64(ev.Total+envelopeLen(ev.Method)))
+	}
 	if e := ev.Err; e != nil && s.out.kin {
 		s.errorKeys(w, e)
 	}

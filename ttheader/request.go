@@ -72,6 +72,7 @@ func (s *Session) signalled(ev *wire.Event, f *frame) error {
 		if !ok {
 			code = rpc.Canceled
 		}
+		s.in.parts.forget(h.seq)
 		ev.Flags |= wire.Reset
 		ev.ID = uint64(h.seq)
 		ev.Err = &rpc.Error{Code: code, Remote: true}

@@ -34,6 +34,8 @@ type Session struct {
 		settled  bool  // client: the peer said hello, or answered without
 		kin      bool  // client: the peer said hello
 		mux      bool  // server: the client may have many calls in flight
+		chunks   bool  // the peer may send messages in pieces
+		parts    parts
 		calls    uint64
 		names    names
 		head     header
@@ -47,6 +49,7 @@ type Session struct {
 		known   bool // client: what the peer can do is known
 		kin     bool // the peer said offer or hello: it understands the keys of this project
 		mux     bool
+		chunks  bool // the peer takes messages in pieces
 		leaving bool // server: clients are told to go elsewhere
 		shape   shape
 		offer   bool     // the frame at hand carries the offer
@@ -71,15 +74,17 @@ const (
 	shapeFramed
 	shapeBuffered
 	shapeStream // a stream frame of Kitex
+	shapePart   // a later piece of a message: bytes without an envelope
 )
 
 // Tag[0] is shape | flags<<8 | message's sequence id<<32, Tag[1] the TTHeader's.
 const (
-	tagOld   = 1 << (8 + iota) // without a version
-	tagKitex                   // Kitex's keys are welcome in the answer
-	tagOffer                   // Settings: the peer is of our kind
-	tagMux                     // Settings: it takes many calls at once
-	tagDoors                   // Settings: it runs on this machine
+	tagOld    = 1 << (8 + iota) // without a version
+	tagKitex                    // Kitex's keys are welcome in the answer
+	tagOffer                    // Settings: the peer is of our kind
+	tagMux                      // Settings: it takes many calls at once
+	tagDoors                    // Settings: it runs on this machine
+	tagChunks                   // Settings: it takes messages in pieces
 )
 
 func seqOf(tag [2]uint64) int32 { return int32(tag[0] >> 32) }
@@ -90,13 +95,13 @@ func (s *Session) Apply(out *buf.Out, ev *wire.Event) {
 	if ev.Flags&wire.Settings == 0 {
 		return
 	}
-	mux := ev.Tag[0]&tagMux != 0
+	s.out.mux, s.out.chunks = ev.Tag[0]&tagMux != 0, ev.Tag[0]&tagChunks != 0
 	if s.side == wire.Client {
-		s.out.known, s.out.kin, s.out.mux = true, ev.Tag[0]&tagOffer != 0, mux
+		s.out.known, s.out.kin = true, ev.Tag[0]&tagOffer != 0
 		return
 	}
-	s.out.kin, s.out.mux = true, mux
-	s.appendSignal(out, 0, keyHello, s.helloText(mux, ev.Tag[0]&tagDoors != 0))
+	s.out.kin = true
+	s.appendSignal(out, 0, keyHello, s.helloText(ev.Tag[0]))
 }
 
 // Room is not limited: there are no streams.
@@ -104,7 +109,7 @@ func (s *Session) Room(uint64) int { return math.MaxInt32 }
 
 // Caps says what the peer can do, as far as it is known.
 func (s *Session) Caps() wire.Caps {
-	c := wire.Caps{Mux: s.out.mux, Deadlines: s.p.Form == TTHeader}
+	c := wire.Caps{Mux: s.out.mux, Chunks: s.out.chunks, Deadlines: s.p.Form == TTHeader}
 	c.Pending = s.offers && !s.out.known
 	return c
 }

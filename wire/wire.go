@@ -47,12 +47,16 @@ const (
 	// Unordered marks a request whose answer may overtake earlier ones; all
 	// others are answered in the order of their arrival.
 	Unordered
+	// Part marks a message that goes in several frames, where Caps has Chunks:
+	// Total is the size of the whole body, Offset what of it went before. The
+	// last piece has End. Only Begin sees pieces: Cut gathers them.
+	Part
 	// Close asks the engine to close the connection after this event is
 	// flushed: what the protocol demands after certain answers.
 	Close
 )
 
-var flagNames = [...]string{"open", "message", "end", "oneway", "reset", "credit", "ping", "settings", "goaway", "last", "unordered", "close"}
+var flagNames = [...]string{"open", "message", "end", "oneway", "reset", "credit", "ping", "settings", "goaway", "last", "unordered", "part", "close"}
 
 // String gives the flags in words, joined by |.
 func (f Flags) String() string {
@@ -79,6 +83,8 @@ type Event struct {
 	Trailer rpc.Metadata
 	Timeout time.Duration // the rest of the caller's deadline; 0: none
 	Credit  int           // bytes, with the flag Credit
+	Total   int           // bytes of the whole body, with the flag Part
+	Offset  int           // bytes of the body that went before, with the flag Part
 	Err     *rpc.Error    // code, text and details, as the peer said or is to be told
 	Body    buf.View      // arguments or result only, without any envelope
 

@@ -1,0 +1,149 @@
+package mux_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/limosa-rpc/limosa/mux"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/ttheader"
+)
+
+// large tells a method that its messages are large, as a first large one would.
+func (r *rig) large(ctx context.Context, name, arg string) (string, error) {
+	m := method(name, rpc.Unary)
+	m.NoteRequest(1 << 20)
+	x := rpc.NewCall[string, string](m, "Test")
+	x.Args = arg
+	err := r.client.Do(ctx, &x.Call)
+	return x.Result, err
+}
+
+// largeEcho answers echo with a method that is known for large answers.
+func largeEcho() handlers {
+	return handlers{"echo": func(_ context.Context, arg string) (string, error) { return arg, nil }}
+}
+
+func TestLargeMessagesArrive(t *testing.T) {
+	for _, h := range []mux.Handlers{mux.Spare, mux.Inline, mux.Goroutines} {
+		t.Run(fmt.Sprint(h), func(t *testing.T) {
+			r := newRigOf(t, ttheader.TTHeader, rpc.Limits{}, largeEcho(), h)
+			if _, _, err := r.call(t.Context(), "echo", "hello"); err != nil {
+				t.Fatal(err)
+			}
+			var wg sync.WaitGroup
+			for w := range 6 {
+				wg.Go(func() {
+					for i := range 8 {
+						want := strings.Repeat(fmt.Sprintf("%d.%d ", w, i), (100+300*w)<<8)
+						if got, err := r.large(t.Context(), "echo", want); err != nil || got != want {
+							t.Errorf("caller %d: %d bytes for %d, %v", w, len(got), len(want), err)
+							return
+						}
+					}
+				})
+				wg.Go(func() {
+					for i := range 100 {
+						want := fmt.Sprint(w, i)
+						if got, _, err := r.call(t.Context(), "echo", want); err != nil || got != want {
+							t.Errorf("small: %q for %q, %v", got, want, err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
+}
+
+// Small calls overtake a large one whose bytes do not get through.
+func TestSmallCallsOvertake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, ttheader.TTHeader, rpc.Limits{}, largeEcho())
+		r.call(t.Context(), "echo", "hello")
+		r.cend.Stall(true)
+		done := make(chan error, 1)
+		want := strings.Repeat("x", 8<<20)
+		go func() {
+			got, err := r.large(t.Context(), "echo", want)
+			if got != want && err == nil {
+				err = fmt.Errorf("%d bytes", len(got))
+			}
+			done <- err
+		}()
+		synctest.Wait()
+		if q := r.cend.Output().Queued(); q > 300<<10 {
+			t.Errorf("%d bytes of a large message are queued", q)
+		}
+		small := make(chan error, 1)
+		go func() { _, _, err := r.call(t.Context(), "echo", "small"); small <- err }()
+		synctest.Wait()
+		r.cend.Stall(false)
+		if err := <-small; err != nil {
+			t.Error(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestCancelInTheMiddleOfALargeMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, ttheader.TTHeader, rpc.Limits{}, largeEcho())
+		r.call(t.Context(), "echo", "hello")
+		for range 20 {
+			r.cend.Stall(true)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, err := r.large(ctx, "echo", strings.Repeat("x", 4<<20))
+			cancel()
+			if rpc.CodeOf(err) != rpc.DeadlineExceeded {
+				t.Fatalf("echo = %v", err)
+			}
+			r.cend.Stall(false)
+			if got, _, err := r.call(t.Context(), "echo", "small"); err != nil || got != "small" {
+				t.Fatalf("afterwards: %q, %v", got, err)
+			}
+		}
+	})
+}
+
+func TestLargeMessageBeyondTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, ttheader.TTHeader, rpc.Limits{MessageBytes: 1 << 20}, handlers{
+			"echo": func(_ context.Context, arg string) (string, error) { return arg, nil },
+			"grow": func(context.Context, string) (string, error) { return strings.Repeat("x", 2<<20), nil },
+		})
+		r.call(t.Context(), "echo", "hello")
+		if _, err := r.large(t.Context(), "echo", strings.Repeat("x", 2<<20)); rpc.CodeOf(err) != rpc.ResourceExhausted || rpc.SentOf(err) != rpc.NotSent {
+			t.Errorf("a request of 2 MB: %v, %v", err, rpc.SentOf(err))
+		}
+		if _, err := r.large(t.Context(), "grow", ""); rpc.CodeOf(err) != rpc.ResourceExhausted {
+			t.Errorf("an answer of 2 MB: %v", err)
+		}
+		if got, _, err := r.call(t.Context(), "echo", "small"); err != nil || got != "small" {
+			t.Errorf("afterwards: %q, %v", got, err)
+		}
+	})
+}
+
+func TestLossInTheMiddleOfALargeMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, ttheader.TTHeader, rpc.Limits{}, largeEcho())
+		r.call(t.Context(), "echo", "hello")
+		r.cend.Stall(true)
+		done := make(chan error, 1)
+		go func() { _, err := r.large(t.Context(), "echo", strings.Repeat("x", 4<<20)); done <- err }()
+		synctest.Wait()
+		r.cend.Break()
+		if err := <-done; rpc.CodeOf(err) != rpc.Unavailable {
+			t.Errorf("echo = %v", err)
+		}
+	})
+}
