@@ -120,7 +120,9 @@ type Conn interface {
 	// nor Output may be used.
 	NetConn() net.Conn
 
+	// Local is the address of this side.
 	Local() net.Addr
+	// Remote is the address of the peer.
 	Remote() net.Addr
 }
 
