@@ -19,23 +19,25 @@ import (
 	"github.com/limosa-rpc/limosa"
 	limosaecho "github.com/limosa-rpc/limosa/bench/echo/limosa/echo"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/ttheader"
+	"github.com/limosa-rpc/limosa/wire"
 )
 
 // limosaPeers lists Limosa and the ways to use it; every setting that a peer
 // does not name is the default.
 func limosaPeers() []*peer {
 	return []*peer{
-		limosaOver("limosa", tcpAddr, limosa.TTHeader, 0),
-		limosaOver("limosa-go", tcpAddr, limosa.TTHeader, limosa.Goroutines),
-		{name: "limosa-whole", later: "messages are never cut into chunks so far: measure peer limosa"},
-		limosaOver("limosa-inline", tcpAddr, limosa.TTHeader, limosa.Inline),
-		limosaOver("limosa-pool", tcpAddr, limosa.Framed, 0),
+		limosaOver("limosa", tcpAddr, limosa.TTHeader, limosa.Server{}),
+		limosaOver("limosa-go", tcpAddr, limosa.TTHeader, limosa.Server{Handlers: limosa.Goroutines}),
+		limosaOver("limosa-whole", tcpAddr, limosa.TTHeader, limosa.Server{Protocols: []wire.Protocol{ttheader.Protocol{NoChunks: true}}}),
+		limosaOver("limosa-inline", tcpAddr, limosa.TTHeader, limosa.Server{Handlers: limosa.Inline}),
+		limosaOver("limosa-pool", tcpAddr, limosa.Framed, limosa.Server{}),
 		{name: "limosa-full", later: "belongs to the capability of governance"},
 		{name: "limosa-tls", serve: serveLimosaTLS, dial: dialLimosaTLS},
 		{name: "limosa-grpc", later: "belongs to the capability of gRPC"},
 		{name: "limosa-grpc-client", later: "belongs to the capability of gRPC"},
 		{name: "limosa-grpc-server", later: "belongs to the capability of gRPC"},
-		limosaOver("limosa-unix", unixAddr, limosa.TTHeader, 0),
+		limosaOver("limosa-unix", unixAddr, limosa.TTHeader, limosa.Server{}),
 		{name: "limosa-shm", later: "belongs to the capability of shared memory"},
 		{name: "limosa-inproc", dial: dialLimosaLocal},
 	}
@@ -57,9 +59,9 @@ func unixAddr() (string, error) {
 	return "unix://" + filepath.Join(dir, "s"), err
 }
 
-// limosaOver is Limosa on an address that addr gives; handlers say on which
-// goroutines the server's run, 0 being the default.
-func limosaOver(name string, addr func() (string, error), form limosa.Form, handlers limosa.Handlers) *peer {
+// limosaOver is Limosa on an address that addr gives, with a server set up as
+// like.
+func limosaOver(name string, addr func() (string, error), form limosa.Form, like limosa.Server) *peer {
 	return &peer{
 		name: name,
 		serve: func(ctx context.Context, work func()) (string, error) {
@@ -67,7 +69,9 @@ func limosaOver(name string, addr func() (string, error), form limosa.Form, hand
 			if err != nil {
 				return "", err
 			}
-			return serveLimosa(ctx, at, &limosa.Server{Services: []rpc.Service{limosaecho.Service(limosaEcho{work})}, Handlers: handlers})
+			s := like
+			s.Services = []rpc.Service{limosaecho.Service(limosaEcho{work})}
+			return serveLimosa(ctx, at, &s)
 		},
 		dial: func(_ context.Context, at string, n int, _ func()) (*target, error) {
 			return limosaTarget(n, func() rpc.Caller { return &limosa.Client{Target: at, Thrift: form} }), nil
