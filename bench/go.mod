@@ -11,6 +11,7 @@ require (
 	connectrpc.com/connect v1.21.1
 	github.com/apache/thrift v0.25.0
 	github.com/bufbuild/protocompile v0.14.1
+	github.com/cloudwego/netpoll v0.7.2
 	github.com/limosa-rpc/limosa v0.0.0
 	github.com/limosa-rpc/limosa/cmd v0.0.0
 	google.golang.org/grpc v1.85.0
@@ -19,6 +20,8 @@ require (
 )
 
 require (
+	github.com/bytedance/gopkg v0.1.1 // indirect
+	github.com/cloudwego/gopkg v0.1.4 // indirect
 	github.com/zeebo/errs v1.2.2 // indirect
 	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect

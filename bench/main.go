@@ -43,7 +43,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return usageError{"say what to measure: rpc, relay or pipe (go run ./bench rpc -h lists its flags)"}
+		return usageError{"say what to measure: rpc, net, idle, accept, relay or pipe (go run ./bench rpc -h lists its flags)"}
 	}
 	switch args[0] {
 	case "rpc":
@@ -52,10 +52,18 @@ func run(ctx context.Context, args []string) error {
 		return relayMain(ctx, args[1:])
 	case "pipe":
 		return pipeMain(ctx, args[1:])
+	case "net":
+		return netMain(ctx, args[1:])
+	case "idle":
+		return idleMain(ctx, args[1:])
+	case "accept":
+		return acceptMain(ctx, args[1:])
+	case childEcho:
+		return echoChildMain(args[1:])
 	case childRelay:
 		return relayChildMain(args[1:])
 	case childServer, childClient:
 		return childMain(ctx, args[0], args[1:])
 	}
-	return usageError{fmt.Sprintf("unknown benchmark %q; there is: %s", args[0], strings.Join([]string{"rpc", "relay", "pipe"}, ", "))}
+	return usageError{fmt.Sprintf("unknown benchmark %q; there is: %s", args[0], strings.Join([]string{"rpc", "net", "idle", "accept", "relay", "pipe"}, ", "))}
 }

@@ -135,7 +135,9 @@ func parseRelay(args []string) (*relayPlan, error) {
 func parseShared(fs *flag.FlagSet, args []string, asJSON *bool, about string) error {
 	fs.SetOutput(io.Discard)
 	output := fs.String("o", "", "json: rows only, no table")
-	fs.Int64("seed", 1, "taken for the sake of scripts: nothing here is random")
+	if fs.Lookup("seed") == nil {
+		fs.Int64("seed", 1, "taken for the sake of scripts: nothing here is random")
+	}
 	switch err := fs.Parse(args); {
 	case err == flag.ErrHelp:
 		fs.SetOutput(os.Stderr)
