@@ -14,9 +14,9 @@ import (
 // A destination that cannot be spliced to is found out with bytes in the pipe:
 // they are not lost.
 func TestRelayCannotSplice(t *testing.T) {
-	kinds := pairings(t)
+	kinds := pairings()
 	leakless(t)
-	l := joined(t, kinds["tcp"], func(cfg *netio.Config) (a, b netio.Conn) {
+	l := joined(t, kinds["tcp"], func(t testing.TB, cfg *netio.Config) (a, b netio.Conn) {
 		na, nb := socketPair(t, "tcp")
 		raw, err := na.(*net.TCPConn).SyscallConn()
 		if err != nil {

@@ -54,8 +54,8 @@ func joined(t testing.TB, left, right pairing) *line {
 	t.Helper()
 	l := &line{net: new(netio.Net)}
 	cfg := &netio.Config{Net: l.net}
-	l.client, l.in = left(cfg)
-	l.out, l.server = right(cfg)
+	l.client, l.in = left(t, cfg)
+	l.out, l.server = right(t, cfg)
 	t.Cleanup(func() {
 		for _, c := range []netio.Conn{l.client, l.in, l.out, l.server} {
 			c.Abort()
@@ -74,27 +74,27 @@ func joined(t testing.TB, left, right pairing) *line {
 	return l
 }
 
-type pairing = func(cfg *netio.Config) (a, b netio.Conn)
+type pairing = func(t testing.TB, cfg *netio.Config) (a, b netio.Conn)
 
 // pairings are the kinds of connections that a relay meets.
-func pairings(t testing.TB) map[string]pairing {
+func pairings() map[string]pairing {
 	kinds := map[string]pairing{}
 	for _, network := range []string{"tcp", "unix"} {
-		kinds[network] = func(cfg *netio.Config) (a, b netio.Conn) {
+		kinds[network] = func(t testing.TB, cfg *netio.Config) (a, b netio.Conn) {
 			na, nb := socketPair(t, network)
 			return netio.Wrap(na, cfg), netio.Wrap(nb, cfg)
 		}
 	}
-	kinds["plain"] = func(cfg *netio.Config) (a, b netio.Conn) {
+	kinds["plain"] = func(t testing.TB, cfg *netio.Config) (a, b netio.Conn) {
 		na, nb := socketPair(t, "tcp")
 		return netio.Wrap(opaque{na.(*net.TCPConn)}, cfg), netio.Wrap(opaque{nb.(*net.TCPConn)}, cfg)
 	}
-	kinds["tls"] = func(cfg *netio.Config) (a, b netio.Conn) {
-		a, b = kinds["tcp"](cfg)
+	kinds["tls"] = func(t testing.TB, cfg *netio.Config) (a, b netio.Conn) {
+		a, b = kinds["tcp"](t, cfg)
 		ta, tb := secured(t, a, b, 0)
 		return ta, tb
 	}
-	kinds["pipe"] = func(*netio.Config) (a, b netio.Conn) {
+	kinds["pipe"] = func(testing.TB, *netio.Config) (a, b netio.Conn) {
 		return netio.Pipe(netio.PipeConfig{MaxSend: 20000, MaxReceive: 30000})
 	}
 	return kinds
@@ -175,7 +175,7 @@ func TestRelay(t *testing.T) {
 	if pooless() {
 		size = 1 << 20
 	}
-	kinds := pairings(t)
+	kinds := pairings()
 	for _, tt := range []struct{ left, right string }{
 		{"tcp", "tcp"}, {"unix", "tcp"}, {"unix", "unix"}, {"tls", "tcp"}, {"tcp", "tls"}, {"plain", "tcp"}, {"pipe", "pipe"}, {"unix", "pipe"}, {"tls", "plain"},
 	} {
@@ -212,7 +212,7 @@ func TestRelay(t *testing.T) {
 
 // The end of one side goes on after its data; the other direction works on.
 func TestRelayHalfClose(t *testing.T) {
-	for name, kind := range pairings(t) {
+	for name, kind := range pairings() {
 		t.Run(name, func(t *testing.T) {
 			for range 20 {
 				leakless(t)
@@ -242,7 +242,7 @@ func TestRelayHalfClose(t *testing.T) {
 
 // What was received before, and what was queued before, goes first.
 func TestRelayWhatWasThere(t *testing.T) {
-	kinds := pairings(t)
+	kinds := pairings()
 	for _, name := range []string{"tcp", "unix", "tls", "pipe", "plain"} {
 		t.Run(name, func(t *testing.T) {
 			leakless(t)
@@ -292,7 +292,7 @@ func TestRelayPipes(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("pipes are for Linux")
 	}
-	kinds := pairings(t)
+	kinds := pairings()
 	for name, most := range map[string]int{"default": 0, "one": 1, "none": -1} {
 		t.Run(name, func(t *testing.T) {
 			leakless(t)
@@ -359,7 +359,7 @@ func TestRelayEnds(t *testing.T) {
 		"abort":    {func(l *line, _ context.CancelCauseFunc) { l.out.Abort() }, []error{net.ErrClosed}},
 		"reset":    {func(l *line, _ context.CancelCauseFunc) { l.server.Abort() }, []error{syscall.ECONNRESET, syscall.EPIPE, netio.ErrReset, io.ErrUnexpectedEOF}},
 	}
-	for kind, pair := range pairings(t) {
+	for kind, pair := range pairings() {
 		for state, prepare := range map[string]func(*testing.T, net.Conn){
 			"idle": func(*testing.T, net.Conn) {},
 			"full": full,
@@ -398,7 +398,7 @@ func TestRelayEnds(t *testing.T) {
 
 // A context that has ended already moves nothing for long.
 func TestRelayEndedContext(t *testing.T) {
-	kinds := pairings(t)
+	kinds := pairings()
 	for _, name := range []string{"tcp", "pipe"} {
 		leakless(t)
 		l := joined(t, kinds[name], kinds[name])
@@ -412,14 +412,14 @@ func TestRelayEndedContext(t *testing.T) {
 
 // A peer that takes nothing for WriteStall is given up.
 func TestRelayStall(t *testing.T) {
-	kinds := pairings(t)
+	kinds := pairings()
 	for _, name := range []string{"tcp", "unix", "tls"} {
 		t.Run(name, func(t *testing.T) {
 			leakless(t)
-			l := joined(t, kinds[name], func(cfg *netio.Config) (a, b netio.Conn) {
+			l := joined(t, kinds[name], func(t testing.TB, cfg *netio.Config) (a, b netio.Conn) {
 				c := *cfg
 				c.WriteStall = 30 * time.Millisecond
-				return kinds[name](&c)
+				return kinds[name](t, &c)
 			})
 			done := l.relay(t.Context())
 			client, _ := l.peers()
@@ -445,7 +445,7 @@ func TestRelayStall(t *testing.T) {
 
 // Stale kicks and wakes, from before the relay and during it, disturb nothing.
 func TestRelayKicked(t *testing.T) {
-	for name, kind := range pairings(t) {
+	for name, kind := range pairings() {
 		t.Run(name, func(t *testing.T) {
 			leakless(t)
 			l := joined(t, kind, kind)
@@ -507,7 +507,7 @@ func TestRelayInBubble(t *testing.T) {
 // Many relays at once, with random ends: each is right or fails, and nothing
 // stays behind.
 func TestRelayMany(t *testing.T) {
-	kinds := pairings(t)
+	kinds := pairings()
 	names := []string{"tcp", "unix", "tls", "pipe"}
 	leakless(t)
 	n := 24

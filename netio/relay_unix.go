@@ -53,8 +53,8 @@ func (r *relay) sockLane(src, dst Conn) relayLane {
 func (l *sockLane) moved() int64 { return l.n }
 
 func (l *sockLane) run(ctx context.Context) error {
-	defer l.leave()
 	l.src.enter(false, nil)
+	defer l.leave()
 	if l.src.why == Lost { // closed
 		return l.src.err
 	}
