@@ -14,6 +14,7 @@ require (
 	github.com/cloudwego/netpoll v0.7.2
 	github.com/limosa-rpc/limosa v0.0.0
 	github.com/limosa-rpc/limosa/cmd v0.0.0
+	golang.org/x/sys v0.49.0
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
 	storj.io/drpc v1.0.0
@@ -25,7 +26,6 @@ require (
 	github.com/zeebo/errs v1.2.2 // indirect
 	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
 	google.golang.org/grpc/cmd/protoc-gen-go-grpc v1.6.2 // indirect

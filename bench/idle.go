@@ -22,9 +22,9 @@ import (
 const (
 	// idleWait is how long the connections of one measurement may take.
 	idleWait = 2 * time.Minute
-	// perAddress is how many connections are made from one address of ours: it
-	// has about 28,000 ports.
-	perAddress = 16000
+	// idleAddresses is from how many addresses of ours connections are made: each
+	// has about 28,000 ports, which are the slower to find the fewer are free.
+	idleAddresses = 200
 )
 
 // A memory is what a server process says of itself.
@@ -106,7 +106,7 @@ func connectIdle(ctx context.Context, addr string, n, payload int, seed int64) (
 	frame := append(binary.BigEndian.AppendUint32(nil, uint32(payload)), randomText(payload, seed)...)
 	answer := make([]byte, len(frame))
 	for i := range n {
-		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+i/perAddress))}}
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, 0, byte(1+i%idleAddresses))}, Control: portAtConnect}
 		c, err := d.DialContext(ctx, "tcp", addr)
 		if err != nil {
 			return nil, fmt.Errorf("connection %d: %w", i, err)
