@@ -303,7 +303,8 @@ func (r *run) count(w *worker, took time.Duration, err error) {
 	}
 	w.byCode[rpc.CodeOf(err)]++
 	if r.first.Load() == nil {
-		r.first.CompareAndSwap(nil, &err)
+		first := err // a copy, so that err need not live on the heap for each call
+		r.first.CompareAndSwap(nil, &first)
 	}
 }
 
