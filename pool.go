@@ -1,6 +1,7 @@
 package limosa
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -273,7 +274,7 @@ func (p *pool) open(ctx context.Context) (*pooled, error) {
 		return nil, p.fault(rpc.Unavailable, "the client is closed", nil)
 	}
 	if err != nil {
-		if ctx.Err() != nil && p.dials.Err() == nil {
+		if over(ctx) && p.dials.Err() == nil {
 			return nil, p.interruptedLocked(ctx) // the caller's end says nothing of the peer
 		}
 		return nil, p.failedLocked(op, err)
@@ -282,6 +283,13 @@ func (p *pool) open(ctx context.Context) (*pooled, error) {
 	p.mu.all[pc] = struct{}{}
 	p.settleLocked(pc)
 	return pc, nil
+}
+
+// over reports whether ctx has ended, or is about to: what waits for its
+// deadline by a timer of its own may be a moment early.
+func over(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && time.Until(deadline) <= time.Millisecond
 }
 
 // tlsConfig names the server after the target where the user did not.
@@ -430,7 +438,8 @@ func (p *pool) interrupted(ctx context.Context) error {
 }
 
 func (p *pool) interruptedLocked(ctx context.Context) error {
-	e := p.fault(rpc.CodeOf(ctx.Err()), "", context.Cause(ctx))
+	err := cmp.Or(ctx.Err(), context.DeadlineExceeded)
+	e := p.fault(rpc.CodeOf(err), "", cmp.Or(context.Cause(ctx), err))
 	e.Op = "connect"
 	if p.mu.why != nil {
 		e.Msg = "last attempt: " + p.mu.why.Error()

@@ -467,7 +467,9 @@ func (c *Conn) onlyLocked(ev *wire.Event) *slot {
 // so the connection goes.
 func (c *Conn) abandon(ctx context.Context, r registered, leads bool) error {
 	c.out.Lock()
-	r.slot.call, r.slot.ev = nil, wire.Event{}
+	if r.slot.word.Load() == word(r.id, gone) { // else the late answer came first, and the slot serves another call
+		r.slot.call, r.slot.ev = nil, wire.Event{}
+	}
 	c.abandoned++
 	c.inflight--
 	if !c.caps.Mux {

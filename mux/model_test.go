@@ -43,7 +43,7 @@ func (m *model) settle() {
 // TestModel makes random steps (calls small and large, cancels, handlers that
 // return, sockets that fill and empty) and compares with the model after each.
 func TestModel(t *testing.T) {
-	rounds := 150
+	rounds := 60
 	if testing.Short() {
 		rounds = 20
 	}

@@ -106,6 +106,7 @@ type ServerConn struct {
 	idle     chan struct{} // closed when no call runs any more; nil while nobody waits for that
 	lost     bool          // nothing more is read
 	err      error         // why; set with lost
+	halfOpen *time.Timer   // cancels what runs long after the end of a peer
 
 	// Owned by the read role.
 	batch  []wire.Event
@@ -228,10 +229,13 @@ func (c *ServerConn) readLocked() {
 	c.reading = false
 	if why == netio.Lost || c.cutErr != nil {
 		c.lost, c.err = true, cmp.Or(c.cutErr, err, io.EOF)
-		if !errors.Is(err, io.EOF) {
+		if !errors.Is(c.err, io.EOF) || c.s.Caps().Mux {
 			c.out.Unlock()
 			c.cancelAll(context.Canceled)
 			c.out.Lock()
+		} else if c.count > 0 {
+			// A peer that only ended its sending side, or one that is gone.
+			c.halfOpen = time.AfterFunc(halfOpenTime, func() { c.cancelAll(context.Canceled) })
 		}
 	}
 }
@@ -305,6 +309,9 @@ func (c *ServerConn) leaveLocked() (left bool) {
 	c.out.Unlock()
 	if last {
 		c.rest.stop()
+		if c.halfOpen != nil {
+			c.halfOpen.Stop()
+		}
 		if c.cutErr != nil {
 			c.linger()
 		}
@@ -332,6 +339,11 @@ func (c *ServerConn) linger() {
 }
 
 const lingerTime = time.Second
+
+// halfOpenTime is how long handlers may go on after a peer without the offer
+// has ended its sending side: it may wait for answers, or be gone. Peers of our
+// kind never end one side only; their calls are cancelled at once.
+const halfOpenTime = 30 * time.Second
 
 // spawn runs f on a goroutine that counts as a worker.
 func (c *ServerConn) spawn(f func()) {
