@@ -27,7 +27,7 @@ func parseAccept(args []string) (*netPlan, error) {
 	p := &netPlan{bench: "accept", payloads: []int{64}, depths: []int{0}}
 	fs := flag.NewFlagSet("accept", flag.ContinueOnError)
 	conns := fs.String("conns", "20000", "connections, after a tenth of them to warm up; may be a list")
-	err := p.parse(fs, args, append(echoNames(), "c-epoll"), echoNames(), "connections of one exchange each, by a C client")
+	err := p.parse(fs, args, append(echoNames(), "c-epoll", stepPeer), echoNames(), "connections of one exchange each, by a C client")
 	if err == nil {
 		p.conns, err = parseInts("conns", *conns, 1)
 	}

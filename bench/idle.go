@@ -49,7 +49,7 @@ func parseIdle(args []string) (*netPlan, error) {
 	fs := flag.NewFlagSet("idle", flag.ContinueOnError)
 	conns := fs.String("conns", "10000", "connections; may be a list")
 	usual := echoNames()
-	err := p.parse(fs, args, append(usual, idleRPC), usual, "memory of a server for connections that sleep; "+idleRPC+" is a whole RPC server")
+	err := p.parse(fs, args, append(usual, stepPeer, idleRPC), usual, "memory of a server for connections that sleep; "+idleRPC+" is a whole RPC server")
 	if err == nil {
 		p.conns, err = parseInts("conns", *conns, 1)
 	}

@@ -90,8 +90,8 @@ func parseNet(args []string) (*netPlan, error) {
 	payload := fs.String("payload", "64", "bytes of a frame behind its four of length; may be a list")
 	depth := fs.String("depth", "1", "requests in flight on each connection; may be a list")
 	fs.DurationVar(&p.window, "d", 2*time.Second, "measured window, after a warm-up of half of it")
-	known := append(echoNames(), "c-epoll")
-	err := p.parse(fs, args, known, known, "frames echoed over TCP, by a constant C client")
+	usual := append(echoNames(), "c-epoll")
+	err := p.parse(fs, args, append(usual, stepPeer), usual, "frames echoed over TCP, by a constant C client; "+stepPeer+" answers within the step")
 	if err == nil {
 		p.conns, err = parseInts("conns", *conns, 1)
 	}

@@ -25,6 +25,8 @@ const (
 	childEcho = "child-echo"
 	// idleRPC is the peer of idle that is a whole RPC server.
 	idleRPC = "limosa-rpc"
+	// stepPeer is limosa with a step that sends the answers itself.
+	stepPeer = "limosa-step"
 	// frameHead is how long the length before each frame is.
 	frameHead = 4
 	// lentFrom is from how many bytes on received bytes are sent without being
@@ -43,6 +45,7 @@ type echoPeer struct {
 	serve func(listening func(addr string)) error // until it fails
 }
 
+// echoPeers are those that are measured unless -peers says otherwise.
 func echoPeers() []echoPeer {
 	return []echoPeer{
 		{name: "limosa", serve: serveParked},
@@ -75,7 +78,7 @@ func echoChildMain(args []string) error {
 	if len(args) != 1 || json.Unmarshal([]byte(args[0]), &s) != nil {
 		return usageError{childEcho + " is for bench itself"}
 	}
-	peers := append(echoPeers(), echoPeer{name: idleRPC, serve: serveIdleRPC})
+	peers := append(echoPeers(), echoPeer{name: stepPeer, serve: serveStep}, echoPeer{name: idleRPC, serve: serveIdleRPC})
 	i := slices.IndexFunc(peers, func(p echoPeer) bool { return p.name == s.Peer })
 	if i < 0 || peers[i].serve == nil {
 		return usageError{"no such peer: " + s.Peer}
@@ -109,7 +112,17 @@ func wholeFrames(p []byte) (whole, need int) {
 // serveParked is netio's default: a goroutine for each connection, parked in
 // Receive.
 func serveParked(listening func(string)) error {
-	l, err := netio.Listen("tcp", "127.0.0.1:0", nil)
+	return acceptAll(nil, listening, func(c netio.Conn) { go newAnswerer(c, false).run(c) })
+}
+
+// serveStep answers within the step, as only a handler may that never blocks.
+func serveStep(listening func(string)) error {
+	return acceptAll(nil, listening, func(c netio.Conn) { go newAnswerer(c, true).run(c) })
+}
+
+// acceptAll gives each connection to begin, which must not block.
+func acceptAll(cfg *netio.Config, listening func(string), begin func(netio.Conn)) error {
+	l, err := netio.Listen("tcp", "127.0.0.1:0", cfg)
 	if err != nil {
 		return err
 	}
@@ -119,53 +132,68 @@ func serveParked(listening func(string)) error {
 		if err != nil {
 			return err
 		}
-		go newParked(c).run()
+		begin(c)
 	}
 }
 
-// A parked echoes on a parked reader.
-type parked struct {
-	c    netio.Conn
+// An answerer is a connection's state. The read role owns it.
+type answerer struct {
 	out  *netio.Output
-	step netio.Step // p.cut, bound once
-	owed bool
+	owed bool // we are the flusher
+	step netio.Step
 }
 
-func newParked(c netio.Conn) *parked {
-	p := &parked{c: c, out: c.Output()}
-	p.step = p.cut
-	return p
+// newAnswerer makes the answerer of c: at once says that its step flushes, so
+// that Receive goes on; otherwise the next Receive does.
+func newAnswerer(c netio.Conn, atOnce bool) *answerer {
+	a := &answerer{out: c.Output()}
+	if a.step = a.cut; atOnce {
+		a.step = a.cutAndSend
+	}
+	return a
 }
 
-func (p *parked) run() {
-	defer p.c.Close()
+// run echoes on the calling goroutine until the end.
+func (a *answerer) run(c netio.Conn) {
+	defer c.Close()
 	for {
-		owed := p.owed
-		p.owed = false
-		switch why, _ := p.c.Receive(owed, p.step); why {
+		owed := a.owed
+		a.owed = false
+		switch why, _ := c.Receive(owed, a.step); why {
 		case netio.Lost:
 			return
 		case netio.Full:
-			p.out.Flush() // an error is Receive's to report
+			a.out.Flush() // an error is Receive's to report
 		}
 	}
 }
 
-// cut answers the frames that are whole. The flush is the next Receive's.
-func (p *parked) cut(in *buf.In) (more bool, err error) {
+// cut answers the frames that are whole.
+func (a *answerer) cut(in *buf.In) (more bool, err error) {
 	whole, need := wholeFrames(in.Peek(in.Len()))
 	in.Expect(need)
 	if whole == 0 {
 		return true, nil
 	}
-	p.out.Lock()
-	if out := p.out.Out(); whole >= lentFrom {
+	a.out.Lock()
+	if out := a.out.Out(); whole >= lentFrom {
 		out.Move(in.View(whole))
 	} else {
 		out.Append(in.Next(whole))
 	}
-	p.owed = p.out.Unlock()
+	a.owed = a.out.Unlock()
 	return false, nil
+}
+
+// cutAndSend does the same, and sends unless the peer takes nothing.
+func (a *answerer) cutAndSend(in *buf.In) (more bool, err error) {
+	if more, err = a.cut(in); more {
+		return more, err
+	}
+	if a.owed {
+		a.owed, _ = a.out.TryFlush() // an error is Receive's to report
+	}
+	return !a.owed, nil
 }
 
 // serveNetpoll is CloudWeGo's netpoll with its defaults.

@@ -116,7 +116,7 @@ func TestNetSettingsRotate(t *testing.T) {
 
 // TestEchoServersCut sends frames to each server in all kinds of pieces.
 func TestEchoServersCut(t *testing.T) {
-	names := echoNames()
+	names := append(echoNames(), stepPeer)
 	progs, done, err := buildC(t.Context())
 	if err == nil {
 		t.Cleanup(done)
@@ -220,7 +220,7 @@ func TestClientVerifies(t *testing.T) {
 func TestMeasureNet(t *testing.T) {
 	progs := compiled(t)
 	p := &netPlan{window: 60 * time.Millisecond, seed: 1}
-	for _, name := range append(echoNames(), "c-epoll") {
+	for _, name := range append(echoNames(), stepPeer, "c-epoll") {
 		if echoLater(name) != "" {
 			continue
 		}
@@ -248,7 +248,7 @@ func TestMeasureIdle(t *testing.T) {
 		t.Skip(err)
 	}
 	p := &netPlan{seed: 1}
-	for _, name := range append(echoNames(), idleRPC) {
+	for _, name := range append(echoNames(), stepPeer, idleRPC) {
 		if echoLater(name) != "" {
 			continue
 		}
