@@ -19,6 +19,12 @@ type Config struct {
 	// Net owns what outlives a call: goroutines and epoll descriptors. Nil
 	// stands for Default.
 	Net *Net
+	// Loops, if not 0, puts TCP and unix connections on so many event loops of
+	// the Net, in turn: for very many connections that are mostly idle. See
+	// LoopConn. A net.Conn that is wrapped is closed thereby; the connection
+	// lives on in a descriptor of its own. Loops are for Linux; elsewhere, and
+	// when descriptors have run out, connections are what they are without.
+	Loops int
 	// ReadBuffer and WriteBuffer are the sizes of the kernel's buffers in
 	// bytes; 0 leaves them to the kernel, which adapts them.
 	ReadBuffer, WriteBuffer int
@@ -86,11 +92,12 @@ func (c *Config) tune(nc net.Conn) {
 var Default = new(Net)
 
 // A Net owns what connections share and what outlives a call: the goroutine and
-// the epoll descriptor that watch for lost peers, made when the first
-// connection asks for it, and the kernel pipes that relays use. The zero value
-// is ready. It must not be copied.
+// the epoll descriptor that watch for lost peers, and the event loops, each made
+// when the first connection asks for it, and the kernel pipes that relays use.
+// The zero value is ready. It must not be copied.
 type Net struct {
 	watch watcher
+	loops loops
 	pipes Pipes
 }
 
@@ -98,10 +105,10 @@ type Net struct {
 // before the first Relay.
 func (n *Net) Pipes() *Pipes { return &n.pipes }
 
-// Close ends and joins the goroutines of n and closes its pipes. The connections
-// of n work on, but notice a lost peer only when they are used, and relays copy.
-// A closed Net stays closed.
-func (n *Net) Close() error { return errors.Join(n.watch.close(), n.pipes.Close()) }
+// Close ends and joins the goroutines of n and closes its pipes. Connections on
+// event loops are aborted. The others work on, but notice a lost peer only when
+// they are used, and relays copy. A closed Net stays closed.
+func (n *Net) Close() error { return errors.Join(n.loops.close(), n.watch.close(), n.pipes.Close()) }
 
 // A Limit bounds how many connections are open at a time, over all listeners
 // that share it.

@@ -42,6 +42,8 @@ const (
 	Full
 	// Lost: nothing more will be received; the error says why.
 	Lost
+	// Parked: the event loop goes on with it. Only LoopConn.OnReadable returns it.
+	Parked
 )
 
 // String names it in one word.
@@ -55,6 +57,8 @@ func (w Why) String() string {
 		return "Full"
 	case Lost:
 		return "Lost"
+	case Parked:
+		return "Parked"
 	}
 	return fmt.Sprintf("Why(%d)", uint8(w))
 }

@@ -16,7 +16,12 @@ import (
 // dialed gives a pair over a real socket, each with a Net of its own.
 func dialed(t testing.TB, network string) (a, b netio.Conn, stop func()) {
 	t.Helper()
-	cfg := &netio.Config{Net: new(netio.Net)}
+	return dialedBy(t, network, &netio.Config{Net: new(netio.Net)})
+}
+
+// dialedBy gives a pair over a real socket; stop closes their Net.
+func dialedBy(t testing.TB, network string, cfg *netio.Config) (a, b netio.Conn, stop func()) {
+	t.Helper()
 	addr := "127.0.0.1:0"
 	if network == "unix" {
 		addr = filepath.Join(t.TempDir(), "s")

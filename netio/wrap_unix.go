@@ -4,7 +4,8 @@ package netio
 
 import "net"
 
-// wrap makes a Conn of nc, on a parked reader where there is a descriptor.
+// wrap makes a Conn of nc, on an event loop or a parked reader where there is a
+// descriptor.
 func wrap(nc net.Conn, cfg Config, l *Limit) Conn {
 	var s stream
 	switch nc := nc.(type) {
@@ -16,6 +17,9 @@ func wrap(nc net.Conn, cfg Config, l *Limit) Conn {
 		}
 	}
 	if s != nil {
+		if c, ok := cfg.Net.loops.wrap(s, &cfg, l); ok {
+			return c
+		}
 		if c, err := newSock(s, cfg); err == nil {
 			c.limit = l
 			return c

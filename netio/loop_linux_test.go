@@ -1,0 +1,424 @@
+package netio_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/conntest"
+)
+
+func TestLoopTCP(t *testing.T) {
+	conntest.Run(t, func(t *testing.T) (a, b netio.Conn, stop func()) { return looped(t, "tcp") }, conntest.Caps{})
+}
+
+func TestLoopUnix(t *testing.T) {
+	conntest.Run(t, func(t *testing.T) (a, b netio.Conn, stop func()) { return looped(t, "unix") }, conntest.Caps{})
+}
+
+// looped gives a pair of connections on the event loops of one Net.
+func looped(t testing.TB, network string) (a, b netio.LoopConn, stop func()) {
+	t.Helper()
+	x, y, stop := dialedBy(t, network, &netio.Config{Net: new(netio.Net), Loops: 2})
+	return x.(netio.LoopConn), y.(netio.LoopConn), stop
+}
+
+// An outcome is what done was called with.
+type outcome struct {
+	why netio.Why
+	err error
+}
+
+// next begins a turn and gives how it ended, whether at once or later.
+func next(t *testing.T, c netio.LoopConn, owed bool, step netio.Step) outcome {
+	t.Helper()
+	later := make(chan outcome, 2)
+	why, err := c.OnReadable(owed, step, func(why netio.Why, err error) { later <- outcome{why, err} })
+	if why != netio.Parked {
+		return outcome{why, err}
+	}
+	return outcomeOf(t, later)
+}
+
+func outcomeOf(t *testing.T, later <-chan outcome) outcome {
+	t.Helper()
+	select {
+	case o := <-later:
+		return o
+	case <-time.After(20 * time.Second):
+		t.Fatal("done is never called")
+		return outcome{}
+	}
+}
+
+// park begins a turn for which there is nothing yet.
+func park(t *testing.T, c netio.LoopConn, step netio.Step) <-chan outcome {
+	t.Helper()
+	later := make(chan outcome, 2)
+	if why, err := c.OnReadable(false, step, func(why netio.Why, err error) { later <- outcome{why, err} }); why != netio.Parked {
+		t.Fatalf("OnReadable: %v, %v; want Parked", why, err)
+	}
+	return later
+}
+
+// takes is a step that ends with the first bytes, and keeps them.
+func takes(got *string) netio.Step {
+	return func(in *buf.In) (bool, error) {
+		*got += string(in.Next(in.Len()))
+		return *got == "", nil
+	}
+}
+
+func TestOnReadable(t *testing.T) {
+	for _, network := range []string{"tcp", "unix"} {
+		t.Run(network, func(t *testing.T) {
+			a, b, stop := looped(t, network)
+			defer stop()
+			var got string
+			later := park(t, b, takes(&got))
+			if err := write(a, "hello"); err != nil {
+				t.Fatal(err)
+			}
+			if o := outcomeOf(t, later); o.why != netio.Enough || got != "hello" {
+				t.Errorf("after data: %v, %q", o, got)
+			}
+			// A debt is paid before the turn is parked.
+			b.Output().Lock()
+			b.Output().Out().AppendString("owed")
+			if !b.Output().Unlock() {
+				t.Fatal("not the flusher")
+			}
+			got = ""
+			why, err := b.OnReadable(true, takes(&got), func(why netio.Why, err error) {
+				if why != netio.Kicked || err != nil {
+					t.Errorf("after a kick: %v, %v", why, err)
+				}
+			})
+			if why != netio.Parked || err != nil || b.Output().Queued() != 0 {
+				t.Errorf("with a debt: %v, %v, %d bytes queued", why, err, b.Output().Queued())
+			}
+			b.Kick()
+			if o := next(t, a, false, takes(&got)); o.why != netio.Enough || got != "owed" {
+				t.Errorf("what was owed: %v, %q", o, got)
+			}
+			// What a step leaves is offered to the next turn, without a park.
+			if err := write(a, "two"); err != nil {
+				t.Fatal(err)
+			}
+			if o := next(t, b, false, func(*buf.In) (bool, error) { return false, nil }); o.why != netio.Enough {
+				t.Errorf("a step that takes nothing: %v", o)
+			}
+			got = ""
+			if why, err := b.OnReadable(false, takes(&got), nil); why != netio.Enough || got != "two" {
+				t.Errorf("what was left: %v, %v, %q", why, err, got)
+			}
+			// A goroutine may take the next turn, and the loop the one after it.
+			if err := write(a, "three"); err != nil {
+				t.Fatal(err)
+			}
+			got = ""
+			if why, err := b.Receive(false, takes(&got)); why != netio.Enough || got != "three" {
+				t.Errorf("on a goroutine: %v, %v, %q", why, err, got)
+			}
+			later = park(t, b, func(in *buf.In) (bool, error) { in.Skip(in.Len()); return true, nil })
+			if err := write(a, "last"); err != nil {
+				t.Fatal(err)
+			}
+			a.Close()
+			if o := outcomeOf(t, later); o.why != netio.Lost || o.err != io.EOF {
+				t.Errorf("at the end: %v", o)
+			}
+			b.Close()
+			if len(later) != 0 {
+				t.Error("done was called twice")
+			}
+			if why, _ := b.OnReadable(false, nil, nil); why != netio.Lost {
+				t.Errorf("after Close: %v", why)
+			}
+		})
+	}
+}
+
+// Close and Abort end a parked turn; so does the Net, which joins its loops.
+func TestLoopEnds(t *testing.T) {
+	quiet := func(in *buf.In) (bool, error) { return true, nil }
+	before := runtime.NumGoroutine()
+	for name, end := range map[string]func(c netio.Conn, stop func()){
+		"Close": func(c netio.Conn, _ func()) { c.Close() },
+		"Abort": func(c netio.Conn, _ func()) { c.Abort() },
+		"Net":   func(_ netio.Conn, stop func()) { stop() },
+	} {
+		a, b, stop := looped(t, "tcp")
+		later := park(t, b, quiet)
+		end(b, stop)
+		if o := outcomeOf(t, later); o.why != netio.Lost || !errors.Is(o.err, net.ErrClosed) {
+			t.Errorf("%s: %v", name, o)
+		}
+		if err := write(b, "too late"); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%s: a write: %v", name, err)
+		}
+		a.Close()
+		b.Close()
+		stop()
+	}
+	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines, were %d", runtime.NumGoroutine(), before)
+		}
+	}
+}
+
+// A Net that is closed has no loops: its connections have parked readers.
+func TestLoopClosedNet(t *testing.T) {
+	cfg := &netio.Config{Net: new(netio.Net), Loops: 1}
+	if err := cfg.Net.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a, b, _ := dialedBy(t, "tcp", cfg)
+	defer a.Close()
+	defer b.Close()
+	if _, ok := a.(netio.LoopConn); ok {
+		t.Error("a connection on a loop that has ended")
+	}
+	if err := write(a, "works"); err != nil {
+		t.Error(err)
+	}
+	var got string
+	if why, err := b.Receive(false, takes(&got)); why != netio.Enough || got != "works" {
+		t.Errorf("Receive: %v, %v, %q", why, err, got)
+	}
+}
+
+// A peer that never stops sending does not keep the loop from others.
+func TestLoopFair(t *testing.T) {
+	cfg := &netio.Config{Net: new(netio.Net), Loops: 1}
+	defer cfg.Net.Close()
+	flood, sink, _ := dialedBy(t, "unix", cfg)
+	a, b, _ := dialedBy(t, "unix", cfg)
+	var seen atomic.Int64
+	ended := park(t, sink.(netio.LoopConn), func(in *buf.In) (bool, error) {
+		seen.Add(int64(in.Skip(in.Len())))
+		return true, nil
+	})
+	var work sync.WaitGroup
+	work.Go(func() {
+		for write(flood, string(make([]byte, 1<<20))) == nil {
+			continue
+		}
+	})
+	for range 200 {
+		var got string
+		later := park(t, b.(netio.LoopConn), takes(&got))
+		if err := write(a, "x"); err != nil {
+			t.Fatal(err)
+		}
+		if o := outcomeOf(t, later); o.why != netio.Enough {
+			t.Fatal(o)
+		}
+	}
+	for deadline := time.Now().Add(20 * time.Second); seen.Load() < 16<<20; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("the flood stands still after %d bytes", seen.Load())
+		}
+	}
+	sink.Close() // between two turns, or in one
+	if o := outcomeOf(t, ended); o.why != netio.Lost {
+		t.Error(o)
+	}
+	for _, c := range []netio.Conn{flood, a, b} {
+		c.Abort()
+	}
+	work.Wait()
+}
+
+// echoOnLoop serves c on its loop, without a goroutine, until the end.
+func echoOnLoop(c netio.LoopConn, ended func()) {
+	var done func(netio.Why, error)
+	step := func(in *buf.In) (bool, error) {
+		o := c.Output()
+		o.Lock()
+		o.Out().Append(in.Next(in.Len()))
+		if o.Unlock() {
+			o.TryFlush() // the little there is fits
+		}
+		return true, nil
+	}
+	done = func(why netio.Why, err error) {
+		for why != netio.Parked && why != netio.Lost {
+			why, err = c.OnReadable(false, step, done)
+		}
+		if why == netio.Lost {
+			c.Close()
+			c.Receive(false, nil)
+			ended()
+		}
+	}
+	done(netio.Enough, nil)
+}
+
+// A thousand connections come and go, and take each other's slots and
+// descriptors; what each sends comes back to it, and nothing is left behind.
+func TestLoopStorm(t *testing.T) {
+	cfg := &netio.Config{Net: new(netio.Net), Loops: 2}
+	defer cfg.Net.Close()
+	l, err := netio.Listen("tcp", "127.0.0.1:0", cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := buf.Live()
+	var served, callers sync.WaitGroup
+	served.Go(func() {
+		for {
+			c, err := l.Accept(t.Context())
+			if err != nil {
+				return
+			}
+			served.Add(1)
+			echoOnLoop(c.(netio.LoopConn), served.Done)
+		}
+	})
+	const workers, rounds = 20, 50
+	for w := range workers {
+		callers.Go(func() {
+			r := rand.New(rand.NewPCG(1, uint64(w)))
+			for i := range rounds {
+				c, err := netio.Dial(t.Context(), "tcp", l.Addr().String(), cfg)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for k := range r.IntN(4) {
+					want, got := fmt.Sprintf("%d/%d/%d", w, i, k), ""
+					if err := write(c, want); err != nil {
+						t.Error(err)
+					}
+					step := func(in *buf.In) (bool, error) {
+						got += string(in.Next(in.Len()))
+						return len(got) < len(want), nil
+					}
+					if why, err := c.Receive(false, step); why != netio.Enough || got != want {
+						t.Errorf("%q came back as %q: %v, %v", want, got, why, err)
+					}
+				}
+				switch r.IntN(3) {
+				case 0:
+					c.Close()
+				case 1:
+					c.Abort()
+				default: // with bytes on their way
+					write(c, "and gone")
+					c.Abort()
+				}
+				c.Receive(false, nil) // gives back what was lent
+			}
+		})
+	}
+	callers.Wait()
+	l.Close()
+	served.Wait()
+	if n := buf.Live(); n != blocks {
+		t.Errorf("%d blocks are left behind", n-blocks)
+	}
+}
+
+// An idle connection on a loop costs no goroutine, and less than 1 KB.
+func TestLoopIdle(t *testing.T) {
+	if pooless() {
+		t.Skip("the race detector adds to every object")
+	}
+	cfg := &netio.Config{Net: new(netio.Net), Loops: 1}
+	defer cfg.Net.Close()
+	l, err := netio.Listen("unix", filepath.Join(t.TempDir(), "s"), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	const pairs = 400
+	var ended sync.WaitGroup
+	var conns []netio.Conn
+	add := func() {
+		a, err := netio.Dial(t.Context(), "unix", l.Addr().String(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := l.Accept(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended.Add(1)
+		echoOnLoop(b.(netio.LoopConn), ended.Done)
+		var got string
+		if err := write(a, "x"); err != nil {
+			t.Fatal(err)
+		}
+		if o := next(t, a.(netio.LoopConn), false, takes(&got)); o.why != netio.Enough {
+			t.Fatal(o)
+		}
+		park(t, a.(netio.LoopConn), func(*buf.In) (bool, error) { return true, nil })
+		conns = append(conns, a)
+	}
+	add()
+	before, goroutines := inUse(), runtime.NumGoroutine()
+	for range pairs {
+		add()
+	}
+	if n := runtime.NumGoroutine() - goroutines; n > 2 { // a runtime's own may start
+		t.Errorf("%d more goroutines for %d connections", n, 2*pairs)
+	}
+	each := (inUse() - before) / (2 * pairs)
+	t.Logf("%d bytes a connection", each)
+	if each > 1024 {
+		t.Errorf("%d bytes a connection, want at most 1024", each)
+	}
+	for _, c := range conns {
+		c.Abort()
+	}
+	ended.Wait()
+}
+
+// inUse is the memory of objects and stacks.
+func inUse() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc + m.StackInuse)
+}
+
+// An exchange on a loop allocates nothing.
+func TestLoopAllocates(t *testing.T) {
+	if pooless() {
+		t.Skip("the race detector allocates")
+	}
+	a, b, stop := looped(t, "unix")
+	defer stop()
+	var ended sync.WaitGroup
+	ended.Add(1)
+	echoOnLoop(b, ended.Done)
+	later := make(chan netio.Why, 1)
+	done := func(why netio.Why, _ error) { later <- why }
+	step := func(in *buf.In) (bool, error) { return in.Skip(in.Len()) == 0, nil }
+	n := testing.AllocsPerRun(500, func() {
+		if write(a, "x") != nil {
+			t.Error("write")
+		}
+		if why, _ := a.OnReadable(false, step, done); why == netio.Parked {
+			<-later
+		}
+	})
+	if n > 0.1 {
+		t.Errorf("%v allocations an exchange", n)
+	}
+	a.Abort()
+	ended.Wait()
+}

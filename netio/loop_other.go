@@ -1,0 +1,11 @@
+//go:build !linux
+
+package netio
+
+import "net"
+
+// loops do not exist here: connections have parked readers, or none.
+type loops struct{}
+
+func (*loops) wrap(net.Conn, *Config, *Limit) (Conn, bool) { return nil, false }
+func (*loops) close() error                                { return nil }

@@ -1,0 +1,444 @@
+package netio
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/sys"
+)
+
+// turnReceives is how often a loop receives from one connection before the
+// others have their turn.
+const turnReceives = 16
+
+// What a looped's word says. Atomic.
+const (
+	wordEdge   uint32 = 1 << iota // the loop has seen something new, and nobody has looked since
+	wordKicked                    // Kick was called, and no Receive has returned Kicked since
+	wordClosed                    // Close or Abort has run
+	wordParked                    // a Receive waits, with a goroutine or without: who clears it wakes it
+)
+
+// A looped is a TCP or unix connection on an event loop. It owns a descriptor of
+// its own, which Go's poller does not know.
+type looped struct {
+	core
+	output Output
+
+	// Set by loops.wrap, then constant.
+	handle handle
+	loop   *loop
+	ticket ticket
+	limit  *Limit
+	tcp    bool
+
+	word    atomic.Uint32
+	woken   atomic.Bool                   // Wake was called and no Send has seen it
+	closing atomic.Bool                   // Close was called
+	room    atomic.Pointer[chan struct{}] // made by the first Send that waits
+
+	// Owned by the read role, until it parks; then by who clears wordParked.
+	done func(Why, error) // nil: a goroutine waits for wake
+	wake chan struct{}    // one token for each park; made by the first Receive
+}
+
+// wrap puts nc on a loop, if there are any: then nc itself is closed, and the
+// connection lives on in another descriptor.
+func (ls *loops) wrap(nc stream, cfg *Config, limit *Limit) (Conn, bool) {
+	if cfg.Loops <= 0 {
+		return nil, false
+	}
+	l := ls.pick(cfg.Loops)
+	raw, err := nc.SyscallConn()
+	if l == nil || err != nil {
+		return nil, false
+	}
+	cfg.tune(nc)
+	c := &looped{loop: l, limit: limit}
+	c.local, c.remote, c.out = nc.LocalAddr(), nc.RemoteAddr(), &c.output
+	_, c.tcp = nc.(*net.TCPConn)
+	c.output.init(c, nil, cfg.WriteStall)
+	if e := raw.Control(func(fd uintptr) { c.handle.fd, err = sys.Dup(fd) }); e != nil || err != nil {
+		return nil, false
+	}
+	if l.add(c) != nil {
+		sys.Close(c.handle.fd) //nolint:errcheck // a duplicate
+		return nil, false
+	}
+	nc.Close() //nolint:errcheck // the connection stays open in our descriptor
+	return c, true
+}
+
+// A handle is a descriptor that is closed once nobody uses it any more: its
+// number may be another connection's the moment after.
+type handle struct {
+	fd   uintptr
+	word atomic.Uint32 // users, and handleClosed
+}
+
+const handleClosed = 1 << 31
+
+// use begins a system call; done ends it. False: the descriptor is closed.
+func (h *handle) use() bool {
+	for {
+		w := h.word.Load()
+		if w&handleClosed != 0 {
+			return false
+		}
+		if h.word.CompareAndSwap(w, w+1) {
+			return true
+		}
+	}
+}
+
+func (h *handle) done() {
+	if h.word.Add(^uint32(0)) == handleClosed {
+		sys.Close(h.fd) //nolint:errcheck // there is nothing left to do about it
+	}
+}
+
+// close is called once.
+func (h *handle) close() {
+	if h.word.Or(handleClosed) == 0 {
+		sys.Close(h.fd) //nolint:errcheck // there is nothing left to do about it
+	}
+}
+
+// Receive is Conn's.
+func (c *looped) Receive(owed bool, step Step) (Why, error) {
+	c.enter(owed, step)
+	defer c.leave()
+	c.done = nil
+	if c.leftover() {
+		c.settle(c)
+		return c.why, c.err
+	}
+	if c.wake == nil {
+		c.wake = make(chan struct{}, 1)
+	}
+	for c.pull(nil) != pullOver {
+		<-c.wake
+	}
+	return c.why, c.err
+}
+
+// OnReadable is LoopConn's.
+func (c *looped) OnReadable(owed bool, step Step, done func(Why, error)) (Why, error) {
+	c.enter(owed, step)
+	c.done = done
+	return c.turn(nil, true)
+}
+
+// turn is a part of a Receive without a goroutine: the first one in OnReadable,
+// the others on the loop, or in who kicks or closes. Parked: there will be
+// another, which somebody else may have begun already.
+func (c *looped) turn(l *loop, first bool) (why Why, err error) {
+	over := true
+	defer func() {
+		if over {
+			c.leave()
+		}
+	}()
+	if first && c.leftover() {
+		c.settle(c)
+		return c.why, c.err
+	}
+	switch c.pull(l) {
+	case pullDry:
+		over = false
+		return Parked, nil
+	case pullMore:
+		over = false
+		l.again = append(l.again, c)
+		return Parked, nil
+	}
+	return c.why, c.err
+}
+
+// resume goes on with a Receive that was parked.
+func (c *looped) resume(l *loop) {
+	done := c.done
+	if done == nil {
+		c.wake <- struct{}{} // never full: one token for each park
+		return
+	}
+	if why, err := c.turn(l, false); why != Parked {
+		done(why, err)
+	}
+}
+
+// pulled says how pull ended.
+type pulled uint8
+
+const (
+	pullOver pulled = iota // the Receive is over
+	pullDry                // it is parked, and its state another's from now on
+	pullMore               // there is more, but others of the loop come first
+)
+
+// pull receives until there is nothing, pays the owed flush, and parks. On a
+// loop it ends after some receives.
+func (c *looped) pull(l *loop) pulled {
+	for {
+		// What comes from here on sets the bit again, and parking fails.
+		w := c.word.And(^wordEdge)
+		switch {
+		case w&wordClosed != 0:
+			c.stop(Lost, c.closedErr())
+			return pullOver
+		case w&wordKicked != 0:
+			c.word.And(^wordKicked)
+			if c.stop(Kicked, nil); c.settle(c) && c.why == Full {
+				c.word.Or(wordKicked) // the next one's to report
+			}
+			return pullOver
+		}
+		switch p := c.drain(l); {
+		case p != pullDry:
+			return p
+		case c.settle(c):
+			return pullOver
+		}
+		c.in.Idle()
+		if c.park() {
+			return pullDry
+		}
+	}
+}
+
+// drain receives until there is nothing.
+func (c *looped) drain(l *loop) pulled {
+	for n := 0; ; n++ {
+		if n == turnReceives && l != nil {
+			return pullMore
+		}
+		space := c.in.Space()
+		k, err := c.recv(space)
+		switch {
+		case k > 0:
+			c.in.Filled(k)
+			if c.cut() {
+				c.settle(c)
+				return pullOver
+			}
+			// A short read has taken all there was, and whatever comes later
+			// makes an event of its own; so does the end, if it has not come
+			// yet. A unix socket may also read short before a message with
+			// descriptors.
+			if c.tcp && k < len(space) && c.gate.word.Load()&gateLost == 0 {
+				return pullDry
+			}
+		case err == nil:
+			c.stop(Lost, io.EOF)
+			c.settle(c)
+			return pullOver
+		case err == sys.EAGAIN:
+			return pullDry
+		default:
+			if err != net.ErrClosed {
+				c.out.fail(wrapError("receive", c.remote, err))
+			}
+			c.stop(Lost, c.closedErr())
+			return pullOver
+		}
+	}
+}
+
+func (c *looped) recv(p []byte) (int, error) {
+	if !c.handle.use() {
+		return 0, net.ErrClosed
+	}
+	defer c.handle.done()
+	return sys.Recv(c.handle.fd, p)
+}
+
+// park has the loop wake the Receive. False: there is something to look at.
+// After true the state of the Receive is another's.
+func (c *looped) park() bool {
+	for {
+		w := c.word.Load()
+		if w&(wordEdge|wordKicked|wordClosed) != 0 {
+			return false
+		}
+		if c.word.CompareAndSwap(w, w|wordParked) {
+			return true
+		}
+	}
+}
+
+// signal sets bit, and wakes a parked Receive. l is the loop whose goroutine
+// calls, nil for others.
+func (c *looped) signal(bit uint32, l *loop) {
+	for {
+		w := c.word.Load()
+		if c.word.CompareAndSwap(w, (w|bit)&^wordParked) {
+			if w&wordParked != 0 {
+				c.resume(l)
+			}
+			return
+		}
+	}
+}
+
+// event is called by the loop.
+func (c *looped) event(flags uint32) {
+	if flags&(sys.PeerGone|sys.Hangup|sys.Failed) != 0 {
+		c.noteLost() // first: who receives next must not trust a short read
+	}
+	if flags&(sys.Writable|sys.Hangup|sys.Failed) != 0 {
+		c.wakeSender()
+	}
+	if flags&(sys.Readable|sys.PeerGone|sys.Hangup|sys.Failed) != 0 {
+		c.signal(wordEdge, c.loop)
+	}
+}
+
+// Send is Sender's.
+func (c *looped) Send(out *buf.Out, wait time.Duration) (int, error) {
+	n, err := c.sendOnce(out)
+	if n > 0 || err != nil || wait == 0 {
+		return n, err
+	}
+	return c.sendSlow(out, wait)
+}
+
+// sendSlow waits for room.
+func (c *looped) sendSlow(out *buf.Out, wait time.Duration) (int, error) {
+	room := c.room.Load()
+	if room == nil {
+		room = new(make(chan struct{}, 1))
+		c.room.Store(room)
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	if err := c.await(idleFlags | sys.Writable); err != nil {
+		return 0, err
+	}
+	defer c.await(idleFlags) //nolint:errcheck // closed: nothing is waited for
+	for {
+		// Look after asking for the event: what came before makes none.
+		if n, err := c.sendOnce(out); n > 0 || err != nil {
+			return n, err
+		}
+		if c.woken.Swap(false) {
+			return 0, nil
+		}
+		select {
+		case <-*room:
+		case <-timer.C:
+			return 0, os.ErrDeadlineExceeded
+		}
+	}
+}
+
+// await says what events are wanted; what is ready is reported anew.
+func (c *looped) await(flags uint32) error {
+	if !c.handle.use() {
+		return net.ErrClosed
+	}
+	defer c.handle.done()
+	if err := c.loop.poll.Modify(c.handle.fd, flags, c.ticket); err != nil {
+		return wrapError("send", c.remote, err)
+	}
+	return nil
+}
+
+// sendOnce sends without waiting; 0, nil: the socket is full.
+func (c *looped) sendOnce(out *buf.Out) (int, error) {
+	if !c.handle.use() {
+		return 0, net.ErrClosed
+	}
+	defer c.handle.done()
+	var few [4][]byte
+	var n int
+	var err error
+	if iov := out.Iov(few[:0]); len(iov) < len(few) {
+		n, err = sys.Writev(c.handle.fd, iov)
+	} else {
+		many := vectors.Get().(*[sys.MaxPieces][]byte)
+		n, err = sys.Writev(c.handle.fd, out.Iov(many[:0]))
+		clear(many[:])
+		vectors.Put(many)
+	}
+	switch err {
+	case nil:
+		return n, nil
+	case sys.EAGAIN:
+		return 0, nil
+	}
+	return 0, wrapError("send", c.remote, err)
+}
+
+// wakeSender has a Send that waits look again.
+func (c *looped) wakeSender() {
+	if room := c.room.Load(); room != nil {
+		poke(*room)
+	}
+}
+
+// CloseSend is Sender's.
+func (c *looped) CloseSend() error {
+	if !c.handle.use() {
+		return net.ErrClosed
+	}
+	defer c.handle.done()
+	if err := sys.CloseSend(c.handle.fd); err != nil {
+		return wrapError("send", c.remote, err)
+	}
+	return nil
+}
+
+// Wake is Sender's.
+func (c *looped) Wake() {
+	c.woken.Store(true)
+	c.wakeSender()
+}
+
+// Stalled is Sender's.
+func (c *looped) Stalled(cause error) {
+	c.out.fail(wrapError("send", c.remote, cause))
+	c.Abort()
+}
+
+// Kick is Conn's.
+func (c *looped) Kick() { c.signal(wordKicked, nil) }
+
+// OnLost is Conn's.
+func (c *looped) OnLost(f func()) { c.setLost(f) }
+
+// Close is Conn's.
+func (c *looped) Close() error {
+	if c.closing.CompareAndSwap(false, true) {
+		c.out.drain(closeMoment)
+	}
+	c.shut(c.release)
+	return nil
+}
+
+// Abort is Conn's.
+func (c *looped) Abort() {
+	if c.tcp && c.handle.use() {
+		sys.SetAbortOnClose(c.handle.fd) //nolint:errcheck // broken already: nothing to reset
+		c.handle.done()
+	}
+	c.shut(c.release)
+}
+
+// release closes the socket, once, and wakes who waits.
+func (c *looped) release() {
+	c.loop.remove(c.ticket)
+	c.handle.close()
+	c.wakeSender()
+	c.signal(wordClosed, nil)
+	c.limit.give()
+}
+
+// CloseWrite is Conn's.
+func (c *looped) CloseWrite() error { return c.out.closeWrite() }
+
+// NetConn is Conn's.
+func (c *looped) NetConn() net.Conn { return View(c) }
