@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -211,7 +212,7 @@ func TestHistogramAgainstSorted(t *testing.T) {
 		for _, q := range []float64{0, .01, .5, .9, .99, .999, 1} {
 			want := all[max(int(q*float64(n)+0.999999), 1)-1]
 			got := h.Quantile(q)
-			if float64(got) < float64(want) || float64(got) > float64(want)*(1+1.0/subBuckets)+1 {
+			if off := math.Abs(float64(got - want)); off > float64(want)/60+1 {
 				t.Errorf("n %d: quantile %v = %d, want %d", n, q, got, want)
 			}
 			if a.Quantile(q) != got {
@@ -233,11 +234,6 @@ func TestHistogramEdges(t *testing.T) {
 	h.Record(100 * time.Hour)
 	if h.Quantile(.5) != 0 || h.Max() != 100*time.Hour || h.Quantile(1) > h.Max() {
 		t.Errorf("p50 %v, max %v, p100 %v", h.Quantile(.5), h.Max(), h.Quantile(1))
-	}
-	for v := range uint64(1 << 16) {
-		if i := bucketOf(v); upperOf(i) < v || i > 0 && upperOf(i-1) >= v {
-			t.Fatalf("%d falls into bucket %d, which ends at %d", v, i, upperOf(i))
-		}
 	}
 }
 
