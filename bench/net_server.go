@@ -49,7 +49,7 @@ type echoPeer struct {
 func echoPeers() []echoPeer {
 	return []echoPeer{
 		{name: "limosa", serve: serveParked},
-		{name: "limosa-loop", later: "netio has no event loops yet"},
+		{name: "limosa-loop", serve: serveLooped},
 		{name: "netpoll", serve: serveNetpoll},
 		{name: "std", serve: serveStd},
 	}
