@@ -32,6 +32,11 @@ func Serve(ctx context.Context, addr string, services ...rpc.Service) error {
 // Listen opens an address that Server.Serve takes: host:port,
 // tcp://host:port or unix:///path. The socket file that a dead process left
 // behind is replaced.
+//
+// For very many connections that are mostly idle, have event loops hold them
+// (Linux): netio.Listen("tcp", addr, &netio.Config{Loops: 2}). An idle
+// connection then has no goroutine; and Inline handlers run on the loops, where
+// one that blocks holds up many connections.
 func Listen(addr string) (*netio.Listener, error) {
 	t, err := parseTarget(addr)
 	if err != nil {

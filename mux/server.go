@@ -89,6 +89,7 @@ type ServerConn struct {
 	over  chan struct{} // closed when the last worker has left
 	large chan struct{} // capacity 1: held by who sends a piece of a large answer
 	ended func(error)   // set by Run
+	loop  loopRole
 
 	// Guarded by the output lock.
 	queue    []arrival // requests that were cut and not begun, from head on
@@ -148,6 +149,7 @@ func NewServerConn(nc netio.Conn, s wire.Session, cfg *ServerConfig) *ServerConn
 		nc: nc, out: nc.Output(), s: s, cfg: cfg, peer: nc.Remote().String(), over: make(chan struct{}), large: make(chan struct{}, 1),
 		rest: frameTimer{nc: nc, limit: cfg.Limits.FrameRest},
 	}
+	c.loop.init(c)
 	c.step = func(in *buf.In) (more bool, err error) {
 		// To netio the connection is in order still: it is closed gently.
 		more, c.cutErr = cut(c.s, in, &c.batch, &c.rest)
@@ -193,19 +195,23 @@ func (c *ServerConn) work() {
 			}
 			c.serveLocked(r)
 		case !c.reading && !c.lost:
-			c.readLocked()
+			if c.readLocked() {
+				return
+			}
 		case c.leaveLocked():
 			return
 		}
 	}
 }
 
-// readLocked holds the read role for one batch.
-func (c *ServerConn) readLocked() {
+// readLocked holds the read role for one batch. parked: there is none yet, and
+// the event loop goes on; the worker is over, without having left, and the lock
+// released.
+func (c *ServerConn) readLocked() (parked bool) {
 	c.reading = true
 	owed, others := c.claimLocked(), c.count > 0
-	c.out.Unlock()
 	full := c.out.Queued() > c.cfg.Limits.QueuedBytes
+	c.out.Unlock()
 	switch {
 	case full && owed:
 		// The peer does not read its answers: take no more of its calls
@@ -217,7 +223,17 @@ func (c *ServerConn) readLocked() {
 	case owed && others:
 		runtime.Gosched() // those that run now add their answers
 	}
-	why, err := c.nc.Receive(owed, c.step)
+	why, err := c.receive(owed)
+	if why == netio.Parked {
+		return true
+	}
+	c.took(why, err)
+	return false
+}
+
+// took ends a turn of the read role, which is the caller's, with what
+// Receive returned. The lock is held on return, not on entry.
+func (c *ServerConn) took(why netio.Why, err error) {
 	if why == netio.Full {
 		c.spawn(func() { c.out.Flush() })
 	}
