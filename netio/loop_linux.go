@@ -2,6 +2,7 @@ package netio
 
 import (
 	"errors"
+	"net"
 	"os"
 	"sync"
 	"syscall"
@@ -70,6 +71,7 @@ type loop struct {
 		sync.Mutex
 		slots  []loopSlot
 		free   []uint32
+		local  *net.TCPAddr // of the last connection: accepted ones mostly have one
 		closed bool
 	}
 
@@ -127,6 +129,12 @@ func (l *loop) add(c *looped) error {
 	}
 	s := &l.mu.slots[c.ticket.Slot]
 	s.c, c.ticket.Gen = c, s.gen
+	if a, ok := c.local.(*net.TCPAddr); ok {
+		if b := l.mu.local; b != nil && a.Port == b.Port && a.Zone == b.Zone && a.IP.Equal(b.IP) {
+			c.local = b
+		}
+		l.mu.local = c.local.(*net.TCPAddr)
+	}
 	err := l.poll.Add(c.handle.fd, idleFlags, c.ticket)
 	if err != nil {
 		l.removeLocked(c.ticket)
