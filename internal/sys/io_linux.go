@@ -61,9 +61,23 @@ func Writev(fd uintptr, iov [][]byte) (n int, err error) {
 		return Send(fd, iov[0])
 	}
 	if len(iov) <= fewPieces {
-		var vec [fewPieces]unix.Iovec
-		return sendmsg(fd, vec[:fill(vec[:], iov)])
+		return writevFew(fd, iov)
 	}
+	return writevMany(fd, iov)
+}
+
+// The vectors are in functions of their own: their 1 KB would be part of the
+// frame of whoever sends, and a goroutine that is parked for ever after one
+// send would keep a stack twice as large.
+//
+//go:noinline
+func writevFew(fd uintptr, iov [][]byte) (n int, err error) {
+	var vec [fewPieces]unix.Iovec
+	return sendmsg(fd, vec[:fill(vec[:], iov)])
+}
+
+//go:noinline
+func writevMany(fd uintptr, iov [][]byte) (n int, err error) {
 	var vec [MaxPieces]unix.Iovec
 	return sendmsg(fd, vec[:fill(vec[:], iov)])
 }
