@@ -254,7 +254,7 @@ func (c *ServerConn) appendLocked(r *request) {
 	reply.Flags, reply.Trailer, reply.Total = wire.End, nil, 0
 	reply.Err, _ = errors.AsType[*rpc.Error](r.err)
 	if err := encode(out, c.s, reply, nil); err != nil {
-		c.nc.Abort() // its caller would wait for ever
+		c.spawnLocked(c.nc.Abort) // its caller would wait for ever; Abort takes the lock
 	}
 }
 

@@ -364,8 +364,12 @@ const halfOpenTime = 30 * time.Second
 // spawn runs f on a goroutine that counts as a worker.
 func (c *ServerConn) spawn(f func()) {
 	c.out.Lock()
-	c.workers++
+	c.spawnLocked(f)
 	c.unlock()
+}
+
+func (c *ServerConn) spawnLocked(f func()) {
+	c.workers++
 	go func() {
 		f()
 		c.out.Lock()

@@ -1,0 +1,38 @@
+package mux_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/mux"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/ttheader"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// mute is a session that can frame nothing.
+type mute struct{ wire.Session }
+
+func (mute) End(*buf.Out, buf.Mark, *wire.Event) error { return errors.New("no") }
+
+// When not even an error can be framed its caller is told by the loss of the
+// connection; the server does not hang.
+func TestAnswerThatCannotBeFramed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := rpc.Limits{}.WithDefaults()
+		a, b := netio.Pipe(netio.PipeConfig{})
+		p := ttheader.Protocol{Form: ttheader.Framed}
+		r := &rig{finished: make(chan error, 1)}
+		r.server = mux.NewServerConn(b, mute{p.Open(wire.Server, lim)}, &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: echo.route, Base: context.Background()})
+		go r.server.Run(func(err error) { r.finished <- err })
+		r.client = mux.NewConn(a, p.Open(wire.Client, lim), mux.Config{Limits: lim})
+		if _, _, err := r.call(t.Context(), "echo", "x"); rpc.CodeOf(err) != rpc.Unavailable || rpc.SentOf(err) != rpc.Maybe {
+			t.Errorf("echo = %v", err)
+		}
+		r.stop()
+	})
+}
