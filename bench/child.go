@@ -162,6 +162,11 @@ func (p *process) mark() (m mark, err error) {
 // stop ends the server, whatever it is doing, and waits for it.
 func (p *process) stop() {
 	p.in.Close()
-	p.cmd.Process.Kill()
+	wait := time.Duration(0)
+	if os.Getenv(profileDir) != "" {
+		wait = 5 * time.Second // it ends by itself once it has written its profile
+	}
+	kill := time.AfterFunc(wait, func() { p.cmd.Process.Kill() })
 	p.cmd.Wait()
+	kill.Stop()
 }

@@ -12,6 +12,7 @@ require (
 	github.com/apache/thrift v0.25.0
 	github.com/bufbuild/protocompile v0.14.1
 	github.com/cloudwego/netpoll v0.7.2
+	github.com/google/pprof v0.0.0-20240727154555-813a5fbdbec8
 	github.com/limosa-rpc/limosa v0.0.0
 	github.com/limosa-rpc/limosa/cmd v0.0.0
 	golang.org/x/sys v0.49.0

@@ -27,7 +27,9 @@ func (e usageError) Error() string { return e.why }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	endProfile := startProfile()
 	err := run(ctx, os.Args[1:])
+	endProfile()
 	stop()
 	switch {
 	case err == nil:
@@ -43,7 +45,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return usageError{"say what to measure: rpc, net, idle, accept, relay or pipe (go run ./bench rpc -h lists its flags)"}
+		return usageError{"say what to measure: rpc, where, net, idle, accept, relay or pipe (go run ./bench rpc -h lists its flags)"}
 	}
 	switch args[0] {
 	case "rpc":
@@ -58,6 +60,8 @@ func run(ctx context.Context, args []string) error {
 		return idleMain(ctx, args[1:])
 	case "accept":
 		return acceptMain(ctx, args[1:])
+	case "where":
+		return whereMain(ctx, args[1:])
 	case childEcho:
 		return echoChildMain(args[1:])
 	case childRelay:
@@ -65,5 +69,5 @@ func run(ctx context.Context, args []string) error {
 	case childServer, childClient:
 		return childMain(ctx, args[0], args[1:])
 	}
-	return usageError{fmt.Sprintf("unknown benchmark %q; there is: %s", args[0], strings.Join([]string{"rpc", "net", "idle", "accept", "relay", "pipe"}, ", "))}
+	return usageError{fmt.Sprintf("unknown benchmark %q; there is: %s", args[0], strings.Join([]string{"rpc", "where", "net", "idle", "accept", "relay", "pipe"}, ", "))}
 }
