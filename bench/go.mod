@@ -15,6 +15,7 @@ require (
 	github.com/google/pprof v0.0.0-20240727154555-813a5fbdbec8
 	github.com/limosa-rpc/limosa v0.0.0
 	github.com/limosa-rpc/limosa/cmd v0.0.0
+	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10
 	golang.org/x/sys v0.49.0
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
@@ -34,6 +35,7 @@ require (
 
 tool (
 	connectrpc.com/connect/cmd/protoc-gen-connect-go
+	github.com/planetscale/vtprotobuf/cmd/protoc-gen-go-vtproto
 	google.golang.org/grpc/cmd/protoc-gen-go-grpc
 	google.golang.org/protobuf/cmd/protoc-gen-go
 	storj.io/drpc/cmd/protoc-gen-go-drpc

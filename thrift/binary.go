@@ -40,6 +40,9 @@ type Binary struct {
 	// encoded may nest; 0 stands for 64, which is also what peers take by
 	// default. It is what ends the encoding of values that refer to themselves.
 	MaxDepth int
+	// Plan has generated messages go by their run-time plan as well, as
+	// messages without generated methods do. The bytes and values are the same.
+	Plan bool
 }
 
 var _ rpc.Codec = Binary{}

@@ -3,5 +3,5 @@
 // and Apache Thrift in the folders below.
 package echo
 
-//go:generate go run ./generate
+//go:generate go run ./generate echo.proto protoc-gen-go protoc-gen-go-grpc protoc-gen-go-drpc protoc-gen-connect-go
 //go:generate go run github.com/limosa-rpc/limosa/gen/limosa-gen -out limosa echo.thrift

@@ -1,7 +1,7 @@
-// Command generate makes the Go code of echo.proto without protoc: it parses
-// the file itself and runs the plugins that go.mod names as tools.
+// Command generate makes the Go code of a .proto file without protoc: it parses
+// the file itself and runs plugins that go.mod names as tools.
 //
-//	go generate ./echo
+//	go run ./echo/generate FILE PLUGIN[:PARAMETER]...
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/bufbuild/protocompile"
 	"google.golang.org/protobuf/proto"
@@ -19,28 +20,30 @@ import (
 )
 
 func main() {
-	if err := generate("echo.proto"); err != nil {
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "generate: say which file, and for which plugins")
+		os.Exit(2)
+	}
+	if err := generate(os.Args[1], os.Args[2:]); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}
 }
 
-func generate(name string) error {
+func generate(name string, plugins []string) error {
 	compiler := protocompile.Compiler{Resolver: &protocompile.SourceResolver{}, SourceInfoMode: protocompile.SourceInfoStandard}
 	files, err := compiler.Compile(context.Background(), name)
 	if err != nil {
 		return err
 	}
-	request := &pluginpb.CodeGeneratorRequest{FileToGenerate: []string{name}, Parameter: proto.String("paths=source_relative")}
+	request := &pluginpb.CodeGeneratorRequest{FileToGenerate: []string{name}}
 	for _, f := range files {
 		request.ProtoFile = append(request.ProtoFile, protodesc.ToFileDescriptorProto(f))
 	}
-	input, err := proto.Marshal(request)
-	if err != nil {
-		return err
-	}
-	for _, plugin := range []string{"protoc-gen-go", "protoc-gen-go-grpc", "protoc-gen-go-drpc", "protoc-gen-connect-go"} {
-		if err := run(plugin, input); err != nil {
+	for _, p := range plugins {
+		plugin, parameter, _ := strings.Cut(p, ":")
+		request.Parameter = proto.String(strings.Trim("paths=source_relative,"+parameter, ","))
+		if err := run(plugin, request); err != nil {
 			return fmt.Errorf("%s: %w", plugin, err)
 		}
 	}
@@ -48,7 +51,11 @@ func generate(name string) error {
 }
 
 // run feeds a plugin and writes the files that it answers with.
-func run(plugin string, input []byte) error {
+func run(plugin string, request *pluginpb.CodeGeneratorRequest) error {
+	input, err := proto.Marshal(request)
+	if err != nil {
+		return err
+	}
 	cmd := exec.Command("go", "tool", plugin)
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), os.Stderr
 	output, err := cmd.Output()
