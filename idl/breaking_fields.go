@@ -1,0 +1,196 @@
+package idl
+
+import "fmt"
+
+// A fieldList is the fields of a struct or union, the arguments of a method, or
+// its declared exceptions, in both versions.
+type fieldList struct {
+	role     string // the rules' prefix: field, argument, exception
+	of       string // what a text says behind the field's name
+	union    bool
+	from, to *File
+}
+
+func (c *comparer) structs(a, b *Struct, from, to *File) {
+	at := place{to, b.Pos, false}
+	switch {
+	case a.Kind == b.Kind:
+	case a.Kind == Union || b.Kind == Union:
+		c.add("union-changed", at, "%s was %s and is %s", b.Name, a.Kind, b.Kind)
+	default:
+		c.add("type-kind-changed", at, "%s was %s and is %s", b.Name, a.Kind, b.Kind)
+	}
+	c.fields(&fieldList{"field", fmt.Sprintf("%s %s", b.Kind, b.Name), a.Kind == Union && b.Kind == Union, from, to}, a.Fields, b.Fields)
+}
+
+// fields compares two lists. A field is the same if its name is; where a name
+// is gone and its id has a name that is new, with the same type, it was renamed.
+func (c *comparer) fields(l *fieldList, old, new []*Field) {
+	byName, byID, known := map[string]*Field{}, map[int32]*Field{}, map[string]bool{}
+	for _, f := range new {
+		byName[f.Name], byID[f.ID] = f, f
+	}
+	for _, f := range old {
+		known[f.Name] = true
+	}
+	taken := map[*Field]bool{}
+	for _, f := range old {
+		n, m := byName[f.Name], byID[f.ID]
+		switch {
+		case n != nil:
+			if n.ID != f.ID {
+				c.add(l.role+"-id-changed", place{l.to, n.Pos, false}, "%s %s of %s had id %d and has %d", l.role, f.Name, l.of, f.ID, n.ID)
+			}
+			c.field(l, f, n)
+		case m == nil || known[m.Name]:
+			c.removed(l, f)
+		default:
+			taken[m] = true
+			if c.types(f.Type, m.Type) == other {
+				c.add(l.role+"-id-reused", place{l.to, m.Pos, false}, "id %d of %s was that of %s %s and is that of %s %s", f.ID, l.of, f.Type, f.Name, m.Type, m.Name)
+				continue
+			}
+			c.add(l.role+"-renamed", place{l.to, m.Pos, false}, "%s %d of %s was named %s and is %s", l.role, f.ID, l.of, f.Name, m.Name)
+			c.field(l, f, m)
+		}
+	}
+	for _, f := range new {
+		if !known[f.Name] && !taken[f] {
+			c.added(l, f)
+		}
+	}
+}
+
+// field compares two versions of one field.
+func (c *comparer) field(l *fieldList, a, b *Field) {
+	at := place{l.to, b.Pos, false}
+	switch c.types(a.Type, b.Type) {
+	case other:
+		c.add(l.role+"-type-changed", at, "%s %s of %s was %s and is %s", l.role, b.Name, l.of, a.Type, b.Type)
+	case sameBytes:
+		c.add("type-respelled", at, "%s %s of %s was %s and is %s, which have the same bytes", l.role, b.Name, l.of, a.Type, b.Type)
+	case same:
+		if newDigester().value(a.Type, a.Default) != newDigester().value(b.Type, b.Default) {
+			c.add("default-changed", at, "the default of %s %s of %s was %s and is %s", l.role, b.Name, l.of, brief(a.Default), brief(b.Default))
+		}
+	}
+	switch {
+	case a.Requiredness == b.Requiredness || l.role == "exception":
+	case b.Requiredness == Required:
+		c.add("required-added", at, "%s %s of %s is required and was not", l.role, b.Name, l.of)
+	case a.Requiredness == Required:
+		c.add("required-removed", at, "%s %s of %s was required and is not", l.role, b.Name, l.of)
+	default:
+		c.add("optional-changed", at, "%s %s of %s was %s and is %s", l.role, b.Name, l.of, a.Requiredness, b.Requiredness)
+	}
+}
+
+func (c *comparer) removed(l *fieldList, f *Field) {
+	rule, what := l.role+"-removed", l.role
+	switch {
+	case l.union:
+		rule = "union-field-removed"
+	case f.Requiredness == Required && l.role != "exception":
+		rule, what = "required-removed", "required "+l.role
+	}
+	c.add(rule, place{l.from, f.Pos, true}, "%s %s (id %d) of %s is gone", what, f.Name, f.ID, l.of)
+}
+
+func (c *comparer) added(l *fieldList, f *Field) {
+	at := place{l.to, f.Pos, false}
+	switch {
+	case l.union:
+		c.add("union-field-added", at, "%s is new in %s: old readers will see no variant", f.Name, l.of)
+	case l.role == "exception":
+		c.add("exception-added", at, "exception %s of %s is new: old callers will see an answer without a result", f.Name, l.of)
+	case f.Requiredness == Required:
+		c.add("required-added", at, "required %s %s of %s is new", l.role, f.Name, l.of)
+	case l.role == "argument":
+		c.add("argument-added", at, "argument %s of %s is new", f.Name, l.of)
+	}
+}
+
+// methods gives all methods of a service, those of its parents too.
+func (s *Service) methods() map[string]*methodOf {
+	all := map[string]*methodOf{}
+	for range maxChain { // loading has refused circles
+		if s == nil {
+			break
+		}
+		for _, m := range s.Methods {
+			if all[m.Name] == nil {
+				all[m.Name] = &methodOf{m, s}
+			}
+		}
+		s = s.Parent
+	}
+	return all
+}
+
+type methodOf struct {
+	*Method
+	of *Service
+}
+
+func (c *comparer) services(a, b *Service, from, to *File) {
+	now := b.methods()
+	for _, m := range a.Methods {
+		n := now[m.Name]
+		if n == nil {
+			c.add("method-removed", place{from, m.Pos, true}, "method %s of service %s is gone", m.Name, a.Name)
+			continue
+		}
+		c.method(m, n, from, b.Name)
+	}
+	if a.Parent == nil || c.now[a.Parent] == any(b.Parent) {
+		return
+	}
+	is := "extends " + b.Extends
+	if b.Parent == nil {
+		is = "extends none"
+	}
+	c.add("service-base-changed", place{to, b.Pos, false}, "service %s extended %s and %s", b.Name, a.Extends, is)
+	// The parents are gone through in their order, for findings in a fixed one.
+	for up := a.Parent; up != nil; up = up.Parent {
+		for _, m := range up.Methods {
+			if n := now[m.Name]; n == nil {
+				c.add("method-removed", place{to, b.Pos, false}, "method %s of service %s, which %s has, is gone", m.Name, b.Name, up.Name)
+			} else if c.now[up] != any(n.of) {
+				c.method(m, n, up.File, b.Name)
+			}
+		}
+	}
+}
+
+// method compares two versions of a method. from is the file of the old one.
+func (c *comparer) method(a *Method, n *methodOf, from *File, service string) {
+	b, to := n.Method, n.of.File
+	of, at := "method "+service+"."+b.Name, place{to, b.Pos, false}
+	if a.Oneway != b.Oneway {
+		word := map[bool]string{true: "oneway", false: "answered"}
+		c.add("oneway-changed", at, "%s was %s and is %s", of, word[a.Oneway], word[b.Oneway])
+	}
+	if a.ClientStream != b.ClientStream || a.ServerStream != b.ServerStream {
+		c.add("stream-changed", at, "%s was %s and is %s", of, streams(a), streams(b))
+	}
+	switch c.types(a.Result, b.Result) {
+	case other:
+		c.add("result-type-changed", at, "the result of %s was %s and is %s", of, a.Result, b.Result)
+	case sameBytes:
+		c.add("type-respelled", at, "the result of %s was %s and is %s, which have the same bytes", of, a.Result, b.Result)
+	}
+	c.fields(&fieldList{role: "argument", of: of, from: from, to: to}, a.Args, b.Args)
+	c.fields(&fieldList{role: "exception", of: of, from: from, to: to}, a.Throws, b.Throws)
+}
+
+func streams(m *Method) string {
+	switch {
+	case m.ClientStream && m.ServerStream:
+		return "a stream in both directions"
+	case m.ClientStream:
+		return "a client's stream"
+	case m.ServerStream:
+		return "a server's stream"
+	}
+	return "without streams"
+}
