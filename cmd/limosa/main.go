@@ -96,7 +96,7 @@ func (a *app) root(ran *string) *cli.Command {
 		OnUsageError:                  badFlag,
 		ExitErrHandler:                func(context.Context, *cli.Command, error) {}, // run decides
 		Commands: []*cli.Command{
-			a.newCommand(), a.genCommand(), a.callCommand(), a.benchCommand(), a.demoCommand(), a.versionCommand(),
+			a.newCommand(), a.genCommand(), a.breakingCommand(), a.callCommand(), a.benchCommand(), a.demoCommand(), a.versionCommand(),
 		},
 	}
 	var names []string

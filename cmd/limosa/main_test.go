@@ -52,7 +52,7 @@ func TestBadInput(t *testing.T) {
 		code int
 		want string // part of the line
 	}{
-		{"nope", 2, `unknown command "nope"; there are new, gen, call, bench, demo, version`},
+		{"nope", 2, `unknown command "nope"; there are new, gen, breaking, call, bench, demo, version`},
 		{"-nope", 2, "unknown flag -nope"},
 		{"version -nope", 2, "limosa version: unknown flag -nope (limosa version --help)"},
 		{"version extra", 2, "want no arguments"},
@@ -118,7 +118,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("limosa %v: exit code %d\n%s%s", args, code, out, errs)
 		}
 	}
-	for _, name := range []string{"new", "gen", "call", "bench", "demo", "version"} {
+	for _, name := range []string{"new", "gen", "breaking", "call", "bench", "demo", "version"} {
 		for _, args := range [][]string{{name, "--help"}, {"help", name}, {name, "-help"}} {
 			code, out, errs := runTool(t, "", args...)
 			if code != 0 || errs != "" || !strings.Contains(out, "\nUsage:\n  limosa "+name) || !strings.Contains(out, "\nExample:\n  limosa "+name) {
