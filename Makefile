@@ -1,9 +1,10 @@
 # Everything here is a thin name for a command that can be run by hand.
 .DEFAULT_GOAL := help
-.PHONY: help check test race invariants fuzz gen-check interop-thrift bench cross ci
+.PHONY: help check test race invariants fuzz gen-check interop-thrift bench cross test-arm64 ci
 
 GO       ?= go
 FUZZTIME ?= 30000x
+QEMU_ARM64 ?= qemu-aarch64
 PEERS    ?= python,java,node,go
 COUNT    ?= 5
 BENCH    ?= rpc -peers limosa,grpc-go -callers 1,100 -payload 1024 -rounds 3
@@ -11,10 +12,12 @@ BENCH    ?= rpc -peers limosa,grpc-go -callers 1,100 -payload 1024 -rounds 3
 CONCURRENT := ./buf/... ./stats/... ./rpc/... ./netio/... ./mux/... .
 # What reads the source says the same under every tag.
 NOLINT     := -skip '^Test(Lint|Layer|Shape|API)'
+# Packages with assembly, and those whose tests go through it.
+ASSEMBLY   := ./internal/codec ./thrift
 SYSTEMS    := linux/arm64 darwin/arm64 windows/amd64
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 check: ## gofmt, vet, the source's own tests, short tests of changed packages: under a minute
 	@.ci/check
@@ -42,6 +45,10 @@ bench: ## comparison in one interleaved run; BENCH='rpc -peers ...' sets what ru
 
 cross: ## vet for the other systems
 	@for s in $(SYSTEMS); do echo "vet $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} CGO_ENABLED=0 $(GO) vet ./... || exit 1; done
+
+test-arm64: ## what has assembly, and what uses it, on an emulated arm64; skipped without qemu-aarch64
+	@command -v $(QEMU_ARM64) >/dev/null || { echo "skipped: no $(QEMU_ARM64) here (Debian: apt-get install qemu-user)"; exit 0; }; \
+	GOARCH=arm64 CGO_ENABLED=0 $(GO) test -exec $(QEMU_ARM64) $(ASSEMBLY)
 
 ci: ## all that CI runs
 	.ci/run

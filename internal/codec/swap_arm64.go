@@ -1,0 +1,19 @@
+package codec
+
+import "unsafe"
+
+// hasVectors is constant: every arm64 that Go runs on has NEON.
+func hasVectors() bool { return true }
+
+// swap16, swap32 and swap64 reverse the bytes of each element of the n bytes at
+// src and store them at dst. n is at least 16 and a multiple of the element's size.
+// All is loaded before it can be overwritten if dst is src.
+//
+//go:noescape
+func swap16(dst, src unsafe.Pointer, n int)
+
+//go:noescape
+func swap32(dst, src unsafe.Pointer, n int)
+
+//go:noescape
+func swap64(dst, src unsafe.Pointer, n int)
