@@ -24,6 +24,7 @@ import (
 //	*S                struct
 //	interface{ isU(*A, *B) }   union; each variant is a struct with one tagged field
 //	pointers to scalars, strings and UUIDs   optional fields
+//	Unknown                            fields that the struct does not have
 //
 // Absent values: an optional field that is nil is not written; other nil slices
 // and maps are written as empty ones; other nil pointers and unions are left
@@ -93,6 +94,9 @@ func (c Binary) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 	d := decoder{b: b, budget: int64(lim.DecodeBudget(len(b)))}
 	if pl.preset != 0 {
 		pl.setDefaults(p)
+	}
+	if pl.unknown != 0 {
+		*pl.kept(p) = nil
 	}
 	end, f := d.fields(pl, p, 0, lim.Depth)
 	if f == fine && end != len(b) {

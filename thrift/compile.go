@@ -50,6 +50,12 @@ func (c *compiler) plan(rt reflect.Type) (*plan, error) {
 	for i := range rt.NumField() {
 		f := rt.Field(i)
 		tag, ok := f.Tag.Lookup("thrift")
+		if f.Type == reflect.TypeFor[Unknown]() && tag != "-" && f.IsExported() {
+			if err := pl.addUnknown(f, tag); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if !ok || tag == "-" || !f.IsExported() {
 			continue
 		}
@@ -288,7 +294,7 @@ func (c *compiler) checkUnions() error {
 	for _, t := range c.unions {
 		ids := map[uint16]bool{}
 		for _, v := range t.cases {
-			if len(v.plan.ops) != 1 {
+			if len(v.plan.ops) != 1 || v.plan.unknown != 0 {
 				return &TypeError{Type: v.plan.rt, Why: "a variant of the union " + t.rt.String() + " has exactly one field"}
 			}
 			id := uint16(v.plan.ops[0].head)

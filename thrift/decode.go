@@ -58,8 +58,12 @@ func (d *decoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (int, faul
 			break
 		} else if f, next = pl.find(head); f == nil {
 			var flt fault
+			from := o
 			if o, flt = skip(b, o+3, Type(head>>16), depth-1); flt != fine {
 				return o, flt
+			}
+			if pl.unknown != 0 && !d.keep(pl, base, from, o) {
+				return from, tooCostly
 			}
 			continue
 		}
@@ -97,6 +101,9 @@ func (d *decoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (int, faul
 			end, flt := d.value(f.t, p, o, depth-1)
 			if flt == wrongType {
 				end, flt = skip(b, o, f.t.wire, depth-1)
+				if flt == fine && pl.unknown != 0 && !d.keep(pl, base, o-3, end) {
+					return o, tooCostly
+				}
 				if flt == fine {
 					o = end
 					continue

@@ -97,6 +97,9 @@ func (e *encoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth int) []b
 			}
 		}
 	}
+	if pl.unknown != 0 {
+		b = e.unknown(b, pl, base, depth-1)
+	}
 	return append(b, byte(TypeStop))
 }
 

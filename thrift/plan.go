@@ -63,6 +63,8 @@ type plan struct {
 	slab   int            // how many structs of a list are made at once
 	slices reflect.Type   // []struct, for slabs
 	preset uintptr        // itab of *struct as a defaulter; 0: no defaults
+
+	unknown uintptr // one more than the offset of the field of type Unknown; 0: there is none
 }
 
 // A typ is the type of a field or an element.

@@ -1,0 +1,91 @@
+package thrift
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+// Unknown is the type of a field, at most one of a struct and without an id,
+// that keeps what Binary passed over while it decoded the struct: fields with
+// ids that the struct does not have, and those with another type than it has.
+//
+//	type Order struct {
+//		ID   int64 `thrift:"id,1"`
+//		Rest thrift.Unknown
+//	}
+//
+// They are whole fields as they came, header and value, one behind the other
+// in their order. Binary writes them back behind the known ones, so that a program
+// passes on what only newer ones know. Decode replaces what was there before.
+// What is in an Unknown is checked when it is written: anything but whole fields
+// gives a *TypeError. A struct without such a field drops what it does not
+// know; so does a union, whose variants have one field each. The other
+// protocols neither fill nor write it.
+type Unknown []byte
+
+// addUnknown notes the field f of type Unknown.
+func (pl *plan) addUnknown(f reflect.StructField, tag string) error {
+	switch {
+	case tag != "" && tag != ",unknown":
+		return &TypeError{Type: pl.rt, Field: f.Name, Why: "a field of type thrift.Unknown has no tag, or `,unknown`"}
+	case pl.unknown != 0:
+		return &TypeError{Type: pl.rt, Field: f.Name, Why: "there is one field of type thrift.Unknown already"}
+	}
+	pl.unknown = f.Offset + 1
+	return nil
+}
+
+// kept is the field of type Unknown in the struct at base; the plan has one.
+func (pl *plan) kept(base unsafe.Pointer) *Unknown {
+	// Safety: base points to a pl.rt, and the offset is that of its field of
+	// this type.
+	return (*Unknown)(unsafe.Add(base, pl.unknown-1))
+}
+
+// keep adds the field at d.b[from:to] to the struct at base, and reports
+// whether the budget had room for it: twice its length, since append grows by
+// doubling.
+//
+// Safety: base points to a pl.rt.
+func (d *decoder) keep(pl *plan, base unsafe.Pointer, from, to int) bool {
+	if d.budget -= 2 * int64(to-from); d.budget < 0 {
+		return false
+	}
+	u := pl.kept(base)
+	*u = append(*u, d.b[from:to]...)
+	return true
+}
+
+// unknown appends what the struct at base kept. depth is what is left for the
+// values of its fields.
+//
+// Safety: base points to a pl.rt.
+func (e *encoder) unknown(b []byte, pl *plan, base unsafe.Pointer, depth int) []byte {
+	u := *pl.kept(base)
+	if len(u) == 0 {
+		return b
+	}
+	if !u.whole(depth) {
+		if e.err == nil {
+			e.err = &TypeError{Type: pl.rt, Why: "its thrift.Unknown does not hold whole fields, or too deep ones"}
+		}
+		return b
+	}
+	return e.raw(b, u)
+}
+
+// whole reports whether u is a sequence of fields. Not to look would let one
+// wrong byte break everything behind it.
+func (u Unknown) whole(depth int) bool {
+	for o := 0; o < len(u); {
+		if len(u)-o < 3 {
+			return false
+		}
+		end, f := skip(u, o+3, Type(u[o]), depth)
+		if f != fine {
+			return false
+		}
+		o = end
+	}
+	return true
+}
