@@ -43,6 +43,7 @@ type Conn struct {
 	step  netio.Step
 	ready chan struct{} // closed once the peer's abilities are known
 	ended chan struct{} // closed when the connection is gone and every call was told
+	turn  chan struct{} // capacity 1: the reader is the last link of a chain of wake-ups
 	large chan struct{} // capacity 1: held by who sends a piece of a large request
 	work  sync.WaitGroup
 
@@ -52,7 +53,10 @@ type Conn struct {
 	inflight  int // calls that wait; with role nobody it is 0
 	abandoned int // slots in state gone
 	appended  uint64
+	ev        wire.Event // of the request that is being encoded
 	caps      wire.Caps
+	gathers   bool  // the reader waits for its turn after those it has woken: a flush is left to it
+	owed      bool  // and one was
 	hungUp    bool  // the peer went while nobody read
 	leaving   bool  // no new calls: the peer drains, or Close was called
 	err       error // why the connection ended; set once
@@ -79,7 +83,7 @@ const (
 func NewConn(nc netio.Conn, s wire.Session, cfg Config) *Conn {
 	c := &Conn{
 		nc: nc, out: nc.Output(), s: s, lim: cfg.Limits, tell: cfg.Notify, peer: nc.Remote().String(),
-		ready: make(chan struct{}), ended: make(chan struct{}), large: make(chan struct{}, 1),
+		ready: make(chan struct{}), ended: make(chan struct{}), turn: make(chan struct{}, 1), large: make(chan struct{}, 1),
 		rest: frameTimer{nc: nc, limit: cfg.Limits.FrameRest},
 	}
 	if c.tell == nil {
@@ -174,22 +178,24 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err erro
 		return r, err
 	}
 	s := c.slots.take(call)
-	s.ev = wire.Event{
+	ev := &c.ev
+	*ev = wire.Event{
 		Flags: wire.Open | wire.Message | wire.End, ID: s.id(), Timeout: timeout,
 		Service: call.Service, Method: call.Method.Name, Header: call.Header,
 	}
 	oneway := call.Method.Kind == rpc.Oneway
 	if oneway {
-		s.ev.Flags |= wire.Oneway
+		ev.Flags |= wire.Oneway
 	}
 	if r.rest != nil && r.rest.Len() > chunkFrom && c.caps.Chunks && !oneway {
-		n := piece(&s.ev, r.rest)
+		n := piece(ev, r.rest)
+		s.apart = true
 		body = func(out *buf.Out) error { movePiece(out, r.rest, n); return nil }
-		r.total = s.ev.Total
+		r.total = ev.Total
 	}
 	out := c.out.Out()
 	before := out.Len()
-	if err := encode(out, c.s, &s.ev, body); err != nil {
+	if err := encode(out, c.s, ev, body); err != nil {
 		c.slots.put(s)
 		c.unlock(false)
 		return r, err
@@ -214,7 +220,10 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err erro
 			c.role, r.leads = caller, true
 		}
 	}
-	r.owes = c.out.Unlock()
+	if r.owes = c.out.ClaimLocked(); r.owes && c.gathers {
+		r.owes, c.owed = false, true
+	}
+	c.out.Unlock()
 	if start {
 		c.work.Go(c.readOn)
 	}
@@ -271,9 +280,8 @@ func (c *Conn) follow(ctx context.Context, r registered) error {
 		<-s.done // the answer is being decoded, or the connection was lost
 	}
 	err := s.err
-	c.out.Lock()
-	c.slots.put(s)
-	c.unlock(false)
+	s.passOn()
+	c.slots.giveBack(s)
 	return err
 }
 
@@ -299,15 +307,17 @@ func (c *Conn) lead(ctx context.Context, r registered) error {
 		case why == netio.Full:
 			// Never park in a write while holding the read role: a peer that
 			// writes much before it reads would wait for us for ever.
-			over := c.deliver(r.slot, pass)
+			over, _ := c.deliver(r.slot, pass)
 			flush(c.nc, false, c.spawn)
 			if over {
 				return c.own(r)
 			}
 			return c.follow(ctx, r)
-		case c.deliver(r.slot, keep):
+		}
+		if over, _ := c.deliver(r.slot, keep); over {
 			return c.own(r)
-		case ctx.Err() != nil && r.slot.word.CompareAndSwap(word(r.id, waiting), word(r.id, gone)):
+		}
+		if ctx.Err() != nil && r.slot.word.CompareAndSwap(word(r.id, waiting), word(r.id, gone)) {
 			return c.abandon(ctx, r, true)
 		}
 	}
@@ -316,24 +326,23 @@ func (c *Conn) lead(ctx context.Context, r registered) error {
 // own takes the answer of a call whose slot is done.
 func (c *Conn) own(r registered) error {
 	err := r.slot.err
-	c.out.Lock()
-	c.slots.put(r.slot)
-	c.unlock(false)
+	c.slots.giveBack(r.slot)
 	return err
 }
 
 // readOn is the reader goroutine: it holds the read role until nobody waits.
 func (c *Conn) readOn() {
-	for {
-		why, err := c.nc.Receive(false, c.step)
-		if why == netio.Lost {
+	for over, owed := false, false; !over; {
+		why, err := c.nc.Receive(owed, c.step)
+		switch why {
+		case netio.Lost:
 			c.deliver(nil, shut)
 			c.fail(err, nil)
 			return
+		case netio.Full:
+			flush(c.nc, false, c.spawn)
 		}
-		if c.deliver(nil, keep) {
-			return
-		}
+		over, owed = c.deliver(nil, keep)
 	}
 }
 
@@ -349,11 +358,16 @@ const (
 // deliver makes of the batch what is to be made of it, and sees to the read
 // role, which the caller holds. own is the slot of a leader, nil for the reader
 // goroutine. It reports whether the caller is done: the leader answered, the
-// reader without a role.
-func (c *Conn) deliver(own *slot, f fate) (over bool) {
+// reader without a role; owed: a reader that goes on has a flush to pay.
+//
+// Those whose answers came are woken one by another, in a chain of which the
+// reader is the last: by its turn they have made their next calls, which it
+// sends at once. So they run one after the other on one processor, unless one
+// of them keeps it; then the rest of the chain is taken over by an idle one.
+func (c *Conn) deliver(own *slot, f fate) (over, owed bool) {
 	c.lookUp()
 	answered := 0
-	var wake *slot // list of those whose callers are to be woken
+	var woken chain
 	for i := range c.batch {
 		ev, s := &c.batch[i], c.found[i]
 		if ev.Flags&(wire.Settings|wire.Credit|wire.Ping|wire.GoAway) != 0 {
@@ -365,10 +379,13 @@ func (c *Conn) deliver(own *slot, f fate) (over bool) {
 			s.err = c.fill(s.call, ev)
 			s.word.Store(word(ev.ID, done))
 			answered++
-			if s == own {
+			switch {
+			case s == own:
 				over = true
-			} else {
-				s.wake, wake = wake, s
+			case s.apart: // its caller may wait for room, not for the answer
+				s.done <- struct{}{}
+			default:
+				woken.add(s)
 			}
 		default:
 			c.late(s, ev.ID)
@@ -383,17 +400,17 @@ func (c *Conn) deliver(own *slot, f fate) (over bool) {
 
 	c.out.Lock()
 	c.inflight -= answered
-	start, ends := c.settleLocked(own == nil || over, over, f)
-	gone := c.role != caller && own != nil || c.role == nobody
 	news := answered > 0 && c.knownLocked()
+	if own == nil && f == keep && woken.first != nil {
+		owed = c.gatherLocked(&woken)
+	}
+	start, ends := c.settleLocked(own == nil || over, over, f)
+	over = over || own == nil && c.role == nobody
 	c.unlock(false)
-
-	// Wake-ups come after the unlock: who is woken finds the lock free. The
-	// reader comes last: it has nothing to do until the next answer.
-	for wake != nil {
-		s := wake
-		wake, s.wake = s.wake, nil // before the signal: then s is its caller's
-		s.done <- struct{}{}
+	woken.start()     // after the unlock: who is woken finds the lock free
+	if over && owed { // by a call that was given up since
+		flush(c.nc, false, c.spawn)
+		owed = false
 	}
 	if news {
 		c.tell()
@@ -404,7 +421,21 @@ func (c *Conn) deliver(own *slot, f fate) (over bool) {
 	if ends {
 		c.end()
 	}
-	return over || own == nil && gone
+	return over, owed
+}
+
+// gatherLocked wakes those of a chain and has the reader wait for its turn
+// behind them. It reports whether a flush was left to it.
+func (c *Conn) gatherLocked(woken *chain) (owed bool) {
+	c.gathers = true
+	c.unlock(false)
+	woken.last.next = c.turn
+	woken.start()
+	<-c.turn
+	c.out.Lock()
+	owed = c.owed
+	c.gathers, c.owed = false, false
+	return owed
 }
 
 // settleLocked decides who reads from now on. free: the holder does not wait
@@ -468,7 +499,7 @@ func (c *Conn) onlyLocked(ev *wire.Event) *slot {
 func (c *Conn) abandon(ctx context.Context, r registered, leads bool) error {
 	c.out.Lock()
 	if r.slot.word.Load() == word(r.id, gone) { // else the late answer came first, and the slot serves another call
-		r.slot.call, r.slot.ev = nil, wire.Event{}
+		r.slot.call = nil
 	}
 	c.abandoned++
 	c.inflight--

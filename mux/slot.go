@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/wire"
 )
 
 // A slot is the place of one call in flight. Its word holds the call's id and
@@ -21,10 +20,11 @@ type slot struct {
 
 	// Owned by the caller from take to free; lent to whoever moves the word
 	// from waiting to filling, until done is signalled.
-	call *rpc.Call
-	err  error
-	ev   wire.Event
-	wake *slot // list of who has to be woken
+	call  *rpc.Call
+	err   error
+	next  chan<- struct{} // whom its caller wakes in turn; nil: nobody
+	apart bool            // its caller sends pieces, and may be late to wait
+	back  *slot           // list of those given back
 
 	// Guarded by the output lock.
 	generation uint32
@@ -58,11 +58,17 @@ func (s *slot) id() uint64 { return uint64(s.index) | uint64(s.generation)<<inde
 type slots struct {
 	all  []*slot
 	free []*slot
+	back atomic.Pointer[slot] // list of those given back without the lock
 }
 
 // take gives a free slot for call, waiting under a new id.
 func (t *slots) take(call *rpc.Call) *slot {
 	var s *slot
+	if len(t.free) == 0 {
+		for s := t.back.Swap(nil); s != nil; s = s.back {
+			t.free = append(t.free, s)
+		}
+	}
 	if n := len(t.free); n > 0 {
 		s = t.free[n-1]
 		t.free = t.free[:n-1]
@@ -79,8 +85,20 @@ func (t *slots) take(call *rpc.Call) *slot {
 // put gives a slot back that nobody waits for any more.
 func (t *slots) put(s *slot) {
 	s.word.Store(word(s.id(), free))
-	s.call, s.err, s.ev = nil, nil, wire.Event{}
+	s.call, s.err, s.apart = nil, nil, false
 	t.free = append(t.free, s)
+}
+
+// giveBack is put without the lock.
+func (t *slots) giveBack(s *slot) {
+	s.word.Store(word(s.id(), free))
+	s.call, s.err, s.apart = nil, nil, false
+	for {
+		s.back = t.back.Load()
+		if t.back.CompareAndSwap(s.back, s) {
+			return
+		}
+	}
 }
 
 // find gives the slot that id names, if there is one; its state tells whether
@@ -90,4 +108,33 @@ func (t *slots) find(id uint64) *slot {
 		return t.all[i]
 	}
 	return nil
+}
+
+// A chain of callers whose answers came: each is woken by the one before it,
+// as soon as that one runs. It does not survive its start.
+type chain struct{ first, last *slot }
+
+func (k *chain) add(s *slot) {
+	if k.last == nil {
+		k.first = s
+	} else {
+		k.last.next = s.done
+	}
+	k.last = s
+}
+
+// start wakes the first; from then on the slots are their callers'.
+func (k *chain) start() {
+	if s := k.first; s != nil {
+		k.first, k.last = nil, nil
+		s.done <- struct{}{}
+	}
+}
+
+// passOn wakes the next link of the chain that s, whose caller runs, is in.
+func (s *slot) passOn() {
+	if next := s.next; next != nil {
+		s.next = nil
+		next <- struct{}{}
+	}
 }
