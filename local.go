@@ -79,6 +79,7 @@ const localPeer = "local"
 
 // serve runs the handler on a call object of its own.
 func (l *local) serve(ctx context.Context, c *rpc.Call, h rpc.Handler) (*rpc.Call, error) {
+	c.SetEncoding(rpc.Native)
 	body, err := copyBytes(c.AppendRequest)
 	if err != nil {
 		return nil, err

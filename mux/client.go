@@ -40,6 +40,7 @@ type Conn struct {
 	lim   *rpc.Limits
 	tell  func() // Config.Notify
 	peer  string
+	enc   rpc.Encoding // of requests
 	step  netio.Step
 	ready chan struct{} // closed once the peer's abilities are known
 	ended chan struct{} // closed when the connection is gone and every call was told
@@ -91,6 +92,7 @@ func NewConn(nc netio.Conn, s wire.Session, cfg Config) *Conn {
 	}
 	c.step = func(in *buf.In) (bool, error) { return cut(c.s, in, &c.batch, &c.rest) }
 	c.caps = s.Caps()
+	c.enc = c.caps.Encoding
 	if !c.caps.Pending {
 		close(c.ready)
 	}
@@ -159,6 +161,7 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err erro
 	if err != nil {
 		return r, err
 	}
+	call.SetEncoding(c.enc)
 	body := call.AppendRequest
 	if call.Method.LargeRequest() {
 		if r.rest, err = encodePrivate(body); err != nil {
@@ -620,6 +623,7 @@ func (c *Conn) fill(call *rpc.Call, ev *wire.Event) (err error) {
 		return &rpc.Error{Code: rpc.DataLoss, Op: "call", Peer: c.peer, Sent: rpc.Processed,
 			Msg: fmt.Sprintf("%q was answered, %q was called", ev.Method, call.Method.Name)}
 	}
+	call.SetEncoding(ev.Encoding)
 	declared, err := call.DecodeResponse(ev.Body, c.lim)
 	if err != nil {
 		return &rpc.Error{Code: rpc.CodeOf(coded(err, rpc.Internal, "")), Op: "decode response", Peer: c.peer, Sent: rpc.Processed, Err: err}

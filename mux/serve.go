@@ -139,6 +139,7 @@ func (c *ServerConn) admit(r *request) error {
 	if call.Service == "" {
 		call.Service = h.Method.Service
 	}
+	call.SetEncoding(ev.Encoding)
 	call.SetBody(ev.Body, c.cfg.Limits)
 	ev.Body = buf.View{}
 	c.out.Lock()

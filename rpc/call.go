@@ -31,6 +31,7 @@ type Call struct {
 	lazy lazyBody
 
 	answered bool // client: result holds the answer of an earlier attempt
+	encoding Encoding
 }
 
 // lazyBody is a request that is decoded when somebody asks for it. It has a
@@ -108,7 +109,7 @@ func (c *Call) Request() (any, error) {
 	defer l.Unlock()
 	switch l.state {
 	case bodyWaiting:
-		if err := c.Method.Codec.Decode(l.body, c.args, l.lim); err != nil {
+		if err := c.codec().Decode(l.body, c.args, l.lim); err != nil {
 			l.state, l.err = bodyFailed, undecodable(err)
 			return nil, l.err
 		}
@@ -141,6 +142,31 @@ func (c *Call) SetBody(v buf.View, lim *Limits) {
 	c.lazy.state, c.lazy.body, c.lazy.lim = bodyWaiting, v, lim
 }
 
+// SetEncoding says how the bodies of the call are written from now on; for
+// engines, before they encode or have something decoded.
+func (c *Call) SetEncoding(e Encoding) { c.encoding = e }
+
+// codec is the method's, in the encoding of the call.
+func (c *Call) codec() Codec {
+	if c.encoding == Native {
+		return c.Method.Codec
+	}
+	if r, ok := c.Method.Codec.(Recoder); ok {
+		if in := r.In(c.encoding); in != nil {
+			return in
+		}
+	}
+	return noCodec{}
+}
+
+// noCodec stands for the one that a method does not have.
+type noCodec struct{}
+
+var errNoCodec = &Error{Code: Unimplemented, Op: "encoding", Msg: "the method's messages have no such encoding", Sent: NotSent}
+
+func (noCodec) Append(*buf.Out, any) error          { return errNoCodec }
+func (noCodec) Decode(buf.View, any, *Limits) error { return errNoCodec }
+
 // Release gives the bytes of the request back; for engines, once the handler
 // has returned.
 func (c *Call) Release() {
@@ -155,10 +181,10 @@ func (c *Call) Release() {
 }
 
 // AppendRequest encodes the arguments; for engines.
-func (c *Call) AppendRequest(out *buf.Out) error { return c.Method.Codec.Append(out, c.args) }
+func (c *Call) AppendRequest(out *buf.Out) error { return c.codec().Append(out, c.args) }
 
 // AppendResponse encodes the result; for engines.
-func (c *Call) AppendResponse(out *buf.Out) error { return c.Method.Codec.Append(out, c.result) }
+func (c *Call) AppendResponse(out *buf.Out) error { return c.codec().Append(out, c.result) }
 
 // DecodeResponse fills the result from body and returns the declared exception
 // that it holds, if any; for engines. What an earlier attempt left is cleared
@@ -168,7 +194,7 @@ func (c *Call) DecodeResponse(body buf.View, lim *Limits) (declared, err error) 
 		clearMessage(c.result)
 	}
 	c.answered = true
-	if err := c.Method.Codec.Decode(body, c.result, lim); err != nil {
+	if err := c.codec().Decode(body, c.result, lim); err != nil {
 		return nil, err
 	}
 	if c.Method.Raise == nil {

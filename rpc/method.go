@@ -30,6 +30,23 @@ type Codec interface {
 	Decode(body buf.View, msg any, lim *Limits) error
 }
 
+// An Encoding is the way a body is written, where a protocol leaves a choice
+// and says in its frames what it was.
+type Encoding uint8
+
+const (
+	Native  Encoding = iota // as the method's codec writes it
+	Compact                 // Thrift's Compact protocol
+)
+
+// A Recoder is a Codec that has its messages in other encodings too.
+type Recoder interface {
+	Codec
+	// In gives the codec of the same messages in another encoding, and nil for
+	// one that it does not have.
+	In(e Encoding) Codec
+}
+
 // Next runs the rest of a call: the next interceptor, or the method itself.
 type Next func(ctx context.Context, c *Call) error
 

@@ -88,6 +88,9 @@ type Event struct {
 	Err     *rpc.Error    // code, text and details, as the peer said or is to be told
 	Body    buf.View      // arguments or result only, without any envelope
 
+	// Encoding is how Body is written. An answer's is its request's.
+	Encoding rpc.Encoding
+
 	// Tag is opaque to the engine: written by Cut of a request and given back
 	// with all its answers (form, sequence ids and flags of the request).
 	Tag [2]uint64
@@ -167,4 +170,6 @@ type Caps struct {
 	Chunks    bool // large messages go in pieces, small calls in between
 	Deadlines bool // the caller's deadline reaches the server
 	Pending   bool // the peer was asked and has not said yet what it can do
+
+	Encoding rpc.Encoding // of the bodies of requests; constant
 }
