@@ -47,12 +47,14 @@ const (
 	missing
 	trailing
 	wrongType
+	longNumber
 )
 
 var faults = [...]string{
 	short: "truncated", badType: "unknown wire type", tooDeep: "nested too deeply", negative: "negative size",
 	tooLarge: "size beyond the end", tooCostly: "takes more memory than its size allows", missing: "required field is missing",
 	trailing: "bytes after the end", wrongType: "element of another type",
+	longNumber: "number of more than ten bytes",
 }
 
 func (f fault) at(offset int) error { return &SyntaxError{Offset: offset, Why: faults[f]} }

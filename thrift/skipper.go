@@ -9,7 +9,8 @@ import (
 // in its length: it remembers where it stopped. The zero value is at the begin
 // of a struct and allows a depth of 64. One goroutine at a time may use it.
 type Skipper struct {
-	MaxDepth int // 0: 64
+	MaxDepth int  // 0: 64
+	Compact  bool // the struct is one of the Compact protocol
 
 	at    int // where the next field, element or end is
 	least int // what the struct has at the least, as far as sizes were declared
@@ -39,7 +40,13 @@ func (s *Skipper) Feed(p []byte) (done bool, n int, err error) {
 		s.stack = append(s.stack, level{left: inFields})
 	}
 	for s.at < len(p) {
-		if f := s.step(p); f == short {
+		f := fine
+		if s.Compact {
+			f = s.stepCompact(p)
+		} else {
+			f = s.step(p)
+		}
+		if f == short {
 			return false, max(s.least, len(p)+1), nil
 		} else if f != fine {
 			return false, 0, f.at(s.at)

@@ -1,0 +1,394 @@
+package thrift
+
+import (
+	"encoding/binary"
+	"reflect"
+	"unsafe"
+)
+
+// A compactDecoder is a decoder that reads the Compact protocol. What the two
+// have in common is the decoder's: budget, string window, blame.
+type compactDecoder struct{ decoder }
+
+// fields decodes the fields of a struct at b[o:], up to and with its stop, into
+// the pl.rt at base; see decoder.fields.
+func (d *compactDecoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (int, fault) {
+	if depth <= 0 {
+		return o, tooDeep
+	}
+	begin, next := o, 0
+	var seen uint64
+	var h compactHead
+	for {
+		end, flt := h.read(d.b, o)
+		if flt != fine {
+			return end, flt
+		}
+		if o = end; h.kind == compactStop {
+			break
+		}
+		var f *op
+		if head := h.head(); next < len(pl.ops) && pl.ops[next].head == head {
+			f = &pl.ops[next]
+			next++
+		} else if f, next = pl.find(head); f == nil {
+			if o, flt = skipCompactField(d.b, o, h.kind, depth-1); flt != fine {
+				return o, flt
+			}
+			continue
+		}
+		// Safety: base points to a pl.rt, and offset and kind are those of one
+		// of its fields: compile took them from reflection.
+		p := unsafe.Add(base, f.offset)
+		switch {
+		case f.kind == kBool:
+			*(*bool)(p) = h.kind == compactTrue
+		case f.kind == kPointer:
+			end, flt = d.pointer(f.t.elem, (*unsafe.Pointer)(p), o, h.kind)
+		default:
+			end, flt = d.value(f.t, p, o, depth-1)
+		}
+		if flt == wrongType {
+			if end, flt = skipCompactField(d.b, o, h.kind, depth-1); flt == fine {
+				o = end
+				continue
+			}
+		}
+		if flt != fine {
+			return d.blame(pl, f, end, flt)
+		}
+		o = end
+		seen |= f.bit
+	}
+	if seen != pl.bits || pl.wide {
+		return d.lacking(pl, seen, begin, o)
+	}
+	return o, fine
+}
+
+// A compactHead is the header of a field; its id is told by how far it is from
+// the one before in the same struct.
+type compactHead struct {
+	kind compactKind
+	id   int16
+}
+
+// head is it as a plan has it.
+func (h *compactHead) head() uint32 {
+	return uint32(compactTypes[h.kind])<<16 | uint32(uint16(h.id))
+}
+
+// read reads the header at b[o:] that comes after h.
+func (h *compactHead) read(b []byte, o int) (int, fault) {
+	if o >= len(b) {
+		return o + 1, short
+	}
+	c := b[o]
+	if h.kind = compactKind(c & 15); h.kind == compactStop {
+		return o + 1, fine // whatever the other half says, as in Apache's libraries
+	}
+	if compactTypes[h.kind] == 0 {
+		return o, badType
+	}
+	if delta := c >> 4; delta != 0 {
+		h.id += int16(delta)
+		return o + 1, fine
+	}
+	v, end, f := uvarint(b, o+1)
+	h.id = int16(unzigzag(v))
+	return end, f
+}
+
+// lacking finds the first required field that was not seen; see
+// decoder.lacking. The struct ends at o.
+func (d *compactDecoder) lacking(pl *plan, seen uint64, begin, o int) (int, fault) {
+	there := map[uint32]bool{}
+	var h compactHead
+	for at := begin; pl.wide && at < o; {
+		at, _ = h.read(d.b, at)
+		there[h.head()] = true
+		at, _ = skipCompactField(d.b, at, h.kind, 1<<30) // its depth was checked before
+	}
+	for i := range pl.ops {
+		f := &pl.ops[i]
+		if f.need == required && (f.bit != 0 && seen&f.bit == 0 || f.bit == 0 && !there[f.head]) {
+			return d.blame(pl, f, o-1, missing)
+		}
+	}
+	return o, fine
+}
+
+// value decodes a value at b[o:] into p, which points to a t.rt; see
+// decoder.value.
+func (d *compactDecoder) value(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
+	b := d.b
+	// Safety: for all stores below: p points to a t.rt, whose layout kind says.
+	switch t.kind {
+	case kString:
+		n, end, f := d.size(o)
+		if f == fine {
+			*(*string)(p) = d.win.String(b, end, n)
+		}
+		return end + n, f
+	case kStruct:
+		return d.structure(t.plan, p, o, depth)
+	case k8:
+		if t.wire == TypeDouble {
+			if len(b)-o < 8 {
+				return o, short
+			}
+			*(*uint64)(p) = binary.LittleEndian.Uint64(b[o:])
+			return o + 8, fine
+		}
+		v, end, f := uvarint(b, o)
+		*(*int64)(p) = unzigzag(v)
+		return end, f
+	case k4:
+		v, end, f := uvarint(b, o)
+		*(*int32)(p) = int32(unzigzag(uint64(uint32(v))))
+		return end, f
+	case k2:
+		v, end, f := uvarint(b, o)
+		*(*int16)(p) = int16(unzigzag(uint64(uint32(v))))
+		return end, f
+	case k1:
+		if o >= len(b) {
+			return o, short
+		}
+		*(*uint8)(p) = b[o]
+		return o + 1, fine
+	case kBool:
+		if o >= len(b) {
+			return o, short
+		}
+		*(*bool)(p) = b[o] == byte(compactTrue)
+		return o + 1, fine
+	case kUUID:
+		if len(b)-o < 16 {
+			return o, short
+		}
+		copy((*(*UUID)(p))[:], b[o:])
+		return o + 16, fine
+	case kBytes:
+		return d.bytes((*[]byte)(p), o)
+	case kList:
+		return d.list(t, p, o, depth)
+	case kMap, kPairs:
+		return d.entries(t, p, o, depth)
+	default: // kUnion; a kPointer is a field's only
+		return d.union(t, (*face)(p), o, depth)
+	}
+}
+
+// size reads a length and holds it against the bytes that are left. With a
+// fault n is 0.
+func (d *compactDecoder) size(o int) (n, end int, f fault) {
+	n, end, f = compactSize(d.b, o)
+	if f == fine && n > len(d.b)-end {
+		return 0, o, tooLarge
+	}
+	return n, end, f
+}
+
+func (d *compactDecoder) bytes(p *[]byte, o int) (int, fault) {
+	n, o, f := d.size(o)
+	if f != fine {
+		return o, f
+	}
+	if !d.charge(n) {
+		return o, tooCostly
+	}
+	s := make([]byte, n)
+	copy(s, d.b[o:])
+	*p = s
+	return o + n, fine
+}
+
+// pointer decodes an optional scalar, of which kind is a bool's value.
+func (d *compactDecoder) pointer(t *typ, p *unsafe.Pointer, o int, kind compactKind) (int, fault) {
+	if !d.charge(t.size) {
+		return o, tooCostly
+	}
+	// Safety: the memory has t's size and, but for strings, no pointers; it is
+	// aligned for it, because the allocator aligns by size.
+	var q unsafe.Pointer
+	switch t.kind {
+	case kBool:
+		v := kind == compactTrue
+		*p = unsafe.Pointer(&v)
+		return o, fine
+	case k1:
+		q = unsafe.Pointer(new(uint8))
+	case k2:
+		q = unsafe.Pointer(new(uint16))
+	case k4:
+		q = unsafe.Pointer(new(uint32))
+	case k8:
+		q = unsafe.Pointer(new(uint64))
+	case kUUID:
+		q = unsafe.Pointer(new(UUID))
+	default:
+		q = unsafe.Pointer(new(string))
+	}
+	o, f := d.value(t, q, o, 0)
+	if f == fine {
+		*p = q
+	}
+	return o, f
+}
+
+// structure decodes a struct and makes p point to it.
+func (d *compactDecoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (int, fault) {
+	if depth <= 0 {
+		return o, tooDeep
+	}
+	q, ok := d.fresh(pl)
+	if !ok {
+		return o, tooCostly
+	}
+	// Safety: p points to a *pl.rt.
+	*(*unsafe.Pointer)(p) = q
+	return d.fields(pl, q, o, depth)
+}
+
+// union decodes a struct of which one field counts; see decoder.union.
+func (d *compactDecoder) union(t *typ, p *face, o, depth int) (int, fault) {
+	if depth <= 0 {
+		return o, tooDeep
+	}
+	*p = face{}
+	var h compactHead
+	for {
+		end, flt := h.read(d.b, o)
+		if flt != fine {
+			return end, flt
+		}
+		if o = end; h.kind == compactStop {
+			return o, fine
+		}
+		flt = wrongType
+		if v := t.variant(h.head()); v != nil {
+			q, ok := d.fresh(v.plan)
+			if !ok {
+				return o, tooCostly
+			}
+			f := &v.plan.ops[0]
+			// Safety: q points to a v.plan.rt, whose one field f is; v.itab is
+			// that of *v.plan.rt as the interface that p points to.
+			at := unsafe.Add(q, f.offset)
+			switch f.kind {
+			case kBool:
+				*(*bool)(at), flt = h.kind == compactTrue, fine
+			case kPointer:
+				end, flt = d.pointer(f.t.elem, (*unsafe.Pointer)(at), o, h.kind)
+			default:
+				end, flt = d.value(f.t, at, o, depth-1)
+			}
+			switch flt {
+			case fine:
+				*p = face{v.itab, q}
+				o = end
+			case wrongType:
+			default:
+				return d.blame(v.plan, f, end, flt)
+			}
+		}
+		if flt == wrongType {
+			if o, flt = skipCompactField(d.b, o, h.kind, depth-1); flt != fine {
+				return o, flt
+			}
+		}
+	}
+}
+
+// list decodes a list or a set into the slice at p; see decoder.list.
+func (d *compactDecoder) list(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
+	e := t.elem
+	if depth <= 0 {
+		return o, tooDeep
+	}
+	kind, n, end, f := compactListHead(d.b, o)
+	if f == short && n > 0 {
+		return o, tooLarge
+	}
+	if o = end; f != fine {
+		return o, f
+	}
+	if n == 0 {
+		// Safety: all slices have one layout, and there is no element.
+		*(*[]byte)(p) = []byte{}
+		return o, fine
+	}
+	if compactTypes[kind] != e.wire {
+		return o, wrongType
+	}
+	if !d.charges(n, e.size) {
+		return o, tooCostly
+	}
+	if e.kind == kStruct {
+		s := make([]unsafe.Pointer, n)
+		if o, f = d.structures(e.plan, s, o, depth-1); f == fine {
+			// Safety: p points to a slice of pointers to structs.
+			*(*[]unsafe.Pointer)(p) = s
+		}
+		return o, f
+	}
+	s := d.room(t, n)
+	for i := range n {
+		// Safety: s points to n elements of that size.
+		if o, f = d.value(e, unsafe.Add(s, i*e.size), o, depth-1); f != fine {
+			return o, f
+		}
+	}
+	// Safety: p points to a slice of elements with that layout.
+	*(*slice)(p) = slice{s, n, n}
+	return o, fine
+}
+
+// room makes n elements of a list, without reflection for those that are common.
+func (d *compactDecoder) room(t *typ, n int) unsafe.Pointer {
+	// Safety: the elements have the same size and pointers at the same places
+	// as those of t.rt.
+	switch t.elem.kind {
+	case kBool, k1:
+		return unsafe.Pointer(unsafe.SliceData(make([]uint8, n)))
+	case k2:
+		return unsafe.Pointer(unsafe.SliceData(make([]uint16, n)))
+	case k4:
+		return unsafe.Pointer(unsafe.SliceData(make([]uint32, n)))
+	case k8:
+		return unsafe.Pointer(unsafe.SliceData(make([]uint64, n)))
+	case kString:
+		return unsafe.Pointer(unsafe.SliceData(make([]string, n)))
+	}
+	return reflect.MakeSlice(t.rt, n, n).UnsafePointer()
+}
+
+// structures decodes len(s) structs, which are made in slabs; see
+// decoder.structures.
+func (d *compactDecoder) structures(pl *plan, s []unsafe.Pointer, o, depth int) (int, fault) {
+	if depth <= 0 {
+		return o, tooDeep
+	}
+	for len(s) > 0 {
+		n := min(len(s), pl.slab)
+		if !d.charges(n, pl.size) {
+			return o, tooCostly
+		}
+		slab := reflect.MakeSlice(pl.slices, n, n).UnsafePointer()
+		for i := range n {
+			// Safety: the slab has n structs of that size.
+			q := unsafe.Add(slab, i*pl.size)
+			if pl.preset != 0 {
+				pl.setDefaults(q)
+			}
+			var f fault
+			if o, f = d.fields(pl, q, o, depth); f != fine {
+				return o, f
+			}
+			s[i] = q
+		}
+		s = s[n:]
+	}
+	return o, fine
+}
