@@ -47,6 +47,9 @@ func (s *Session) answer(ev *wire.Event, f *frame) error {
 	ev.Method = s.in.names.intern(1, name)
 	ev.Trailer = h.pairs
 	ev.ID = uint64(uint32(f.seq))
+	if f.compact {
+		ev.Encoding = rpc.Compact
+	}
 	matched := true
 	if f.shape <= shapeTTFramed {
 		ev.ID, matched = uint64(h.seq), h.seq == uint32(f.seq)
@@ -76,7 +79,11 @@ func (s *Session) answer(ev *wire.Event, f *frame) error {
 // exception turns the body of an exception into the event's error.
 func (s *Session) exception(ev *wire.Event) {
 	h := &s.in.head
-	text, typ, _, err := thrift.ParseException(ev.Body.Bytes())
+	parse := thrift.ParseException
+	if ev.Encoding == rpc.Compact {
+		parse = thrift.Compact{}.ParseException
+	}
+	text, typ, _, err := parse(ev.Body.Bytes())
 	ev.Body.Release()
 	ev.Body, ev.Flags = buf.View{}, ev.Flags&^wire.Message
 	if err != nil {

@@ -98,19 +98,37 @@ func (s *Session) beginRequest(out *buf.Out, ev *wire.Event) {
 		s.requestHeader(&w, ev)
 		s.out.err = w.err
 		out.Commit(w.b)
+	case THeader:
+		s.out.shape = shapeTHeader
+		s.reserve(out)
+		w := theaderWriter{b: out.Block()}
+		s.out.err = w.header(0, uint32(ev.ID), s.p.Compact, ev.Header, ev.Timeout)
+		out.Commit(w.b)
 	case Framed:
 		s.out.shape = shapeFramed
 		s.reserve(out)
 	}
 	b := out.Block()
-	name := ev.Method
-	if s.p.Multiplexed && ev.Service != "" {
-		name = ev.Service + ":" + ev.Method
-	}
+	name := s.name(ev)
 	if len(name) > thrift.MaxName {
 		s.out.err = &rpc.Error{Code: rpc.InvalidArgument, Op: "encode", Msg: "method name of " + strconv.Itoa(len(name)) + " bytes", Sent: rpc.NotSent}
 	}
-	out.Commit(thrift.AppendMessageBegin(b, name, typ, int32(uint32(ev.ID))))
+	out.Commit(appendEnvelope(b, s.p.Compact, name, typ, int32(uint32(ev.ID))))
+}
+
+// name is the method's as a request has it.
+func (s *Session) name(ev *wire.Event) string {
+	if s.p.Multiplexed && ev.Service != "" {
+		return ev.Service + ":" + ev.Method
+	}
+	return ev.Method
+}
+
+func appendEnvelope(b []byte, compact bool, name string, typ thrift.MessageType, seq int32) []byte {
+	if compact {
+		return thrift.Compact{}.AppendMessageBegin(b, name, typ, seq)
+	}
+	return thrift.AppendMessageBegin(b, name, typ, seq)
 }
 
 // reserve makes room for a length of four bytes.
@@ -118,7 +136,7 @@ func (s *Session) reserve(out *buf.Out) { s.out.inner = out.Reserve(4) }
 
 // requestHeader writes what a server is told besides the message.
 func (s *Session) requestHeader(w *writer, ev *wire.Event) {
-	w.open(0, uint32(ev.ID), 0)
+	w.open(0, uint32(ev.ID), protocolID(s.p.Compact))
 	for _, p := range ev.Header {
 		if p.Key == tokenKey && p.Scope == rpc.Transient {
 			w.token(p.Value)
@@ -132,7 +150,7 @@ func (s *Session) requestHeader(w *writer, ev *wire.Event) {
 		w.str("", keyService, ev.Service)
 	}
 	if ev.Flags&wire.Part != 0 {
-		w.number("", keyTotal, int64(ev.Total+envelopeLen(ev.Method)))
+		w.number("", keyTotal, int64(ev.Total+envelopeLen(s.p.Compact, s.name(ev), int32(uint32(ev.ID)))))
 	}
 	if ev.Timeout > 0 && s.out.kin {
 		w.number("", keyTimeout, units(ev.Timeout, time.Microsecond))
@@ -160,5 +178,10 @@ func units(d, unit time.Duration) int64 {
 	return int64((d-1)/unit) + 1
 }
 
-// envelopeLen is the length of a strict message's envelope.
-func envelopeLen(method string) int { return 4 + 4 + len(method) + 4 }
+// envelopeLen is the length of a message's envelope.
+func envelopeLen(compact bool, name string, seq int32) int {
+	if compact {
+		return len(thrift.Compact{}.AppendMessageBegin(nil, name, thrift.Call, seq))
+	}
+	return 4 + 4 + len(name) + 4
+}

@@ -18,11 +18,13 @@ import (
 // precedes it, or the head of one that is too large.
 type frame struct {
 	shape   shape
-	old     bool // the message has no version
-	head    bool // s.in.head is this frame's
-	message int  // offset of the envelope
-	body    int  // offset of the struct behind it
-	end     int  // offset of the end; of a frame that is too large it may lie beyond the input
+	old     bool   // the message has no version
+	compact bool   // it is in the Compact protocol
+	head    bool   // s.in.head is this frame's
+	message int    // offset of the envelope
+	body    int    // offset of the struct behind it
+	end     int    // offset of the end; of a frame that is too large it may lie beyond the input
+	plain   []byte // the message, if it was transformed; then message and body are offsets in it
 	name    []byte
 	typ     thrift.MessageType
 	seq     int32
@@ -103,8 +105,13 @@ func (s *Session) take(in *buf.In, ev *wire.Event, f *frame) error {
 	case s.in.head.total != nil && s.in.chunks && f.hasMessage():
 		return s.first(in, ev, f)
 	case ev.Flags&wire.Message != 0:
-		in.Skip(f.body)
-		ev.Body = in.View(f.end - f.body)
+		if f.plain != nil {
+			in.Skip(f.end)
+			ev.Body = buf.ViewOf(f.plain[f.body:])
+		} else {
+			in.Skip(f.body)
+			ev.Body = in.View(f.end - f.body)
+		}
 		if f.typ == thrift.Exception {
 			s.exception(ev)
 		}
@@ -120,6 +127,8 @@ func (s *Session) find(p []byte) (f frame, need int, err error) {
 	switch l := detect(p, s.p.NonStrict); l {
 	case leadTTHeader:
 		return s.findTTHeader(p)
+	case leadTHeader:
+		return s.findTHeader(p)
 	case leadMesh:
 		return s.findMesh(p)
 	case leadShort:
@@ -143,7 +152,7 @@ func (s *Session) findMesh(p []byte) (f frame, need int, err error) {
 		return f, o + sniffLen - len(p), nil
 	}
 	l := detect(p[o:], s.p.NonStrict)
-	if l == leadTTHeader || l == leadMesh {
+	if l == leadTTHeader || l == leadTHeader || l == leadMesh {
 		return f, 0, &FrameError{Offset: o, Why: "no message after a mesh header"}
 	}
 	if f, need, err = s.findMessage(p, o, l); need > 0 || err != nil {
@@ -160,10 +169,10 @@ func (s *Session) findMesh(p []byte) (f frame, need int, err error) {
 // findMessage finds a framed or bare message at p[at:].
 func (s *Session) findMessage(p []byte, at int, l lead) (f frame, need int, err error) {
 	switch l {
-	case leadBare, leadOldBare:
-		f = frame{shape: shapeBuffered, old: l == leadOldBare, message: at}
+	case leadBare, leadOldBare, leadCompact:
+		f = frame{shape: shapeBuffered, old: l == leadOldBare, compact: l == leadCompact, message: at}
 		return s.findBare(f, p)
-	case leadFramed, leadOldFramed:
+	case leadFramed, leadOldFramed, leadCompactFramed:
 	default:
 		return f, 0, &FrameError{Offset: at, Why: fmt.Sprintf("%x is no message of a known form", p[at:min(at+sniffLen, len(p))])}
 	}
@@ -171,7 +180,7 @@ func (s *Session) findMessage(p []byte, at int, l lead) (f frame, need int, err 
 	if n > maxFrame {
 		return f, 0, &FrameError{Offset: at, Why: "length above 2 GB"}
 	}
-	f = frame{shape: shapeFramed, old: l == leadOldFramed, message: at + 4, end: at + 4 + n}
+	f = frame{shape: shapeFramed, old: l == leadOldFramed, compact: l == leadCompactFramed, message: at + 4, end: at + 4 + n}
 	if n <= s.lim.MessageBytes {
 		if len(p) < f.end {
 			return f, f.end - len(p), nil
@@ -228,7 +237,7 @@ func (s *Session) findTTHeader(p []byte) (f frame, need int, err error) {
 			return f, need, err
 		}
 	}
-	if err := s.parseHeader(p[:o]); err != nil {
+	if err := s.parseHeader(p[:o], f.compact); err != nil {
 		return f, 0, f.headerErr(err)
 	}
 	if sum := s.in.head.checksum; sum != nil && !large {
@@ -245,11 +254,13 @@ const (
 )
 
 // parseHeader reads the TTHeader p into s.in.head.
-func (s *Session) parseHeader(p []byte) error {
+func (s *Session) parseHeader(p []byte, compact bool) error {
 	h := &s.in.head
 	h.flags, h.seq, h.protocol = binary.BigEndian.Uint16(p[6:]), binary.BigEndian.Uint32(p[8:]), p[14]
-	switch h.protocol {
-	case 0x00, 0x03, 0x10: // all mean the Binary protocol to Kitex, when they stand before it
+	switch {
+	case compact && h.protocol == protocolCompact:
+	case !compact && (h.protocol == 0x00 || h.protocol == 0x03 || h.protocol == 0x10):
+		// All mean the Binary protocol to Kitex, when they stand before it.
 	default:
 		return &FrameError{Offset: 14, Why: fmt.Sprintf("unknown protocol %#02x", h.protocol)}
 	}
@@ -272,9 +283,11 @@ func (f *frame) inner(p []byte, nonStrict bool) error {
 	case leadBare:
 	case leadOldBare:
 		f.old = true
-	case leadFramed, leadOldFramed:
+	case leadCompact:
+		f.compact = true
+	case leadFramed, leadOldFramed, leadCompactFramed:
 		f.shape = shapeTTFramed
-		f.old = binary.BigEndian.Uint16(rest[4:]) == 0
+		f.old, f.compact = binary.BigEndian.Uint16(rest[4:]) == 0, rest[4] == compactID
 		n := int(binary.BigEndian.Uint32(rest))
 		if f.message += 4; n != f.end-f.message {
 			return &FrameError{Offset: f.message - 4, Why: "message does not end with its frame"}
@@ -285,9 +298,17 @@ func (f *frame) inner(p []byte, nonStrict bool) error {
 	return nil
 }
 
+// begin reads the envelope at the begin of p.
+func (f *frame) begin(p []byte) (name []byte, typ thrift.MessageType, seq int32, n int, err error) {
+	if f.compact {
+		return thrift.Compact{}.ParseMessageBegin(p)
+	}
+	return thrift.ParseMessageBegin(p, f.old)
+}
+
 // envelope reads the envelope of a message that ends where p ends.
 func (f *frame) envelope(p []byte) error {
-	name, typ, seq, n, err := thrift.ParseMessageBegin(p[f.message:], f.old)
+	name, typ, seq, n, err := f.begin(p[f.message:])
 	if err != nil {
 		return envelopeErr(f.message, err)
 	}
@@ -307,7 +328,7 @@ func envelopeErr(at int, err error) error {
 // to be told, and the rest is skipped.
 func (s *Session) tooLarge(f frame, p []byte, size int) (frame, int, error) {
 	end := min(f.end, len(p))
-	name, typ, seq, n, err := thrift.ParseMessageBegin(p[f.message:end], f.old)
+	name, typ, seq, n, err := f.begin(p[f.message:end])
 	switch {
 	case errors.Is(err, thrift.ErrShort) && f.message+n <= f.end:
 		return f, f.message + n - end, nil
@@ -339,7 +360,7 @@ func (f *frame) headerErr(err error) error {
 
 // findBare finds the end of a bare message, which is nowhere but in its struct.
 func (s *Session) findBare(f frame, p []byte) (frame, int, error) {
-	name, typ, seq, n, err := thrift.ParseMessageBegin(p[f.message:], f.old)
+	name, typ, seq, n, err := f.begin(p[f.message:])
 	if errors.Is(err, thrift.ErrShort) {
 		return f, f.message + n - len(p), nil
 	}
@@ -347,7 +368,7 @@ func (s *Session) findBare(f frame, p []byte) (frame, int, error) {
 		return f, 0, envelopeErr(f.message, err)
 	}
 	f.name, f.typ, f.seq, f.body = name, typ, seq, f.message+n
-	done, n, err := s.endOfStruct(p[f.body:])
+	done, n, err := s.endOfStruct(p[f.body:], f.compact)
 	size := f.body - f.message + n
 	switch {
 	case err != nil:
@@ -380,13 +401,17 @@ const deepest = 2048
 
 // endOfStruct is like thrift.Skipper.Feed. Most messages arrive whole, and the
 // walk over those needs no state.
-func (s *Session) endOfStruct(p []byte) (done bool, n int, err error) {
+func (s *Session) endOfStruct(p []byte, compact bool) (done bool, n int, err error) {
 	if !s.in.skipping {
-		n, err := thrift.SkipStruct(p, deepest)
+		skip := thrift.SkipStruct
+		if compact {
+			skip = thrift.Compact{}.SkipStruct
+		}
+		n, err := skip(p, deepest)
 		if !errors.Is(err, thrift.ErrShort) {
 			return err == nil, n, err
 		}
-		s.in.skipper = thrift.Skipper{MaxDepth: deepest}
+		s.in.skipper = thrift.Skipper{MaxDepth: deepest, Compact: compact}
 	}
 	done, n, err = s.in.skipper.Feed(p)
 	s.in.skipping = !done && err == nil

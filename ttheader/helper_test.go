@@ -101,6 +101,9 @@ func trace(ev wire.Event) string {
 			fmt.Fprintf(&b, " detail:%s=%q", p.Key, p.Value)
 		}
 	}
+	if ev.Encoding != rpc.Native {
+		fmt.Fprintf(&b, " encoding=%d", ev.Encoding)
+	}
 	if ev.Tag != [2]uint64{} {
 		fmt.Fprintf(&b, " tag=%x,%x", ev.Tag[0], ev.Tag[1])
 	}

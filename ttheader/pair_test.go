@@ -27,6 +27,8 @@ type pair struct {
 	next   uint64
 	hello  bool
 	kin    bool // the form negotiates
+	form   Form
+	enc    rpc.Encoding
 	done   int
 	cancel int
 }
@@ -73,7 +75,11 @@ func (p *pair) pairs(max int) (m rpc.Metadata) {
 }
 
 func (p *pair) body() []byte {
-	return thrift.AppendException(nil, strings.Repeat("x", p.rng.IntN(300)*p.rng.IntN(2)+p.rng.IntN(10)), 7)
+	text := strings.Repeat("x", p.rng.IntN(300)*p.rng.IntN(2)+p.rng.IntN(10))
+	if p.enc == rpc.Compact {
+		return thrift.Compact{}.AppendException(nil, text, 7)
+	}
+	return thrift.AppendException(nil, text, 7)
 }
 
 // call sends a request. Header and timeout are only for forms that carry them.
@@ -82,19 +88,21 @@ func (p *pair) call(header bool) {
 	c := &pairCall{body: p.body()}
 	c.req = wire.Event{
 		Flags: wire.Open | wire.Message | wire.End, ID: p.next | 1<<16,
-		Method: fmt.Sprint("m", p.rng.IntN(5)),
+		Method: fmt.Sprint("m", p.rng.IntN(5)), Encoding: p.enc,
 	}
 	if p.rng.IntN(5) == 0 {
 		c.req.Flags |= wire.Oneway
 	}
 	if header {
-		c.req.Service = "Echo"
+		if p.form == TTHeader {
+			c.req.Service = "Echo"
+		}
 		c.req.Header = p.pairs(3)
 		for i := range c.req.Header {
 			if c.req.Header[i].Value == "" && c.req.Header[i].Key == tokenKey {
 				c.req.Header[i].Value = "t" // an empty token is none
 			}
-			if c.req.Header[i].Key != tokenKey {
+			if c.req.Header[i].Key != tokenKey && (p.form == TTHeader || i == 0) {
 				c.req.Header[i].Scope = rpc.Scope(p.rng.IntN(2))
 			}
 		}
@@ -134,7 +142,7 @@ func (p *pair) serve() {
 		want.Flags |= ev.Flags & (wire.Settings | wire.Unordered)
 		// The token has a block of its own, which comes first.
 		slices.SortStableFunc(want.Header, func(a, b rpc.Pair) int {
-			return btoi(b.Key == tokenKey) - btoi(a.Key == tokenKey)
+			return btoi(p.form == TTHeader) * (btoi(b.Key == tokenKey) - btoi(a.Key == tokenKey))
 		})
 		if got, want := trace(ev), trace(want); got != want {
 			p.t.Fatalf("request\ngot  %s\nwant %s", got, want)
@@ -169,8 +177,8 @@ func (p *pair) reply(header bool) {
 	ev := p.served[i]
 	p.served = slices.Delete(p.served, i, i+1)
 	id := uint64(uint32(seqOf(ev.Tag)))
-	ans := wire.Event{Flags: wire.Message | wire.End, ID: ev.ID, Method: ev.Method, Tag: ev.Tag}
-	want := wire.Event{Flags: ans.Flags, ID: id, Method: ev.Method}
+	ans := wire.Event{Flags: wire.Message | wire.End, ID: ev.ID, Method: ev.Method, Tag: ev.Tag, Encoding: ev.Encoding}
+	want := wire.Event{Flags: ans.Flags, ID: id, Method: ev.Method, Encoding: p.enc}
 	var body []byte
 	if p.rng.IntN(3) == 0 {
 		ans.Flags &^= wire.Message
@@ -193,7 +201,7 @@ func (p *pair) reply(header bool) {
 		if header {
 			ans.Trailer = p.pairs(3)
 			want.Trailer = ans.Trailer
-			if !p.kin {
+			if !p.kin && p.form == TTHeader {
 				want.Trailer = slices.DeleteFunc(ans.Trailer.Clone(), func(p rpc.Pair) bool { return internal(p.Key) })
 			}
 		}
@@ -230,15 +238,21 @@ func (p *pair) receive() {
 
 // TestPair drives random calls over every form.
 func TestPair(t *testing.T) {
-	for _, proto := range []Protocol{{}, {NoOffer: true}, {Form: Framed}, {Form: Buffered}} {
-		t.Run(fmt.Sprintf("%s offer=%v", proto.Form, !proto.NoOffer), func(t *testing.T) {
+	for _, proto := range []Protocol{
+		{}, {NoOffer: true}, {Form: Framed}, {Form: Buffered}, {Form: THeader},
+		{Compact: true}, {Compact: true, NoOffer: true}, {Compact: true, Form: Framed}, {Compact: true, Form: Buffered}, {Compact: true, Form: THeader},
+	} {
+		t.Run(fmt.Sprintf("%s offer=%v compact=%v", proto.Form, !proto.NoOffer, proto.Compact), func(t *testing.T) {
 			for seed := range uint64(20) {
 				p := &pair{
 					t: t, rng: rand.New(rand.NewPCG(seed, 1)), calls: map[uint64]*pairCall{},
 					c: proto.Open(wire.Client, testLimits), s: Protocol{}.Open(wire.Server, testLimits),
-					kin: proto.Form == TTHeader && !proto.NoOffer,
+					kin: proto.Form == TTHeader && !proto.NoOffer, form: proto.Form,
 				}
-				p.drive(proto.Form == TTHeader)
+				if proto.Compact {
+					p.enc = rpc.Compact
+				}
+				p.drive(proto.Form == TTHeader || proto.Form == THeader)
 				p.toS.in.Close()
 				p.toC.in.Close()
 				if p.kin != p.c.Caps().Mux || p.kin != p.s.Caps().Mux || p.c.Caps().Pending {

@@ -135,12 +135,19 @@ func TestSniff(t *testing.T) {
 		`ffaf 0008 0001`:    {wire.Yes, wire.Yes},
 		`00000004 50696e67`: {wire.No, wire.Yes},
 		`00000011 00000004`: {wire.No, wire.Yes},
-		`474554202f20`:      {wire.No, wire.No}, // GET
-		`505249202a20`:      {wire.No, wire.No}, // PRI
-		`160301020001`:      {wire.No, wire.No}, // TLS
-		`000000110fff`:      {wire.No, wire.No}, // THeader
-		`00000011 82210001`: {wire.No, wire.No}, // framed compact
-		`82210001`:          {wire.No, wire.No}, // compact
+		`474554202f20`:      {wire.No, wire.No},   // GET
+		`505249202a20`:      {wire.No, wire.No},   // PRI
+		`160301020001`:      {wire.No, wire.No},   // TLS
+		`000000110fff`:      {wire.Yes, wire.Yes}, // THeader
+		`00000011 82210001`: {wire.Yes, wire.Yes}, // framed compact
+		`00000011 82220001`: {wire.No, wire.No},   // of another version
+		`00000011 82010001`: {wire.No, wire.No},   // of no type
+		`8221`:              {wire.Yes, wire.Yes}, // compact
+		`8241`:              {wire.Yes, wire.Yes},
+		`8261`:              {wire.Yes, wire.Yes},
+		`8281`:              {wire.Yes, wire.Yes},
+		`82a1`:              {wire.No, wire.No},
+		`8222`:              {wire.No, wire.No},
 		`dabbc200`:          {wire.No, wire.No}, // Dubbo
 		`00000020 90010001`: {wire.No, wire.No}, // Kitex Protobuf
 	} {

@@ -1,7 +1,7 @@
-// Package ttheader frames Thrift calls: TTHeader as Kitex speaks it, framed
-// and buffered (bare) messages, all in the strict Binary protocol. On TTHeader
-// it also negotiates with peers of its own kind, so that many calls share a
-// connection.
+// Package ttheader frames Thrift calls: TTHeader as Kitex speaks it, THeader as
+// Apache and fbthrift do, framed and buffered (bare) messages, in the strict
+// Binary or the Compact protocol. On TTHeader it also negotiates with peers of
+// its own kind, so that many calls share a connection.
 //
 // It is pure: a Session cuts borrowed input into wire.Events and appends
 // frames to an Out. Sockets, clocks and goroutines are the engine's. The bytes
@@ -25,9 +25,11 @@ const (
 	Framed
 	// Buffered sends bare messages.
 	Buffered
+	// THeader puts the header of Apache's THeaderTransport before each message.
+	THeader
 )
 
-var formNames = [...]string{TTHeader: "ttheader", Framed: "framed", Buffered: "buffered"}
+var formNames = [...]string{TTHeader: "ttheader", Framed: "framed", Buffered: "buffered", THeader: "theader"}
 
 // String gives the form's name, as settings of a target have it.
 func (f Form) String() string {
@@ -41,9 +43,11 @@ func (f Form) String() string {
 // multiplexing to the peer. It is a constant value, safe for concurrent use.
 //
 // As a client it speaks its Form; as a server it understands all of them and
-// answers in the form of the request, so that Form and NoOffer do not matter.
+// answers in the form of the request, so that Form, Compact and NoOffer do not
+// matter.
 type Protocol struct {
 	Form        Form
+	Compact     bool // messages are in the Compact protocol; Kitex does not know it, on TTHeader least of all
 	Multiplexed bool // method names are "Service:method", as Apache's TMultiplexedProtocol writes them; a server takes them always
 	NonStrict   bool // old messages without a version are taken too, and answered alike
 	NoOffer     bool // a client does not ask whether the peer is one of its kind
@@ -71,10 +75,12 @@ func (p Protocol) Open(side wire.Side, lim *rpc.Limits) wire.Session {
 
 // What precedes a message; all numbers are big endian.
 const (
-	magic     = 0x1000 // bytes 4 and 5 of a TTHeader
-	meshMagic = 0xffaf // bytes 0 and 1 of Kitex's mesh header
-	strict    = 0x8001 // bytes 0 and 1 of a strict message
-	sniffLen  = 6      // enough to tell all forms apart
+	magic        = 0x1000 // bytes 4 and 5 of a TTHeader
+	theaderMagic = 0x0fff // the same of a THeader
+	meshMagic    = 0xffaf // bytes 0 and 1 of Kitex's mesh header
+	strict       = 0x8001 // bytes 0 and 1 of a strict message
+	compactID    = 0x82   // byte 0 of a compact message; version and type are in the next one
+	sniffLen     = 6      // enough to tell all forms apart
 )
 
 // A lead is what the first bytes of a frame are.
@@ -89,7 +95,16 @@ const (
 	leadFramed
 	leadOldBare // messages without a version
 	leadOldFramed
+	leadTHeader
+	leadCompact // bare
+	leadCompactFramed
 )
+
+// compact reports whether p begins like a compact message: the protocol, then
+// version 1 below the type, which is 1 to 4.
+func compact(p []byte) bool {
+	return p[0] == compactID && p[1]&31 == 1 && p[1]>>5 >= 1 && p[1]>>5 <= 4
+}
 
 // detect tells what p begins with, in the order of docs/rules.md.
 func detect(p []byte, nonStrict bool) lead {
@@ -100,11 +115,14 @@ func detect(p []byte, nonStrict bool) lead {
 		case meshMagic:
 			return leadMesh
 		}
+		if compact(p) {
+			return leadCompact
+		}
 	}
 	switch {
 	case len(p) == 0:
 		return leadShort
-	case p[0] >= 0x80 && (len(p) > 1 || p[0] != strict>>8 && p[0] != meshMagic>>8):
+	case p[0] >= 0x80 && (len(p) > 1 || p[0] != strict>>8 && p[0] != meshMagic>>8 && p[0] != compactID):
 		return leadUnknown // as a length it is above 2 GB
 	case len(p) < sniffLen:
 		return leadShort
@@ -112,12 +130,17 @@ func detect(p []byte, nonStrict bool) lead {
 	switch binary.BigEndian.Uint16(p[4:]) {
 	case magic:
 		return leadTTHeader
+	case theaderMagic:
+		return leadTHeader
 	case strict:
 		return leadFramed
 	case 0:
 		if nonStrict {
 			return leadOldFramed // the name's length, which is below 64 KB
 		}
+	}
+	if compact(p[4:]) {
+		return leadCompactFramed
 	}
 	// The name's length, then its first letter: what stands there in framed
 	// messages of other protocols is no letter.

@@ -34,13 +34,20 @@ func (s *Session) beginAnswer(out *buf.Out, ev *wire.Event) {
 		o.err = w.err
 		out.Commit(w.b)
 	}
-	if o.shape == shapeTTFramed {
+	switch o.shape {
+	case shapeTTFramed:
 		s.reserve(out)
+	case shapeTHeader:
+		w := theaderWriter{b: out.Block()}
+		o.err = w.header(uint16(ev.Tag[1]>>32), uint32(ev.Tag[1]), ev.Tag[0]&tagCompact != 0, ev.Trailer, 0)
+		out.Commit(w.b)
 	}
 	b := s.appendEnvelope(out.Block(), ev, typ)
 	switch {
 	case biz:
-		b = append(b, byte(thrift.TypeStop)) // Kitex's business error: an empty result
+		b = append(b, byte(thrift.TypeStop)) // Kitex's business error: an empty result, in either protocol
+	case ev.Err != nil && ev.Tag[0]&tagCompact != 0:
+		b = thrift.Compact{}.AppendException(b, s.text(ev.Err), thrift.ExceptionOf(ev.Err.Code))
 	case ev.Err != nil:
 		b = thrift.AppendException(b, s.text(ev.Err), thrift.ExceptionOf(ev.Err.Code))
 	}
@@ -55,7 +62,7 @@ func (s *Session) kitexBiz(ev *wire.Event) bool {
 
 func (s *Session) appendEnvelope(b []byte, ev *wire.Event, typ thrift.MessageType) []byte {
 	if ev.Tag[0]&tagOld == 0 {
-		return thrift.AppendMessageBegin(b, ev.Method, typ, seqOf(ev.Tag))
+		return appendEnvelope(b, ev.Tag[0]&tagCompact != 0, ev.Method, typ, seqOf(ev.Tag))
 	}
 	b = be32(b, uint32(len(ev.Method)))
 	b = append(append(b, ev.Method...), byte(typ))
@@ -73,9 +80,10 @@ func (s *Session) text(e *rpc.Error) string {
 
 // answerHeader writes what a client is told besides the message.
 func (s *Session) answerHeader(w *writer, ev *wire.Event, typ thrift.MessageType, biz bool) {
-	w.open(0, uint32(seqOf(ev.Tag)), 0)
+	compact := ev.Tag[0]&tagCompact != 0
+	w.open(0, uint32(seqOf(ev.Tag)), protocolID(compact))
 	if ev.Flags&wire.Part != 0 {
-		w.number("", keyTotal, int64(ev.Total+envelopeLen(ev.Method)))
+		w.number("", keyTotal, int64(ev.Total+envelopeLen(compact, ev.Method, seqOf(ev.Tag))))
 	}
 	if e := ev.Err; e != nil && s.out.kin {
 		s.errorKeys(w, e)

@@ -47,8 +47,15 @@ func (s *Session) request(ev *wire.Event, f *frame) error {
 	}
 	ev.Tag[0] |= uint64(f.shape) | uint64(uint32(f.seq))<<32
 	ev.Tag[1] = uint64(h.seq)
+	if f.shape == shapeTHeader {
+		ev.Tag[1] |= uint64(h.flags) << 32
+	}
 	if f.old {
 		ev.Tag[0] |= tagOld
+	}
+	if f.compact {
+		ev.Tag[0] |= tagCompact
+		ev.Encoding = rpc.Compact
 	}
 	if h.kitex {
 		ev.Tag[0] |= tagKitex

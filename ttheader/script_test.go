@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write what the scripts print into them"
 // TestScripts runs testdata/script/*.txt. A line is a comment (#), a command,
 // or (>) what the command before it prints:
 //
-//	session SIDE [framed|buffered] [multiplexed] [nonstrict] [nooffer] [host=H] [unix=P] [shm=P] [message=N] [header=N] [entries=N]
+//	session SIDE [framed|buffered|theader] [compact] [multiplexed] [nonstrict] [nooffer] [host=H] [unix=P] [shm=P] [message=N] [header=N] [entries=N]
 //	in BYTES         feeds bytes, prints the events that come of them
 //	apply            gives the last event to Apply, prints what that appends
 //	send [oneway|goaway|reset] [answer] [id=N] [service=S] [method=M] [timeout=D] [h:K=V] [p:K=V] [t:K=V] [err=CODE:TEXT] [d:K=V] [refused] [body=HEX]
@@ -122,6 +122,10 @@ func (r *scriptRun) open(args []string) {
 			p.Form = Framed
 		case "buffered":
 			p.Form = Buffered
+		case "theader":
+			p.Form = THeader
+		case "compact":
+			p.Compact = true
 		case "multiplexed":
 			p.Multiplexed = true
 		case "nonstrict":
@@ -183,7 +187,7 @@ func (r *scriptRun) send(args []string) []string {
 			ev.Flags = wire.Reset
 		case "answer":
 			ev.Flags = wire.Message | wire.End
-			ev.ID, ev.Method, ev.Tag = r.req.ID, r.req.Method, r.req.Tag
+			ev.ID, ev.Method, ev.Tag, ev.Encoding = r.req.ID, r.req.Method, r.req.Tag, r.req.Encoding
 		case "id":
 			fmt.Sscan(value, &ev.ID)
 		case "service":

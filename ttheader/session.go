@@ -39,6 +39,7 @@ type Session struct {
 		calls    uint64
 		names    names
 		head     header
+		inflater inflater // of transformed messages; nil until one has come
 		skipper  thrift.Skipper
 		skipping bool // skipper holds the state of the bare message at hand
 	}
@@ -73,18 +74,21 @@ const (
 	shapeTTFramed              // the framed message after a TTHeader
 	shapeFramed
 	shapeBuffered
-	shapeStream // a stream frame of Kitex
-	shapePart   // a later piece of a message: bytes without an envelope
+	shapeStream  // a stream frame of Kitex
+	shapePart    // a later piece of a message: bytes without an envelope
+	shapeTHeader // the message after a THeader
 )
 
-// Tag[0] is shape | flags<<8 | message's sequence id<<32, Tag[1] the TTHeader's.
+// Tag[0] is shape | flags<<8 | message's sequence id<<32, Tag[1] the header's,
+// and of a THeader its flags<<32.
 const (
-	tagOld    = 1 << (8 + iota) // without a version
-	tagKitex                    // Kitex's keys are welcome in the answer
-	tagOffer                    // Settings: the peer is of our kind
-	tagMux                      // Settings: it takes many calls at once
-	tagDoors                    // Settings: it runs on this machine
-	tagChunks                   // Settings: it takes messages in pieces
+	tagOld     = 1 << (8 + iota) // without a version
+	tagKitex                     // Kitex's keys are welcome in the answer
+	tagOffer                     // Settings: the peer is of our kind
+	tagMux                       // Settings: it takes many calls at once
+	tagDoors                     // Settings: it runs on this machine
+	tagChunks                    // Settings: it takes messages in pieces
+	tagCompact                   // in the Compact protocol
 )
 
 func seqOf(tag [2]uint64) int32 { return int32(tag[0] >> 32) }
@@ -109,7 +113,10 @@ func (s *Session) Room(uint64) int { return math.MaxInt32 }
 
 // Caps says what the peer can do, as far as it is known.
 func (s *Session) Caps() wire.Caps {
-	c := wire.Caps{Mux: s.out.mux, Chunks: s.out.chunks, Deadlines: s.p.Form == TTHeader}
+	c := wire.Caps{Mux: s.out.mux, Chunks: s.out.chunks, Deadlines: s.p.Form == TTHeader || s.p.Form == THeader}
+	if s.p.Compact {
+		c.Encoding = rpc.Compact
+	}
 	c.Pending = s.offers && !s.out.known
 	return c
 }

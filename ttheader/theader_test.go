@@ -1,0 +1,184 @@
+package ttheader
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"runtime"
+	"testing"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+func deflate(t testing.TB, p []byte, times int) []byte {
+	t.Helper()
+	for range times {
+		var b bytes.Buffer
+		w := zlib.NewWriter(&b)
+		if _, err := w.Write(p); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		p = b.Bytes()
+	}
+	return p
+}
+
+// zlibFrame is a frame whose message was compressed several times.
+func zlibFrame(t testing.TB, protocol byte, message []byte, times int) []byte {
+	header := []byte{protocol, byte(times)}
+	for range times {
+		header = append(header, transformZlib)
+	}
+	for len(header)%4 != 0 {
+		header = append(header, 0)
+	}
+	p := be32(be16(be16(make([]byte, 4), theaderMagic), 0), 77)
+	p = append(be16(p, uint16(len(header)/4)), header...)
+	p = append(p, deflate(t, message, times)...)
+	binary.BigEndian.PutUint32(p, uint32(len(p)-4))
+	return p
+}
+
+func cutOne(t *testing.T, s wire.Session, p []byte) (wire.Event, error) {
+	t.Helper()
+	var in buf.In
+	defer in.Close()
+	feed(&in, p)
+	ev, need, err := s.Cut(&in)
+	if err == nil && (need != 0 || in.Len() != 0 && ev.Err == nil) {
+		t.Fatalf("need %d, %d bytes are left", need, in.Len())
+	}
+	return ev, err
+}
+
+func TestZlib(t *testing.T) {
+	body := thrift.AppendException(nil, string(make([]byte, 5000)), 7)
+	message := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), body...)
+	s := Protocol{}.Open(wire.Server, testLimits)
+	for times := range maxTransforms + 1 {
+		p := zlibFrame(t, 0, message, times)
+		for i := range p {
+			var in buf.In
+			feed(&in, p[:i])
+			if ev, need, err := (Protocol{}).Open(wire.Server, testLimits).Cut(&in); ev.Flags != 0 || need < 1 || err != nil {
+				t.Fatalf("%d of %d: %s, %d, %v", i, len(p), trace(ev), need, err)
+			}
+			in.Close()
+		}
+		ev, err := cutOne(t, s, p)
+		if err != nil || ev.Method != "Ping" || !bytes.Equal(ev.Body.Bytes(), body) || seqOf(ev.Tag) != 5 || uint32(ev.Tag[1]) != 77 {
+			t.Fatalf("%d times: %.200s, %v", times, trace(ev), err)
+		}
+		// The answer is not compressed: its header says so.
+		ev.Flags = wire.Message | wire.End
+		q, err := frameBytes(s, &ev, []byte{0})
+		if err != nil || !bytes.Equal(q[14:18], make([]byte, 4)) {
+			t.Errorf("%x, %v", q, err)
+		}
+		ev.Body.Release()
+	}
+	compact := append(thrift.Compact{}.AppendMessageBegin(nil, "Ping", thrift.Call, 5), 0)
+	if ev, err := cutOne(t, s, zlibFrame(t, protocolCompact, compact, 1)); err != nil || ev.Encoding != rpc.Compact || len(ev.Body.Bytes()) != 1 {
+		t.Errorf("%s, %v", trace(ev), err)
+	}
+	for _, in := range [][]byte{nil, message[:5], {0x80, 1, 0, 9}, compact} {
+		if _, err := cutOne(t, Protocol{}.Open(wire.Server, testLimits), zlibFrame(t, 0, in, 1)); rpc.CodeOf(err) != rpc.DataLoss {
+			t.Errorf("%x: %v", in, err)
+		}
+	}
+	whole := zlibFrame(t, 0, message, 1)
+	for cut := 1; cut < 20; cut++ { // the end of the stream is missing
+		p := append(be32(nil, uint32(len(whole)-4-cut)), whole[4:len(whole)-cut]...)
+		if _, err := cutOne(t, Protocol{}.Open(wire.Server, testLimits), p); rpc.CodeOf(err) != rpc.DataLoss {
+			t.Errorf("without the last %d bytes: %v", cut, err)
+		}
+	}
+}
+
+// TestZlibIsBounded has what becomes much larger than a message may be.
+func TestZlibIsBounded(t *testing.T) {
+	lim := rpc.Limits{MessageBytes: 64 << 10}.WithDefaults()
+	message := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), make([]byte, 50<<20)...)
+	for times := 1; times <= 3; times++ {
+		p := zlibFrame(t, 0, message, times)
+		if len(p) > lim.MessageBytes {
+			p = zlibFrame(t, 0, message[:30<<20], times)
+		}
+		s := Protocol{}.Open(wire.Server, lim)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		ev, err := cutOne(t, s, p)
+		runtime.ReadMemStats(&after)
+		if err != nil || ev.Err == nil || ev.Err.Code != rpc.ResourceExhausted || ev.Method != "Ping" {
+			t.Errorf("%d times: %s, %v", times, trace(ev), err)
+		}
+		if spent := after.TotalAlloc - before.TotalAlloc; spent > 2<<20 {
+			t.Errorf("%d times: %d bytes of memory", times, spent)
+		}
+		// The connection goes on.
+		small := zlibFrame(t, 0, append(thrift.AppendMessageBegin(nil, "Pong", thrift.Call, 6), 0), 1)
+		if ev, err := cutOne(t, s, small); err != nil || ev.Method != "Pong" || ev.Err != nil {
+			t.Errorf("after it: %s, %v", trace(ev), err)
+		}
+	}
+}
+
+// TestPiecesOfCompact has large compact messages in pieces, under names of
+// services too: the length that is announced counts the envelope.
+func TestPiecesOfCompact(t *testing.T) {
+	for _, p := range []Protocol{{}, {Multiplexed: true}, {Compact: true}, {Compact: true, Multiplexed: true}} {
+		c, s := p.Open(wire.Client, testLimits), Protocol{}.Open(wire.Server, testLimits)
+		settle(t, c, s)
+		body := thrift.AppendException(nil, string(make([]byte, 1000)), 7)
+		var all []byte
+		for at := 0; at < len(body); at += 300 {
+			end := min(at+300, len(body))
+			ev := wire.Event{Flags: wire.Open | wire.Message | wire.Part, ID: 70000, Service: "Echo", Method: "Ping", Total: len(body), Offset: at}
+			if end == len(body) {
+				ev.Flags |= wire.End
+			}
+			b, err := frameBytes(c, &ev, body[at:end])
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, b...)
+		}
+		ev, err := cutOne(t, s, all)
+		if err != nil || ev.Service != "Echo" || ev.Method != "Ping" || !bytes.Equal(ev.Body.Bytes(), body) || (ev.Encoding == rpc.Compact) != p.Compact {
+			t.Errorf("%+v: %.200s, %v", p, trace(ev), err)
+		}
+		ev.Body.Release()
+	}
+}
+
+// settle makes one call, after which both sides know that they are of one kind.
+func settle(t *testing.T, c, s wire.Session) {
+	t.Helper()
+	first := wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: 65537, Method: "First"}
+	p, err := frameBytes(c, &first, []byte{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev, err := cutOne(t, s, p)
+	if err != nil || ev.Flags&wire.Settings == 0 {
+		t.Fatal(trace(ev), err)
+	}
+	ev.Body.Release()
+	var out buf.Out
+	defer out.Reset()
+	s.Apply(&out, &ev)
+	hello, err := cutOne(t, c, out.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Apply(nil, &hello)
+	if !c.Caps().Chunks {
+		t.Fatalf("%+v", c.Caps())
+	}
+}
