@@ -24,9 +24,18 @@ const (
 	TTHeader Form = iota // the default: metadata, deadlines, many calls on one connection
 	Framed               // a length before each message
 	Buffered             // bare messages
+	THeader              // the header of Apache's THeaderTransport: metadata, deadlines
+
+	// The same with messages in Thrift's Compact protocol.
+	FramedCompact
+	BufferedCompact
+	THeaderCompact
 )
 
-var forms = [...]string{TTHeader: "ttheader", Framed: "framed", Buffered: "buffered"}
+var forms = [...]string{
+	TTHeader: "ttheader", Framed: "framed", Buffered: "buffered", THeader: "theader",
+	FramedCompact: "framed-compact", BufferedCompact: "buffered-compact", THeaderCompact: "theader-compact",
+}
 
 // String gives the form as it is written in a target.
 func (f Form) String() string { return forms[f] }
@@ -90,11 +99,14 @@ func (c *Client) start() {
 func (c *Client) protocol(form Form) wire.Protocol {
 	p := ttheader.Protocol{Multiplexed: c.Multiplexed}
 	switch form {
-	case Framed:
+	case Framed, FramedCompact:
 		p.Form = ttheader.Framed
-	case Buffered:
+	case Buffered, BufferedCompact:
 		p.Form = ttheader.Buffered
+	case THeader, THeaderCompact:
+		p.Form = ttheader.THeader
 	}
+	p.Compact = form >= FramedCompact
 	return p
 }
 

@@ -17,7 +17,7 @@ type target struct {
 }
 
 // parseTarget understands host:port, :port, tcp://host:port, unix:///path,
-// unix:path, and the setting ?thrift=ttheader|framed|buffered behind any of them.
+// unix:path, and the setting ?thrift=NAME of a Form behind any of them.
 func parseTarget(s string) (target, error) {
 	var t target
 	rest, query, _ := strings.Cut(s, "?")
@@ -49,7 +49,7 @@ func parseTarget(s string) (target, error) {
 			return t, badTarget(s, fmt.Sprintf("unknown setting %q", key))
 		}
 		if t.thrift, t.hasThrift = parseForm(settings.Get(key)); !t.hasThrift {
-			return t, badTarget(s, "thrift is ttheader, framed or buffered")
+			return t, badTarget(s, "thrift is one of "+strings.Join(forms[:], ", "))
 		}
 	}
 	return t, nil
