@@ -220,6 +220,9 @@ func (e *equaler) maps(t *typ, p, q unsafe.Pointer) bool {
 	for it := x.MapRange(); it.Next(); {
 		there := y.MapIndex(it.Key())
 		if !there.IsValid() {
+			if t.key.wire == TypeDouble && math.IsNaN(it.Key().Float()) {
+				continue
+			}
 			return false
 		}
 		v.Elem().SetIterValue(it)
@@ -228,7 +231,25 @@ func (e *equaler) maps(t *typ, p, q unsafe.Pointer) bool {
 			return false
 		}
 	}
-	return true
+	return t.key.wire != TypeDouble || e.nans(t, x, y)
+}
+
+// nans compares the values whose keys are no numbers: they cannot be looked up,
+// and there may be several.
+func (e *equaler) nans(t *typ, x, y reflect.Value) bool {
+	set := &typ{kind: kList, wire: TypeSet, elem: t.elem, rt: reflect.SliceOf(t.elem.rt)}
+	var lists [2]slice
+	for i, m := range []reflect.Value{x, y} {
+		values := reflect.New(set.rt)
+		for it := m.MapRange(); it.Next(); {
+			if math.IsNaN(it.Key().Float()) {
+				values.Elem().Set(reflect.Append(values.Elem(), it.Value()))
+			}
+		}
+		// Safety: values points to a slice.
+		lists[i] = *(*slice)(values.UnsafePointer())
+	}
+	return e.lists(set, set.elem, lists[0], lists[1])
 }
 
 // A hashed is the hash of the element at an index.

@@ -114,6 +114,14 @@ type sets struct {
 	Ptr     *float64                                `thrift:"ptr,8,optional"`
 }
 
+func nans(values ...int64) map[float64]int64 {
+	m := map[float64]int64{}
+	for _, v := range values {
+		m[math.NaN()] = v
+	}
+	return m
+}
+
 func TestEqual(t *testing.T) {
 	nan, zero := math.NaN(), 0.0
 	for i, c := range []struct {
@@ -154,6 +162,11 @@ func TestEqual(t *testing.T) {
 		{&sets{Unions: thrift.Set[Either]{&EitherNumber{1}}}, &sets{Unions: thrift.Set[Either]{&EitherText{}}}, false},
 		{&sets{Ptr: &zero}, &sets{}, false},
 		{&sets{Ptr: &nan}, &sets{Ptr: new(math.NaN())}, true},
+		{&Everything{MD8: map[float64]int64{nan: 1, 2: 3}}, &Everything{MD8: map[float64]int64{2: 3, -nan: 1}}, true},
+		{&Everything{MD8: map[float64]int64{nan: 1, 2: 3}}, &Everything{MD8: map[float64]int64{2: 3, nan: 2}}, false},
+		{&Everything{MD8: map[float64]int64{nan: 1}}, &Everything{MD8: map[float64]int64{2: 1}}, false},
+		{&Everything{MD8: nans(1, 2, 3)}, &Everything{MD8: nans(3, 1, 2)}, true},
+		{&Everything{MD8: nans(1, 2, 3)}, &Everything{MD8: nans(3, 1, 1)}, false},
 	} {
 		if got := thrift.Equal(c.a, c.b); got != c.want {
 			t.Errorf("%d: %+v, %+v: %t", i, c.a, c.b, got)
