@@ -14,166 +14,182 @@ const vectorLeast = 8
 
 // The functions below put numbers of the host's byte order into a message and
 // take them out of one. A list or set of i16, i32, i64 or double is a slice of
-// uint16, uint32 or uint64 to them. The message may begin at any address, and
-// panics if it is too short. Any number of goroutines may read the same memory.
+// uint16, uint32 or uint64 to them. The message may begin at any address; one
+// that is too short panics. Any number of goroutines may read the same memory.
 //
 // Slice and message share no memory, or they begin at the same byte: numbers
 // may be swapped where they lie. Anything in between gives wrong numbers, and
 // panics in builds with the tag invariants.
+//
+// Fewer than vectorLeast elements are swapped in the function that chooses: for
+// them a call more would show. The first four go through array pointers, so
+// that bounds are checked once.
 
 // From16 fills dst with the big-endian numbers of src, which holds at least
 // 2*len(dst) bytes.
-func From16(dst []uint16, src []byte) { from16(dst, src, hasVectors()) }
-
-// From32 fills dst with the big-endian numbers of src, which holds at least
-// 4*len(dst) bytes.
-func From32(dst []uint32, src []byte) { from32(dst, src, hasVectors()) }
-
-// From64 fills dst with the big-endian numbers of src, which holds at least
-// 8*len(dst) bytes.
-func From64(dst []uint64, src []byte) { from64(dst, src, hasVectors()) }
-
-// To16 writes src in big-endian order to dst, which has room for 2*len(src)
-// bytes.
-func To16(dst []byte, src []uint16) { to16(dst, src, hasVectors()) }
-
-// To32 writes src in big-endian order to dst, which has room for 4*len(src)
-// bytes.
-func To32(dst []byte, src []uint32) { to32(dst, src, hasVectors()) }
-
-// To64 writes src in big-endian order to dst, which has room for 8*len(src)
-// bytes.
-func To64(dst []byte, src []uint64) { to64(dst, src, hasVectors()) }
-
-// The loops below take four elements a turn through array pointers: the
-// compiler then checks bounds once for all four. That is 2-10 times the speed
-// of indexing (docs/codec.md, 4). Each stands in the function that chooses
-// between loop and vectors, because one more call would be a third of what four
-// elements cost.
-
-func from16(dst []uint16, src []byte, vectors bool) {
+func From16(dst []uint16, src []byte) {
 	if invariant.Enabled {
 		checkApart(at(dst), at(src), 2*len(dst))
 	}
-	if vectors && len(dst) >= vectorLeast {
+	if len(dst) >= vectorLeast {
+		if !hasVectors() {
+			loopFrom16(dst, src)
+			return
+		}
 		src = src[: 2*len(dst) : len(src)]
 		swap16(at(dst), at(src), len(src))
 		return
 	}
-	for len(dst) >= 4 {
+	i := 0
+	if len(dst) >= 4 {
 		d, s := (*[4]uint16)(dst), (*[8]byte)(src)
 		d[0], d[1] = binary.BigEndian.Uint16(s[0:]), binary.BigEndian.Uint16(s[2:])
 		d[2], d[3] = binary.BigEndian.Uint16(s[4:]), binary.BigEndian.Uint16(s[6:])
-		dst, src = dst[4:], src[8:]
+		i = 4
 	}
-	for i := range dst {
+	for ; i < len(dst); i++ {
 		dst[i] = binary.BigEndian.Uint16(src[2*i:])
 	}
 }
 
-func from32(dst []uint32, src []byte, vectors bool) {
+// From32 fills dst with the big-endian numbers of src, which holds at least
+// 4*len(dst) bytes.
+func From32(dst []uint32, src []byte) {
 	if invariant.Enabled {
 		checkApart(at(dst), at(src), 4*len(dst))
 	}
-	if vectors && len(dst) >= vectorLeast {
+	if len(dst) >= vectorLeast {
+		if !hasVectors() {
+			loopFrom32(dst, src)
+			return
+		}
 		src = src[: 4*len(dst) : len(src)]
 		swap32(at(dst), at(src), len(src))
 		return
 	}
-	for len(dst) >= 4 {
+	i := 0
+	if len(dst) >= 4 {
 		d, s := (*[4]uint32)(dst), (*[16]byte)(src)
 		d[0], d[1] = binary.BigEndian.Uint32(s[0:]), binary.BigEndian.Uint32(s[4:])
 		d[2], d[3] = binary.BigEndian.Uint32(s[8:]), binary.BigEndian.Uint32(s[12:])
-		dst, src = dst[4:], src[16:]
+		i = 4
 	}
-	for i := range dst {
+	for ; i < len(dst); i++ {
 		dst[i] = binary.BigEndian.Uint32(src[4*i:])
 	}
 }
 
-func from64(dst []uint64, src []byte, vectors bool) {
+// From64 fills dst with the big-endian numbers of src, which holds at least
+// 8*len(dst) bytes.
+func From64(dst []uint64, src []byte) {
 	if invariant.Enabled {
 		checkApart(at(dst), at(src), 8*len(dst))
 	}
-	if vectors && len(dst) >= vectorLeast {
+	if len(dst) >= vectorLeast {
+		if !hasVectors() {
+			loopFrom64(dst, src)
+			return
+		}
 		src = src[: 8*len(dst) : len(src)]
 		swap64(at(dst), at(src), len(src))
 		return
 	}
-	for len(dst) >= 4 {
+	i := 0
+	if len(dst) >= 4 {
 		d, s := (*[4]uint64)(dst), (*[32]byte)(src)
 		d[0], d[1] = binary.BigEndian.Uint64(s[0:]), binary.BigEndian.Uint64(s[8:])
 		d[2], d[3] = binary.BigEndian.Uint64(s[16:]), binary.BigEndian.Uint64(s[24:])
-		dst, src = dst[4:], src[32:]
+		i = 4
 	}
-	for i := range dst {
+	for ; i < len(dst); i++ {
 		dst[i] = binary.BigEndian.Uint64(src[8*i:])
 	}
 }
 
-func to16(dst []byte, src []uint16, vectors bool) {
+// To16 writes src in big-endian order to dst, which has room for 2*len(src)
+// bytes.
+func To16(dst []byte, src []uint16) {
 	if invariant.Enabled {
 		checkApart(at(dst), at(src), 2*len(src))
 	}
-	if vectors && len(src) >= vectorLeast {
+	if len(src) >= vectorLeast {
+		if !hasVectors() {
+			loopTo16(dst, src)
+			return
+		}
 		dst = dst[: 2*len(src) : len(dst)]
 		swap16(at(dst), at(src), len(dst))
 		return
 	}
-	for len(src) >= 4 {
+	i := 0
+	if len(src) >= 4 {
 		d, s := (*[8]byte)(dst), (*[4]uint16)(src)
 		binary.BigEndian.PutUint16(d[0:], s[0])
 		binary.BigEndian.PutUint16(d[2:], s[1])
 		binary.BigEndian.PutUint16(d[4:], s[2])
 		binary.BigEndian.PutUint16(d[6:], s[3])
-		dst, src = dst[8:], src[4:]
+		i = 4
 	}
-	for i, v := range src {
-		binary.BigEndian.PutUint16(dst[2*i:], v)
+	for ; i < len(src); i++ {
+		binary.BigEndian.PutUint16(dst[2*i:], src[i])
 	}
 }
 
-func to32(dst []byte, src []uint32, vectors bool) {
+// To32 writes src in big-endian order to dst, which has room for 4*len(src)
+// bytes.
+func To32(dst []byte, src []uint32) {
 	if invariant.Enabled {
 		checkApart(at(dst), at(src), 4*len(src))
 	}
-	if vectors && len(src) >= vectorLeast {
+	if len(src) >= vectorLeast {
+		if !hasVectors() {
+			loopTo32(dst, src)
+			return
+		}
 		dst = dst[: 4*len(src) : len(dst)]
 		swap32(at(dst), at(src), len(dst))
 		return
 	}
-	for len(src) >= 4 {
+	i := 0
+	if len(src) >= 4 {
 		d, s := (*[16]byte)(dst), (*[4]uint32)(src)
 		binary.BigEndian.PutUint32(d[0:], s[0])
 		binary.BigEndian.PutUint32(d[4:], s[1])
 		binary.BigEndian.PutUint32(d[8:], s[2])
 		binary.BigEndian.PutUint32(d[12:], s[3])
-		dst, src = dst[16:], src[4:]
+		i = 4
 	}
-	for i, v := range src {
-		binary.BigEndian.PutUint32(dst[4*i:], v)
+	for ; i < len(src); i++ {
+		binary.BigEndian.PutUint32(dst[4*i:], src[i])
 	}
 }
 
-func to64(dst []byte, src []uint64, vectors bool) {
+// To64 writes src in big-endian order to dst, which has room for 8*len(src)
+// bytes.
+func To64(dst []byte, src []uint64) {
 	if invariant.Enabled {
 		checkApart(at(dst), at(src), 8*len(src))
 	}
-	if vectors && len(src) >= vectorLeast {
+	if len(src) >= vectorLeast {
+		if !hasVectors() {
+			loopTo64(dst, src)
+			return
+		}
 		dst = dst[: 8*len(src) : len(dst)]
 		swap64(at(dst), at(src), len(dst))
 		return
 	}
-	for len(src) >= 4 {
+	i := 0
+	if len(src) >= 4 {
 		d, s := (*[32]byte)(dst), (*[4]uint64)(src)
 		binary.BigEndian.PutUint64(d[0:], s[0])
 		binary.BigEndian.PutUint64(d[8:], s[1])
 		binary.BigEndian.PutUint64(d[16:], s[2])
 		binary.BigEndian.PutUint64(d[24:], s[3])
-		dst, src = dst[32:], src[4:]
+		i = 4
 	}
-	for i, v := range src {
-		binary.BigEndian.PutUint64(dst[8*i:], v)
+	for ; i < len(src); i++ {
+		binary.BigEndian.PutUint64(dst[8*i:], src[i])
 	}
 }
 

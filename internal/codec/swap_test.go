@@ -11,12 +11,12 @@ import (
 	"github.com/limosa-rpc/limosa/internal/invariant"
 )
 
-// A direction is one of the six functions over plain bytes: what it does with n
-// elements from src to dst, by vectors or by the loop.
+// A direction is one of the six functions over plain bytes, and the loop that
+// does the same: what they do with n elements from src to dst.
 type direction struct {
-	name string
-	size int
-	swap func(dst, src []byte, n int, vectors bool)
+	name       string
+	size       int
+	swap, loop func(dst, src []byte, n int)
 }
 
 // numbersAt looks at the memory of b as n numbers.
@@ -30,12 +30,24 @@ func numbersAt[T uint16 | uint32 | uint64](b []byte, n int) []T {
 }
 
 var directions = []direction{
-	{"From16", 2, func(dst, src []byte, n int, v bool) { from16(numbersAt[uint16](dst, n), src, v) }},
-	{"From32", 4, func(dst, src []byte, n int, v bool) { from32(numbersAt[uint32](dst, n), src, v) }},
-	{"From64", 8, func(dst, src []byte, n int, v bool) { from64(numbersAt[uint64](dst, n), src, v) }},
-	{"To16", 2, func(dst, src []byte, n int, v bool) { to16(dst, numbersAt[uint16](src, n), v) }},
-	{"To32", 4, func(dst, src []byte, n int, v bool) { to32(dst, numbersAt[uint32](src, n), v) }},
-	{"To64", 8, func(dst, src []byte, n int, v bool) { to64(dst, numbersAt[uint64](src, n), v) }},
+	{"From16", 2,
+		func(dst, src []byte, n int) { From16(numbersAt[uint16](dst, n), src) },
+		func(dst, src []byte, n int) { loopFrom16(numbersAt[uint16](dst, n), src) }},
+	{"From32", 4,
+		func(dst, src []byte, n int) { From32(numbersAt[uint32](dst, n), src) },
+		func(dst, src []byte, n int) { loopFrom32(numbersAt[uint32](dst, n), src) }},
+	{"From64", 8,
+		func(dst, src []byte, n int) { From64(numbersAt[uint64](dst, n), src) },
+		func(dst, src []byte, n int) { loopFrom64(numbersAt[uint64](dst, n), src) }},
+	{"To16", 2,
+		func(dst, src []byte, n int) { To16(dst, numbersAt[uint16](src, n)) },
+		func(dst, src []byte, n int) { loopTo16(dst, numbersAt[uint16](src, n)) }},
+	{"To32", 4,
+		func(dst, src []byte, n int) { To32(dst, numbersAt[uint32](src, n)) },
+		func(dst, src []byte, n int) { loopTo32(dst, numbersAt[uint32](src, n)) }},
+	{"To64", 8,
+		func(dst, src []byte, n int) { To64(dst, numbersAt[uint64](src, n)) },
+		func(dst, src []byte, n int) { loopTo64(dst, numbersAt[uint64](src, n)) }},
 }
 
 // offsets gives where both sides begin if the message is to begin at at: numbers are aligned.
@@ -46,8 +58,8 @@ func (d direction) offsets(at int) (dst, src int) {
 	return at, 0
 }
 
-// What vectors and loops make of numbers is what encoding/binary makes of them,
-// on a machine of either byte order.
+// What becomes of numbers is what encoding/binary makes of them, on a machine of
+// either byte order.
 func TestSwapAgainstEncodingBinary(t *testing.T) {
 	for n := range 40 {
 		v16, v32, v64 := make([]uint16, n), make([]uint32, n), make([]uint64, n)
@@ -79,10 +91,7 @@ func TestSwapAgainstEncodingBinary(t *testing.T) {
 
 // Every length up to 300 elements, the message at every place of a cache line:
 // the same bytes as by the loop, and none around them touched.
-func TestSwapVectorsAreTheLoop(t *testing.T) {
-	if !hasVectors() {
-		t.Skip("skipped: no vectors on this machine, the loops do it all")
-	}
+func TestSwapIsTheLoop(t *testing.T) {
 	const lengths, places, margin = 300, 64, 64
 	src, blank := randomBytes(8*lengths+places+margin, 1), bytes.Repeat([]byte{0xA5}, 8*lengths+places+2*margin)
 	for _, d := range directions {
@@ -96,10 +105,10 @@ func TestSwapVectorsAreTheLoop(t *testing.T) {
 				for at := range places {
 					to, from := d.offsets(at)
 					size := n * d.size
-					d.swap(want, src[from:], n, false)
+					d.loop(want, src[from:], n)
 					copy(whole, blank)
 					got := whole[margin+to:]
-					d.swap(got, src[from:], n, true)
+					d.swap(got, src[from:], n)
 					if i := firstOther(got[:size], want[:size]); i < size {
 						t.Fatalf("%d elements at %d: byte %d is %x; want %x", n, at, i, got[i], want[i])
 					}
@@ -126,13 +135,13 @@ func firstOther(got, want []byte) int {
 func TestSwapInPlace(t *testing.T) {
 	for _, d := range directions {
 		for n := range 301 {
-			for _, vectors := range []bool{false, hasVectors()} {
+			for name, swap := range map[string]func(dst, src []byte, n int){"swap": d.swap, "loop": d.loop} {
 				got := randomBytes(n*d.size, uint64(n))
 				want := make([]byte, len(got))
-				d.swap(want, got, n, false)
-				d.swap(got, got, n, vectors)
+				d.loop(want, got, n)
+				swap(got, got, n)
 				if i := firstOther(got, want); i < len(want) {
-					t.Fatalf("%s, %d elements, vectors %v: byte %d is %x; want %x", d.name, n, vectors, i, got[i], want[i])
+					t.Fatalf("%s, %s of %d elements: byte %d is %x; want %x", d.name, name, n, i, got[i], want[i])
 				}
 			}
 		}
@@ -149,19 +158,17 @@ func TestSwapRefuses(t *testing.T) {
 	}
 	for _, d := range directions {
 		for _, n := range []int{1, 4, 7, 8, 16, 100} {
-			for _, vectors := range []bool{false, hasVectors()} {
-				numbers, message := make([]byte, n*d.size), make([]byte, n*d.size)
-				dst, src := numbers, message[:len(message)-1]
-				if d.name[0] == 'T' {
-					dst, src = src, dst
-				}
-				if !panics(func() { d.swap(dst, src, n, vectors) }) {
-					t.Errorf("%s: %d elements, vectors %v: a message a byte too short is taken", d.name, n, vectors)
-				}
-				both := make([]byte, (n+1)*d.size)
-				if panics(func() { d.swap(both, both[d.size:], n, vectors) }) != (invariant.Enabled && n > 1) {
-					t.Errorf("%s: %d elements, vectors %v: an overlap is refused: %v", d.name, n, vectors, n == 1 || !invariant.Enabled)
-				}
+			numbers, message := make([]byte, n*d.size), make([]byte, n*d.size)
+			dst, src := numbers, message[:len(message)-1]
+			if d.name[0] == 'T' {
+				dst, src = src, dst
+			}
+			if !panics(func() { d.swap(dst, src, n) }) {
+				t.Errorf("%s of %d: a message a byte too short is taken", d.name, n)
+			}
+			both := make([]byte, (n+1)*d.size)
+			if got, want := panics(func() { d.swap(both, both[d.size:], n) }), invariant.Enabled && n > 1; got != want {
+				t.Errorf("%s of %d: an overlap is refused: %v; want %v", d.name, n, got, want)
 			}
 		}
 	}
@@ -178,7 +185,7 @@ func TestSwapDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// FuzzSwap holds vectors to what the loops do, for any bytes at any two places.
+// FuzzSwap holds the swaps to what the loops do, for any bytes at any two places.
 func FuzzSwap(f *testing.F) {
 	f.Add([]byte("12345678"), uint16(1), uint8(0), uint8(0))
 	f.Add([]byte{0, 1, 0xFF, 0x80, 0x7F}, uint16(8), uint8(1), uint8(5))
@@ -198,8 +205,8 @@ func FuzzSwap(f *testing.F) {
 			src := bytes.Repeat(pattern, (from+size)/len(pattern)+1)
 			src = src[from:][:size]
 			got, want := make([]byte, to+size), make([]byte, to+size)
-			d.swap(want[to:], src, int(n), false)
-			d.swap(got[to:], src, int(n), hasVectors())
+			d.loop(want[to:], src, int(n))
+			d.swap(got[to:], src, int(n))
 			if i := firstOther(got, want); i < len(want) {
 				t.Fatalf("%s, %d elements from %d to %d: byte %d is %x; want %x", d.name, n, from, to, i, got[i], want[i])
 			}
@@ -219,13 +226,13 @@ func randomBytes(n int, seed uint64) []byte {
 func BenchmarkSwap(b *testing.B) {
 	for _, d := range directions {
 		for _, n := range []int{4, 8, 16, 64, 1024, 131072} {
-			for name, vectors := range map[string]bool{"loop": false, "vectors": hasVectors()} {
+			for name, swap := range map[string]func(dst, src []byte, n int){"swap": d.swap, "loop": d.loop} {
 				b.Run(fmt.Sprintf("%s/%d/%s", d.name, n, name), func(b *testing.B) {
 					to, from := d.offsets(5)
 					dst, src := make([]byte, n*d.size+8)[to:], randomBytes(n*d.size+8, 1)[from:]
 					b.SetBytes(int64(n * d.size))
 					for b.Loop() {
-						d.swap(dst, src, n, vectors)
+						swap(dst, src, n)
 					}
 				})
 			}
