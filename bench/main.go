@@ -45,7 +45,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return usageError{"say what to measure: rpc, where, net, idle, accept, relay, pipe or codec (go run ./bench rpc -h lists its flags)"}
+		return usageError{"say what to measure: rpc, where, net, idle, accept, relay, pipe, codec or simd (go run ./bench rpc -h lists its flags)"}
 	}
 	switch args[0] {
 	case "rpc":
@@ -56,6 +56,8 @@ func run(ctx context.Context, args []string) error {
 		return pipeMain(ctx, args[1:])
 	case "codec":
 		return codecMain(ctx, args[1:])
+	case "simd":
+		return simdMain(ctx, args[1:])
 	case "net":
 		return netMain(ctx, args[1:])
 	case "idle":
@@ -71,5 +73,5 @@ func run(ctx context.Context, args []string) error {
 	case childServer, childClient:
 		return childMain(ctx, args[0], args[1:])
 	}
-	return usageError{fmt.Sprintf("unknown benchmark %q; there is: %s", args[0], strings.Join([]string{"rpc", "where", "net", "idle", "accept", "relay", "pipe", "codec"}, ", "))}
+	return usageError{fmt.Sprintf("unknown benchmark %q; there is: %s", args[0], strings.Join([]string{"rpc", "where", "net", "idle", "accept", "relay", "pipe", "codec", "simd"}, ", "))}
 }
