@@ -1,6 +1,7 @@
 // Command thrift runs Apache Thrift's own test programs, in Python, Java, Node
 // and Go, against Limosa: each as client of Limosa's server and as server of
-// Limosa's client, over buffered and framed connections.
+// Limosa's client, over buffered and framed connections, in the binary and the
+// compact protocol, and behind Apache's header transport.
 //
 // It installs what the peers need into a cache (setup/*.sh), generates code
 // from Apache's ThriftTest.thrift with Limosa's generator, builds Limosa's two
@@ -60,7 +61,9 @@ func parseFlags() *options {
 	}
 	list(&o.peers, "peers", "python,java,node,go", "comma-separated `peers`; limosa is one too")
 	list(&o.transports, "transports", "buffered,framed", "comma-separated `transports`")
-	list(&o.protocols, "protocols", "binary,multi", "comma-separated `protocols`: binary, multi (binary, multiplexed), compact, header")
+	list(&o.protocols, "protocols", "binary,compact,header,headerc,multi,multic,multih",
+		"comma-separated `protocols`: binary, compact, header (with binary messages), headerc (with compact ones), "+
+			"and multiplexed: multi, multic, multih")
 	flag.BoolVar(&o.self, "self", false, "pair the peers with each other and leave Limosa out: a check of this program")
 	flag.BoolVar(&o.verbose, "v", false, "show what the programs print even if a pair passes")
 	flag.BoolVar(&o.setupOnly, "setup-only", false, "install and build, then stop")

@@ -30,7 +30,7 @@ func makePairs(o *options, peers []*peer) []pair {
 		for _, transport := range o.transports {
 			for _, c := range peers {
 				for _, s := range peers {
-					if wanted(o, c, s) && slices.Contains(c.protocols, protocol) && slices.Contains(s.protocols, protocol) {
+					if wanted(o, c, s) && fits(transport, protocol) && slices.Contains(c.protocols, protocol) && s.serves(protocol) {
 						pairs = append(pairs, pair{c, s, transport, protocol})
 					}
 				}
@@ -51,6 +51,16 @@ func wanted(o *options, c, s *peer) bool {
 		return o.self || slices.Contains(o.peers, limosaName) && c.name == limosaName
 	}
 	return o.self || c.name == limosaName || s.name == limosaName
+}
+
+// fits reports whether a protocol can go over a transport: a THeader is a frame
+// of its own, which is not to stand in another, as Apache's documentation says.
+func fits(transport, protocol string) bool {
+	switch protocol {
+	case "header", "headerc", "multih":
+		return transport == "buffered"
+	}
+	return true
 }
 
 // skip says why the pair cannot run here, or nothing.

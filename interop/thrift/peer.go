@@ -12,6 +12,7 @@ import (
 type peer struct {
 	name      string
 	protocols []string // what both programs speak
+	answers   []string // what the server speaks besides
 	// server and client give command lines; a client may have several, all of
 	// which must pass. The programs run in dir.
 	server func(port int, transport, protocol string) []string
@@ -25,6 +26,11 @@ type peer struct {
 	calls int
 
 	skip string // set by setUp: why this peer is not here
+}
+
+// serves reports whether the peer's server speaks a protocol.
+func (p *peer) serves(protocol string) bool {
+	return slices.Contains(p.protocols, protocol) || slices.Contains(p.answers, protocol)
 }
 
 // allMethods is the number of methods in service ThriftTest.
@@ -66,7 +72,7 @@ func limosaPeer(dir string) *peer {
 		name:      limosaName,
 		dir:       dir,
 		calls:     allMethods,
-		protocols: []string{"binary", "multi"},
+		protocols: []string{"binary", "compact", "header", "headerc", "multi", "multic", "multih"},
 		server: func(port int, transport, protocol string) []string {
 			return args("server", port, transport, protocol)
 		},
@@ -81,6 +87,7 @@ func pythonPeer(cache string) *peer {
 	dir := filepath.Join(cache, "python", "test")
 	python := filepath.Join(cache, "python", "venv", "bin", "python")
 	args := func(script string, port int, transport, protocol string) []string {
+		protocol = served(protocol)
 		return []string{python, "-u", script, "--genpydir=gen-py", "--port=" + strconv.Itoa(port),
 			"--transport=" + transport, "--protocol=" + protocol}
 	}
@@ -88,7 +95,8 @@ func pythonPeer(cache string) *peer {
 		name:      "python",
 		dir:       dir,
 		calls:     21, // neither testStringMap nor testInsanity
-		protocols: []string{"binary", "compact", "header", "json", "multi"},
+		protocols: []string{"binary", "compact", "header", "json", "multi", "multic", "multih"},
+		answers:   []string{"headerc"},
 		server: func(port int, transport, protocol string) []string {
 			// One connection at a time: a client that opens a second one
 			// behind its own back hangs here.
@@ -111,7 +119,7 @@ func javaPeer(cache string) *peer {
 		name:      "java",
 		dir:       dir,
 		calls:     21, // neither testBool nor testMulti
-		protocols: []string{"binary", "compact", "json", "multi"},
+		protocols: []string{"binary", "compact", "json", "multi", "multic"},
 		server: func(port int, transport, protocol string) []string {
 			return args("TestServer", port, transport, protocol)
 		},
@@ -126,16 +134,22 @@ func nodePeer(cache string) *peer {
 	dir := filepath.Join(cache, "node")
 	args := func(script string, port int, transport, protocol string) []string {
 		kind := "tcp"
-		if protocol == "multi" {
+		switch protocol {
+		case "multi":
 			kind, protocol = "multiplex", "binary"
+		case "multic":
+			kind, protocol = "multiplex", "compact"
+		case "multih":
+			kind, protocol = "multiplex", "header"
 		}
-		return []string{"node", script, "--type=" + kind, "--port=" + strconv.Itoa(port), "-t", transport, "-p", protocol}
+		return []string{"node", script, "--type=" + kind, "--port=" + strconv.Itoa(port), "-t", transport, "-p", served(protocol)}
 	}
 	return &peer{
 		name:      "node",
 		dir:       dir,
 		calls:     21, // neither testMulti nor testMultiException
-		protocols: []string{"binary", "compact", "header", "json", "multi"},
+		protocols: []string{"binary", "compact", "header", "json", "multi", "multic", "multih"},
+		answers:   []string{"headerc"},
 		server: func(port int, transport, protocol string) []string {
 			return args("server.mjs", port, transport, protocol)
 		},
@@ -152,13 +166,14 @@ func goPeer(cache string) *peer {
 	dir := filepath.Join(cache, "go")
 	args := func(program string, port int, transport, protocol string) []string {
 		return []string{filepath.Join(dir, "bin", program), "--host=127.0.0.1", "--port=" + strconv.Itoa(port),
-			"--transport=" + transport, "--protocol=" + protocol}
+			"--transport=" + transport, "--protocol=" + served(protocol)}
 	}
 	return &peer{
 		name:      "go",
 		dir:       dir,
 		calls:     22, // not testUuid
 		protocols: []string{"binary", "compact", "header", "json"},
+		answers:   []string{"headerc"},
 		server: func(port int, transport, protocol string) []string {
 			return args("testserver", port, transport, protocol)
 		},
@@ -167,6 +182,15 @@ func goPeer(cache string) *peer {
 		},
 		passed: words(""), // it prints nothing and exits with 1 at the first wrong answer
 	}
+}
+
+// served is what a peer's server is told: which messages stand behind a header
+// is the client's choice.
+func served(protocol string) string {
+	if protocol == "headerc" {
+		return "header"
+	}
+	return protocol
 }
 
 // words makes a check of a client's output: it must hold want and nothing of

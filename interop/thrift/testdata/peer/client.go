@@ -16,17 +16,30 @@ import (
 	"thriftpeer/thrifttest"
 )
 
+// forms gives the form for transport and protocol; the short names are those
+// that follow "multi".
+var forms = map[link]limosa.Form{
+	{transport: "buffered", protocol: "binary"}:  limosa.Buffered,
+	{transport: "buffered", protocol: ""}:        limosa.Buffered,
+	{transport: "framed", protocol: "binary"}:    limosa.Framed,
+	{transport: "framed", protocol: ""}:          limosa.Framed,
+	{transport: "buffered", protocol: "compact"}: limosa.BufferedCompact,
+	{transport: "buffered", protocol: "c"}:       limosa.BufferedCompact,
+	{transport: "framed", protocol: "compact"}:   limosa.FramedCompact,
+	{transport: "framed", protocol: "c"}:         limosa.FramedCompact,
+	{transport: "buffered", protocol: "header"}:  limosa.THeader,
+	{transport: "buffered", protocol: "h"}:       limosa.THeader,
+	{transport: "buffered", protocol: "headerc"}: limosa.THeaderCompact,
+}
+
 // runClient calls every method of the server at l and compares the answers.
 func runClient(ctx context.Context, l link) error {
-	target := &limosa.Client{Target: fmt.Sprintf("tcp://127.0.0.1:%d", l.port), Multiplexed: l.protocol == "multi"}
-	switch l.transport {
-	case "buffered":
-		target.Thrift = limosa.Buffered
-	case "framed":
-		target.Thrift = limosa.Framed
-	default:
-		return fmt.Errorf("unknown transport %q", l.transport)
+	form, ok := forms[link{transport: l.transport, protocol: strings.TrimPrefix(l.protocol, "multi")}]
+	if !ok {
+		return fmt.Errorf("no form for transport %q and protocol %q", l.transport, l.protocol)
 	}
+	multi := strings.HasPrefix(l.protocol, "multi")
+	target := &limosa.Client{Target: fmt.Sprintf("tcp://127.0.0.1:%d", l.port), Thrift: form, Multiplexed: multi}
 	defer target.Close()
 
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
@@ -38,7 +51,7 @@ func runClient(ctx context.Context, l link) error {
 	checkContainers(r, c)
 	checkExceptions(r, c)
 	checkOneway(r, c)
-	if l.protocol == "multi" {
+	if multi {
 		s := thrifttest.NewSecondServiceClient(target)
 		got, err := s.SecondtestString(ctx, "foobar")
 		r.same("secondtestString", got, err, `testString("foobar")`)

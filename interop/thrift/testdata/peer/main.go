@@ -28,7 +28,7 @@ func main() {
 	flags := flag.NewFlagSet("peer", flag.ExitOnError)
 	flags.IntVar(&l.port, "port", 9090, "the server's port on the loopback interface")
 	flags.StringVar(&l.transport, "transport", "buffered", "buffered or framed")
-	flags.StringVar(&l.protocol, "protocol", "binary", "binary or multi")
+	flags.StringVar(&l.protocol, "protocol", "binary", "binary, compact, header, headerc, multi, multic or multih")
 	flags.Parse(os.Args[2:]) // ends the program on an error
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
