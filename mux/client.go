@@ -56,11 +56,17 @@ type Conn struct {
 	appended  uint64
 	ev        wire.Event // of the request that is being encoded
 	caps      wire.Caps
-	gathers   bool  // the reader waits for its turn after those it has woken: a flush is left to it
-	owed      bool  // and one was
-	hungUp    bool  // the peer went while nobody read
-	leaving   bool  // no new calls: the peer drains, or Close was called
-	err       error // why the connection ended; set once
+	gathers   bool // the reader waits for its turn after those it has woken: a flush is left to it
+	owed      bool // and one was
+	streams   streams
+	leading   *waiter     // with role caller: whose wait leads, if it is a stream's
+	reads     uint32      // batches
+	look      *time.Timer // see restLocked
+	looking   bool        // look is armed
+	looked    uint32      // reads when it was
+	hungUp    bool        // the peer went while nobody read
+	leaving   bool        // no new calls: the peer drains, or Close was called
+	err       error       // why the connection ended; set once
 
 	// Owned by the holder of the read role, and not touched by it after the
 	// unlock that gives the role away.
@@ -123,6 +129,9 @@ func (c *Conn) Do(ctx context.Context, call *rpc.Call) error {
 	call.Peer = c.peer
 	if err := call.Header.Check(c.lim); err != nil {
 		return err
+	}
+	if call.Method.Kind > rpc.Oneway {
+		return c.doStream(ctx, call)
 	}
 	r, err := c.send(ctx, call)
 	if r.rest != nil {
@@ -264,7 +273,7 @@ func (c *Conn) refuseLocked() error {
 	case c.inflight >= c.lim.CallsPerConn, c.inflight+c.abandoned > indexMask:
 		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "call", Peer: c.peer, Sent: rpc.NotSent,
 			Msg: fmt.Sprintf("%d calls in flight on one connection", c.inflight)}
-	case c.inflight > 0 && !c.caps.Mux:
+	case (c.inflight > 0 || c.streams.open > 0) && !c.caps.Mux:
 		return &rpc.Error{Code: rpc.Unavailable, Op: "call", Peer: c.peer, Sent: rpc.NotSent,
 			Msg: "the connection carries one call at a time and is busy"}
 	}
@@ -304,20 +313,20 @@ func (c *Conn) lead(ctx context.Context, r registered) error {
 		owed = false
 		switch {
 		case why == netio.Lost:
-			c.deliver(r.slot, shut)
+			c.deliver(r.slot, nil, shut)
 			c.fail(err, r.slot)
 			return c.own(r)
 		case why == netio.Full:
 			// Never park in a write while holding the read role: a peer that
 			// writes much before it reads would wait for us for ever.
-			over, _ := c.deliver(r.slot, pass)
+			over, _ := c.deliver(r.slot, nil, pass)
 			flush(c.nc, false, c.spawn)
 			if over {
 				return c.own(r)
 			}
 			return c.follow(ctx, r)
 		}
-		if over, _ := c.deliver(r.slot, keep); over {
+		if over, _ := c.deliver(r.slot, nil, keep); over {
 			return c.own(r)
 		}
 		if ctx.Err() != nil && r.slot.word.CompareAndSwap(word(r.id, waiting), word(r.id, gone)) {
@@ -339,13 +348,13 @@ func (c *Conn) readOn() {
 		why, err := c.nc.Receive(owed, c.step)
 		switch why {
 		case netio.Lost:
-			c.deliver(nil, shut)
+			c.deliver(nil, nil, shut)
 			c.fail(err, nil)
 			return
 		case netio.Full:
 			flush(c.nc, false, c.spawn)
 		}
-		over, owed = c.deliver(nil, keep)
+		over, owed = c.deliver(nil, nil, keep)
 	}
 }
 
@@ -359,21 +368,22 @@ const (
 )
 
 // deliver makes of the batch what is to be made of it, and sees to the read
-// role, which the caller holds. own is the slot of a leader, nil for the reader
-// goroutine. It reports whether the caller is done: the leader answered, the
-// reader without a role; owed: a reader that goes on has a flush to pay.
+// role, which the caller holds. own is the slot of a leader, mine what a
+// stream's leader waits for; both are nil for the reader goroutine. It reports
+// whether the caller is done: the leader answered, the reader without a role;
+// owed: a reader that goes on has a flush to pay.
 //
 // Those whose answers came are woken one by another, in a chain of which the
 // reader is the last: by its turn they have made their next calls, which it
 // sends at once. So they run one after the other on one processor, unless one
 // of them keeps it; then the rest of the chain is taken over by an idle one.
-func (c *Conn) deliver(own *slot, f fate) (over, owed bool) {
-	c.lookUp()
+func (c *Conn) deliver(own *slot, mine *waiter, f fate) (over, owed bool) {
+	met := c.lookUp()
 	answered := 0
 	var woken chain
 	for i := range c.batch {
 		ev, s := &c.batch[i], c.found[i]
-		if ev.Flags&(wire.Settings|wire.Credit|wire.Ping|wire.GoAway) != 0 {
+		if ev.Flags&(wire.Settings|wire.Ping|wire.GoAway) != 0 || ev.Flags&(wire.Credit|wire.Stream) == wire.Credit {
 			c.apply(ev)
 		}
 		switch {
@@ -403,18 +413,28 @@ func (c *Conn) deliver(own *slot, f fate) (over, owed bool) {
 
 	c.out.Lock()
 	c.inflight -= answered
-	news := answered > 0 && c.knownLocked()
-	if own == nil && f == keep && woken.first != nil {
-		owed = c.gatherLocked(&woken)
+	c.reads++
+	if mine != nil {
+		over = !mine.on
 	}
-	start, ends := c.settleLocked(own == nil || over, over, f)
-	over = over || own == nil && c.role == nobody
+	leads := own != nil || mine != nil
+	news := answered > 0 && c.knownLocked()
+	if !leads && f == keep && woken.first != nil {
+		wake(met)
+		met, owed = nil, c.gatherLocked(&woken)
+	}
+	start, ends := c.settleLocked(!leads || over, over, f)
+	if c.role != caller {
+		c.leading = nil
+	}
+	over = over || !leads && c.role == nobody
 	c.unlock(false)
 	woken.start()     // after the unlock: who is woken finds the lock free
 	if over && owed { // by a call that was given up since
 		flush(c.nc, false, c.spawn)
 		owed = false
 	}
+	wake(met)
 	if news {
 		c.tell()
 	}
@@ -448,9 +468,10 @@ func (c *Conn) settleLocked(free, leaves bool, f fate) (start, ends bool) {
 	switch {
 	case f == shut:
 		c.role = closed
-	case free && c.inflight == 0:
+	case free && c.inflight == 0 && (!c.hungUp || c.streams.open == 0):
 		c.role = nobody
-		return false, c.leaving || c.hungUp
+		c.restLocked()
+		return false, (c.leaving || c.hungUp) && c.streams.open == 0
 	case c.role == caller && (leaves || f == pass):
 		c.role = reader
 		return true, false
@@ -458,23 +479,28 @@ func (c *Conn) settleLocked(free, leaves bool, f fate) (start, ends bool) {
 	return false, false
 }
 
-// lookUp finds the slots of the answers in the batch, in one critical section.
-func (c *Conn) lookUp() {
+// lookUp finds the slots of the answers in the batch, in one critical section,
+// and gives streams what is theirs. It returns the waits that are over.
+func (c *Conn) lookUp() (woken *waiter) {
 	c.found = c.found[:0]
 	if len(c.batch) == 0 {
-		return
+		return nil
 	}
 	c.out.Lock()
 	for i := range c.batch {
 		var s *slot
-		if ev := &c.batch[i]; ev.Flags&wire.End != 0 {
+		if ev := &c.batch[i]; ev.Flags&wire.Stream != 0 {
+			woken = c.streamLocked(ev, woken)
+		} else if ev.Flags&wire.End != 0 {
 			if s = c.slots.find(ev.ID); !c.caps.Mux && (s == nil || s.word.Load() != word(ev.ID, waiting)) {
 				s = c.onlyLocked(ev)
 			}
 		}
 		c.found = append(c.found, s)
 	}
+	woken, _ = c.metLocked(woken)
 	c.unlock(false)
+	return woken
 }
 
 // onlyLocked gives an answer with a strange id, on a connection that carries
@@ -636,6 +662,11 @@ func (c *Conn) fill(call *rpc.Call, ev *wire.Event) (err error) {
 func (c *Conn) hangUp() {
 	c.out.Lock()
 	c.hungUp = true
+	if c.role == nobody && c.streams.open > 0 {
+		// What it said last is still to be read.
+		c.role = reader
+		c.work.Go(c.readOn)
+	}
 	c.unlock(false)
 	c.failIdle()
 }
@@ -669,21 +700,30 @@ func (c *Conn) fail(cause error, own *slot) {
 	c.out.Lock()
 	c.err = cmp.Or(cause, io.EOF)
 	c.knownLocked()
+	if c.look != nil {
+		c.look.Stop()
+	}
+	var woken *waiter
 	for _, s := range c.slots.all {
 		w := s.word.Load()
+		if s.stream != nil {
+			if state(w&0xff) == waiting {
+				s.stream.endLocked(lost(c.peer, s.sentAt(handed), cause))
+				woken = s.stream.stirLocked(woken)
+			}
+			continue
+		}
 		if state(w&0xff) != waiting || !s.word.CompareAndSwap(w, w&^0xff|uint64(done)) {
 			continue
 		}
-		sent := rpc.Maybe
-		if s.end-s.size >= handed {
-			sent = rpc.NotSent
-		}
-		s.err = lost(c.peer, sent, cause)
+		s.err = lost(c.peer, s.sentAt(handed), cause)
 		if s != own {
 			s.done <- struct{}{}
 		}
 	}
+	woken, _ = c.metLocked(woken)
 	c.unlock(false)
+	wake(woken)
 	c.tell()
 	close(c.ended) // after it, so that who has waited for Close is told nothing more
 }
@@ -693,7 +733,7 @@ func (c *Conn) fail(cause error, own *slot) {
 func (c *Conn) Shutdown(ctx context.Context) error {
 	c.out.Lock()
 	c.leaving = true
-	idle := c.role == nobody
+	idle := c.role == nobody && c.streams.open == 0
 	c.unlock(false)
 	if idle {
 		c.end()

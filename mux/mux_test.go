@@ -97,11 +97,16 @@ func newRig(t *testing.T, form ttheader.Form, lim rpc.Limits, h handlers) *rig {
 
 func newRigOf(t *testing.T, form ttheader.Form, lim rpc.Limits, h handlers, where mux.Handlers) *rig {
 	t.Helper()
+	return newRigWith(t, form, lim, h.route, where)
+}
+
+func newRigWith(t *testing.T, form ttheader.Form, lim rpc.Limits, route mux.Router, where mux.Handlers) *rig {
+	t.Helper()
 	full := lim.WithDefaults()
 	p := ttheader.Protocol{Form: form}
 	r := &rig{finished: make(chan error, 1)}
 	r.cend, r.send = netio.Pipe(netio.PipeConfig{})
-	cfg := &mux.ServerConfig{Config: mux.Config{Limits: full, Logger: slog.New(slog.DiscardHandler)}, Route: h.route, Base: t.Context(), Handlers: where}
+	cfg := &mux.ServerConfig{Config: mux.Config{Limits: full, Logger: slog.New(slog.DiscardHandler)}, Route: route, Base: t.Context(), Handlers: where}
 	r.server = mux.NewServerConn(r.send, p.Open(wire.Server, full), cfg)
 	go r.server.Run(func(err error) { r.finished <- err })
 	r.client = mux.NewConn(r.cend, p.Open(wire.Client, full), mux.Config{Limits: full})

@@ -130,6 +130,8 @@ func (c *ServerConn) admit(r *request) error {
 		return ev.Err
 	case h.Method == nil:
 		return &rpc.Error{Code: rpc.Unimplemented, Msg: r.why}
+	case (h.Method.Kind > rpc.Oneway) != (ev.Flags&wire.Stream != 0):
+		return &rpc.Error{Code: rpc.Unimplemented, Msg: kindMismatch(h.Method)}
 	}
 	if c.cfg.Gate != nil && !c.cfg.Gate.Enter() {
 		return refusal(rpc.ResourceExhausted, "too many calls in flight on this server")
@@ -140,12 +142,22 @@ func (c *ServerConn) admit(r *request) error {
 		call.Service = h.Method.Service
 	}
 	call.SetEncoding(ev.Encoding)
-	call.SetBody(ev.Body, c.cfg.Limits)
-	ev.Body = buf.View{}
+	if ev.Flags&wire.Stream == 0 {
+		call.SetBody(ev.Body, c.cfg.Limits)
+		ev.Body = buf.View{}
+	}
 	c.out.Lock()
 	r.call = call // from here on a cancel finds it
 	c.unlock()
 	return nil
+}
+
+// kindMismatch tells a caller that its IDL is another.
+func kindMismatch(m *rpc.Method) string {
+	if m.Kind > rpc.Oneway {
+		return m.String() + " is a stream, and was called as a method of one message"
+	}
+	return m.String() + " has one message, and was called as a stream"
 }
 
 func (c *ServerConn) enterLocked(r *request) {

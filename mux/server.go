@@ -103,6 +103,8 @@ type ServerConn struct {
 	running  *request   // list of the calls that run, or that wait for their turn to be answered
 	count    int        // its length
 	inOrder  []*request // those to be answered in the order of arrival
+	open     map[uint64]*serverStream
+	streams  streams
 	draining bool
 	idle     chan struct{} // closed when no call runs any more; nil while nobody waits for that
 	lost     bool          // nothing more is read
@@ -241,28 +243,39 @@ func (c *ServerConn) took(why netio.Why, err error) {
 		c.takeEvent(&c.batch[i])
 	}
 	c.out.Lock()
-	c.enqueueLocked()
+	woken := c.enqueueLocked()
 	c.reading = false
+	cancels := false
 	if why == netio.Lost || c.cutErr != nil {
 		c.lost, c.err = true, cmp.Or(c.cutErr, err, io.EOF)
-		if !errors.Is(c.err, io.EOF) || c.s.Caps().Mux {
-			c.out.Unlock()
-			c.cancelAll(context.Canceled)
-			c.out.Lock()
-		} else if c.count > 0 {
+		woken = c.loseLocked(woken)
+		cancels = !errors.Is(c.err, io.EOF) || c.s.Caps().Mux
+		if !cancels && c.count > 0 {
 			// A peer that only ended its sending side, or one that is gone.
 			c.halfOpen = time.AfterFunc(halfOpenTime, func() { c.cancelAll(context.Canceled) })
 		}
 	}
+	if woken != nil || cancels {
+		c.out.Unlock()
+		wake(woken)
+		if cancels {
+			c.cancelAll(context.Canceled)
+		}
+		c.out.Lock()
+	}
 }
 
-// enqueueLocked moves the requests of the batch to the queue.
-func (c *ServerConn) enqueueLocked() {
+// enqueueLocked moves the requests of the batch to the queue, and gives streams
+// what is theirs. It returns the waits that are over.
+func (c *ServerConn) enqueueLocked() (woken *waiter) {
 	var cost time.Duration
 	known := true
 	for i := range c.batch {
 		ev := &c.batch[i]
-		if ev.Flags&wire.Open == 0 {
+		if ev.Flags&wire.Stream != 0 {
+			woken = c.streamLocked(ev, woken)
+		}
+		if ev.Flags&(wire.Open|wire.Stream) != wire.Open {
 			continue
 		}
 		a := arrival{ev: *ev}
@@ -281,11 +294,12 @@ func (c *ServerConn) enqueueLocked() {
 	}
 	clear(c.batch)
 	c.batch = c.batch[:0]
+	return woken
 }
 
 // takeEvent makes what is to be made of an event that is no request.
 func (c *ServerConn) takeEvent(ev *wire.Event) {
-	if ev.Flags&(wire.Settings|wire.Credit|wire.Ping|wire.GoAway) != 0 {
+	if ev.Flags&(wire.Settings|wire.Ping|wire.GoAway) != 0 || ev.Flags&(wire.Credit|wire.Stream) == wire.Credit {
 		c.out.Lock()
 		c.s.Apply(c.out.Out(), ev)
 		c.unlock()
@@ -293,7 +307,7 @@ func (c *ServerConn) takeEvent(ev *wire.Event) {
 	if ev.Flags&wire.Reset != 0 {
 		c.cancel(ev.ID)
 	}
-	if ev.Flags&wire.Open != 0 {
+	if ev.Flags&(wire.Open|wire.Stream) != 0 {
 		return // enqueueLocked takes it; if the connection is to be closed upon it, Cut says so next
 	}
 	ev.Body.Release()

@@ -20,11 +20,12 @@ type slot struct {
 
 	// Owned by the caller from take to free; lent to whoever moves the word
 	// from waiting to filling, until done is signalled.
-	call  *rpc.Call
-	err   error
-	next  chan<- struct{} // whom its caller wakes in turn; nil: nobody
-	apart bool            // its caller sends pieces, and may be late to wait
-	back  *slot           // list of those given back
+	call   *rpc.Call
+	stream *clientStream // nil: a call of one message
+	err    error
+	next   chan<- struct{} // whom its caller wakes in turn; nil: nobody
+	apart  bool            // its caller sends pieces, and may be late to wait
+	back   *slot           // list of those given back
 
 	// Guarded by the output lock.
 	generation uint32
@@ -53,6 +54,14 @@ const (
 )
 
 func (s *slot) id() uint64 { return uint64(s.index) | uint64(s.generation)<<indexBits }
+
+// sentAt tells whether the request was sent, if so many bytes were.
+func (s *slot) sentAt(handed uint64) rpc.Sent {
+	if s.end-s.size >= handed {
+		return rpc.NotSent
+	}
+	return rpc.Maybe
+}
 
 // slots hands places out. Guarded by the output lock.
 type slots struct {
@@ -85,7 +94,7 @@ func (t *slots) take(call *rpc.Call) *slot {
 // put gives a slot back that nobody waits for any more.
 func (t *slots) put(s *slot) {
 	s.word.Store(word(s.id(), free))
-	s.call, s.err, s.apart = nil, nil, false
+	s.call, s.stream, s.err, s.apart = nil, nil, nil, false
 	t.free = append(t.free, s)
 }
 

@@ -26,6 +26,8 @@ type Call struct {
 	// the Call, so that one allocation serves all.
 	args, result any
 
+	several *streaming // nil: a call of one message
+
 	// Server only.
 	life lifetime
 	lazy lazyBody

@@ -20,7 +20,7 @@ func (s *Session) answer(ev *wire.Event, f *frame) error {
 		ev.Flags |= wire.GoAway
 	}
 	if f.shape == shapeStream {
-		return &FrameError{Offset: 6, Why: "stream frame on a connection for calls"}
+		return s.streamed(ev, f)
 	}
 	if !f.hasMessage() {
 		switch {
@@ -34,11 +34,7 @@ func (s *Session) answer(ev *wire.Event, f *frame) error {
 	if h.reset && h.seq == 0 && string(f.name) == goodbyeName {
 		return nil // only GoAway
 	}
-	if s.offers && !s.in.settled {
-		// The hello would have come first: this peer has none to say.
-		s.in.settled = true
-		ev.Flags |= wire.Settings
-	}
+	s.settle(ev)
 	name := f.name
 	if i := bytes.IndexByte(name, ':'); i >= 0 && s.p.Multiplexed {
 		name = name[i+1:]
@@ -76,6 +72,15 @@ func (s *Session) answer(ev *wire.Event, f *frame) error {
 	return nil
 }
 
+// settle notes that the peer answers without a hello, which would have come
+// first: it has none to say.
+func (s *Session) settle(ev *wire.Event) {
+	if s.offers && !s.in.settled {
+		s.in.settled = true
+		ev.Flags |= wire.Settings
+	}
+}
+
 // exception turns the body of an exception into the event's error.
 func (s *Session) exception(ev *wire.Event) {
 	h := &s.in.head
@@ -90,7 +95,7 @@ func (s *Session) exception(ev *wire.Event) {
 		ev.Err = &rpc.Error{Code: rpc.DataLoss, Op: "receive", Msg: "unreadable exception", Sent: rpc.Processed, Err: err}
 		return
 	}
-	e := &rpc.Error{Code: typ.Code(), Msg: text, Details: h.details, Sent: rpc.Processed, Remote: true}
+	e := &rpc.Error{Code: streamCode(typ), Msg: text, Details: h.details, Sent: rpc.Processed, Remote: true}
 	if c, ok := codeOf(h.code); ok {
 		e.Code = c
 	}

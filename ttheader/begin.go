@@ -19,6 +19,8 @@ func (s *Session) Begin(out *buf.Out, ev *wire.Event) buf.Mark {
 	o := &s.out
 	o.err, o.offer, o.shape = nil, false, shapeBuffered
 	switch {
+	case ev.Flags&wire.Stream != 0:
+		s.beginStream(out, ev)
 	case ev.Flags&wire.GoAway != 0:
 		s.beginGoAway(out)
 	case ev.Flags&wire.Part != 0 && ev.Offset > 0:
@@ -38,6 +40,12 @@ func (s *Session) End(out *buf.Out, m buf.Mark, ev *wire.Event) error {
 	o := &s.out
 	if o.err != nil {
 		return o.err
+	}
+	switch o.shape {
+	case shapeNone:
+		return nil
+	case shapeStream:
+		return s.endStream(out, ev)
 	}
 	n := out.Since(m)
 	if o.shape != shapeBuffered {
@@ -86,6 +94,7 @@ func (s *Session) beginCancel(out *buf.Out, ev *wire.Event) {
 }
 
 func (s *Session) beginRequest(out *buf.Out, ev *wire.Event) {
+	s.out.called = true
 	typ := thrift.Call
 	if ev.Flags&wire.Oneway != 0 {
 		typ = thrift.Oneway

@@ -102,7 +102,7 @@ func (s *Session) take(in *buf.In, ev *wire.Event, f *frame) error {
 		in.Skip(in.Len())
 		s.in.err = f.fatal
 		ev.Flags |= wire.Close
-	case s.in.head.total != nil && s.in.chunks && f.hasMessage():
+	case s.in.head.total != nil && s.in.chunks && f.hasMessage() && f.shape != shapeStream:
 		return s.first(in, ev, f)
 	case ev.Flags&wire.Message != 0:
 		if f.plain != nil {
@@ -239,6 +239,10 @@ func (s *Session) findTTHeader(p []byte) (f frame, need int, err error) {
 	}
 	if err := s.parseHeader(p[:o], f.compact); err != nil {
 		return f, 0, f.headerErr(err)
+	}
+	if f.shape == shapeStream {
+		f.stream(p[:min(f.end, len(p))], &s.in.head, large, s.lim)
+		return f, 0, nil
 	}
 	if sum := s.in.head.checksum; sum != nil && !large {
 		f.fault = checksum(sum, p[o:f.end])

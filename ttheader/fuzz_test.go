@@ -98,9 +98,9 @@ func checkEvent(t *testing.T, side wire.Side, ev *wire.Event) {
 		t.Fatalf("%s, error %v, %d bytes", ev.Flags, ev.Err, ev.Body.Len())
 	case ev.Timeout < 0:
 		t.Fatal(ev.Timeout)
-	case side == wire.Client && ev.Flags&(wire.Open|wire.Reset) != 0:
+	case side == wire.Client && (ev.Flags&wire.Open != 0 || ev.Flags&(wire.Reset|wire.Stream) == wire.Reset):
 		t.Fatalf("a client got %s", ev.Flags)
-	case side == wire.Server && ev.Flags&wire.End != 0 && ev.Flags&wire.Open == 0:
+	case side == wire.Server && ev.Flags&(wire.End|wire.Stream) == wire.End && ev.Flags&wire.Open == 0:
 		t.Fatalf("a server got %s", ev.Flags)
 	}
 }

@@ -53,6 +53,7 @@ type header struct {
 	cancel    []byte
 	code      []byte
 	total     []byte
+	credit    []byte
 
 	bizStatus, bizMessage, bizExtra []byte
 
@@ -206,6 +207,8 @@ func (p *parser) known(k, v []byte) bool {
 		h.cancel, h.ours = v, true
 	case keyTotal:
 		h.total, h.ours = v, true
+	case keyCredit:
+		h.credit, h.ours = v, true
 	case keyTimeout:
 		p.fine, h.ours = duration(v, time.Microsecond), true
 	case keyCode:

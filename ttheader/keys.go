@@ -45,6 +45,7 @@ const (
 	keyDrain   = "limosa-drain"   // server: no more calls, please
 	keyCancel  = "limosa-cancel"  // client: the call with the frame's sequence id is given up
 	keyTotal   = "limosa-total"   // first piece of a message: bytes of all pieces, decimal
+	keyCredit  = "limosa-credit"  // stream: bytes of messages that may follow, decimal
 	keyTimeout = "limosa-timeout" // request: the rest of the deadline, in microseconds
 	keyCode    = "limosa-code"    // answer: rpc.Code, decimal
 	keyRefused = "limosa-refused" // answer: the call was not started

@@ -35,7 +35,7 @@ func terms(text []byte, yield func(name, value string)) {
 
 // offerText is what a client's first frame says.
 func (s *Session) offerText() string {
-	t := "v=" + strconv.Itoa(version) + ";mux=1;chunks=1"
+	t := "v=" + strconv.Itoa(version) + ";mux=1;chunks=1;streams=1"
 	if s.p.Host != "" {
 		t += ";host=" + url.QueryEscape(s.p.Host)
 	}
@@ -53,6 +53,8 @@ func (s *Session) offered(ev *wire.Event, text []byte) {
 			s.in.mux = value == "1"
 		case "chunks":
 			s.in.chunks = value == "1" && !s.p.NoChunks
+		case "streams":
+			s.in.streams = value == "1"
 		case "host":
 			if value != "" && value == s.p.Host {
 				ev.Tag[0] |= tagDoors
@@ -60,11 +62,12 @@ func (s *Session) offered(ev *wire.Event, text []byte) {
 		}
 	})
 	if v < 1 {
-		s.in.mux, s.in.chunks = false, false
+		s.in.mux, s.in.chunks, s.in.streams = false, false, false
 		ev.Tag[0] = 0
 		return
 	}
-	s.in.chunks = s.in.chunks && s.in.mux // pieces are told apart by their calls' ids
+	// Pieces and streams are told apart by their calls' ids.
+	s.in.chunks, s.in.streams = s.in.chunks && s.in.mux, s.in.streams && s.in.mux
 	ev.Flags |= wire.Settings
 	ev.Tag[0] |= tagOffer
 	if s.in.mux {
@@ -72,6 +75,9 @@ func (s *Session) offered(ev *wire.Event, text []byte) {
 	}
 	if s.in.chunks {
 		ev.Tag[0] |= tagChunks
+	}
+	if s.in.streams {
+		ev.Tag[0] |= tagStreams
 	}
 }
 
@@ -83,6 +89,9 @@ func (s *Session) helloText(tag uint64) string {
 	}
 	if tag&tagChunks != 0 {
 		t += ";chunks=1"
+	}
+	if tag&tagStreams != 0 {
+		t += ";streams=1"
 	}
 	doors := tag&tagDoors != 0
 	if doors && s.p.Unix != "" {
@@ -112,6 +121,11 @@ func (s *Session) welcomed(ev *wire.Event, h *header) {
 			if value == "1" {
 				s.in.chunks = true
 				ev.Tag[0] |= tagChunks
+			}
+		case "streams":
+			if value == "1" {
+				s.in.streams = true
+				ev.Tag[0] |= tagStreams
 			}
 		case "unix":
 			ev.Header.Add(KeyUnix, value)

@@ -24,13 +24,9 @@ func (s *Session) beginAnswer(out *buf.Out, ev *wire.Event) {
 	if o.shape != shapeBuffered {
 		s.reserve(out)
 	}
-	if o.shape <= shapeTTFramed || o.shape == shapeStream {
+	if o.shape <= shapeTTFramed {
 		w := writer{b: out.Block()}
-		if o.shape == shapeStream {
-			w.trailer(uint32(ev.Tag[1]), ev.Method)
-		} else {
-			s.answerHeader(&w, ev, typ, biz)
-		}
+		s.answerHeader(&w, ev, typ, biz)
 		o.err = w.err
 		out.Commit(w.b)
 	}
@@ -100,7 +96,16 @@ func (s *Session) answerHeader(w *writer, ev *wire.Event, typ thrift.MessageType
 	if s.out.leaving && kitex && !s.out.kin {
 		w.str("", keyReset, "1")
 	}
-	for _, p := range ev.Trailer {
+	s.trailerPairs(w, ev.Trailer)
+	if kitex && !s.out.kin {
+		w.integerNumber(intMessageType, int64(typ))
+	}
+	w.close()
+}
+
+// trailerPairs writes the metadata of an answer.
+func (s *Session) trailerPairs(w *writer, trailer rpc.Metadata) {
+	for _, p := range trailer {
 		plain := !internal(p.Key)
 		switch {
 		case s.out.kin && !rpc.Reserved(p.Key) && (!plain || strings.HasPrefix(p.Key, prefixTransient)):
@@ -111,10 +116,6 @@ func (s *Session) answerHeader(w *writer, ev *wire.Event, typ thrift.MessageType
 			w.str("", p.Key, p.Value)
 		}
 	}
-	if kitex && !s.out.kin {
-		w.integerNumber(intMessageType, int64(typ))
-	}
-	w.close()
 }
 
 // maxDetail is the largest pair of details, in bytes; more would not fit a

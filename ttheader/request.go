@@ -16,8 +16,7 @@ func (s *Session) request(ev *wire.Event, f *frame) error {
 		s.offered(ev, h.offer)
 	}
 	if f.shape == shapeStream {
-		s.stream(ev, f)
-		return nil
+		return s.streamed(ev, f)
 	}
 	if !f.hasMessage() {
 		return s.signalled(ev, f)
@@ -90,25 +89,3 @@ func (s *Session) signalled(ev *wire.Event, f *frame) error {
 	}
 	return nil // a later version's
 }
-
-// stream refuses the streams of Kitex: whoever opens one is answered with an
-// exception in a trailer. What else comes for it is read past.
-func (s *Session) stream(ev *wire.Event, f *frame) {
-	h := &s.in.head
-	if string(h.frameType) != frameHeader {
-		return
-	}
-	ev.Flags |= wire.Open | wire.End | wire.Unordered
-	ev.Service, ev.Method = s.in.names.intern(0, h.service), s.in.names.intern(1, h.method)
-	s.in.calls++
-	ev.ID = 1<<32 + s.in.calls
-	ev.Tag[0] |= uint64(f.shape) | uint64(h.seq)<<32
-	ev.Tag[1] = uint64(h.seq)
-	ev.Err = &rpc.Error{Code: rpc.Unimplemented, Msg: "streams are not served on this connection", Sent: rpc.Refused}
-}
-
-// Types of stream frames, as text.
-const (
-	frameHeader  = "2"
-	frameTrailer = "4"
-)

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write what the scripts print into them"
 //	session SIDE [framed|buffered|theader] [compact] [multiplexed] [nonstrict] [nooffer] [host=H] [unix=P] [shm=P] [message=N] [header=N] [entries=N]
 //	in BYTES         feeds bytes, prints the events that come of them
 //	apply            gives the last event to Apply, prints what that appends
-//	send [oneway|goaway|reset] [answer] [id=N] [service=S] [method=M] [timeout=D] [h:K=V] [p:K=V] [t:K=V] [err=CODE:TEXT] [d:K=V] [refused] [body=HEX]
+//	send [oneway|goaway|reset] [answer] [stream=FLAG,FLAG] [credit=N] [id=N] [service=S] [method=M] [timeout=D] [h:K=V] [p:K=V] [t:K=V] [err=CODE:TEXT] [d:K=V] [refused] [body=HEX]
 //	caps             prints what the session knows of its peer
 //
 // An answer takes Tag and method of the last request. BYTES are hex; "x" is a
@@ -188,6 +188,13 @@ func (r *scriptRun) send(args []string) []string {
 		case "answer":
 			ev.Flags = wire.Message | wire.End
 			ev.ID, ev.Method, ev.Tag, ev.Encoding = r.req.ID, r.req.Method, r.req.Tag, r.req.Encoding
+		case "stream":
+			ev.Flags = wire.Stream
+			for _, f := range strings.Split(value, ",") {
+				ev.Flags |= map[string]wire.Flags{"open": wire.Open, "message": wire.Message, "end": wire.End, "reset": wire.Reset, "credit": wire.Credit}[f]
+			}
+		case "credit":
+			fmt.Sscan(value, &ev.Credit)
 		case "id":
 			fmt.Sscan(value, &ev.ID)
 		case "service":

@@ -1,7 +1,6 @@
 package ttheader
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -35,6 +34,7 @@ type Session struct {
 		kin      bool  // client: the peer said hello
 		mux      bool  // server: the client may have many calls in flight
 		chunks   bool  // the peer may send messages in pieces
+		streams  bool  // calls of several messages were agreed, with credit
 		parts    parts
 		calls    uint64
 		names    names
@@ -51,10 +51,15 @@ type Session struct {
 		kin     bool // the peer said offer or hello: it understands the keys of this project
 		mux     bool
 		chunks  bool // the peer takes messages in pieces
+		credit  bool // streams were agreed: the peer grants what it takes of each
+		called  bool // client: a call of one message was sent
+		streams map[uint32]*sending
 		leaving bool // server: clients are told to go elsewhere
 		shape   shape
 		offer   bool     // the frame at hand carries the offer
 		inner   buf.Mark // length of the framed message in a TTHeader
+		frame   buf.Mark // length of the stream's message at hand
+		body    buf.Mark // its payload
 		err     error    // what Begin found, for End
 	}
 }
@@ -74,9 +79,10 @@ const (
 	shapeTTFramed              // the framed message after a TTHeader
 	shapeFramed
 	shapeBuffered
-	shapeStream  // a stream frame of Kitex
+	shapeStream  // a frame of a stream
 	shapePart    // a later piece of a message: bytes without an envelope
 	shapeTHeader // the message after a THeader
+	shapeNone    // whole frames: nothing is left to be patched
 )
 
 // Tag[0] is shape | flags<<8 | message's sequence id<<32, Tag[1] the header's,
@@ -89,17 +95,21 @@ const (
 	tagDoors                     // Settings: it runs on this machine
 	tagChunks                    // Settings: it takes messages in pieces
 	tagCompact                   // in the Compact protocol
+	tagStreams                   // Settings: it takes streams, and grants credit
 )
 
 func seqOf(tag [2]uint64) int32 { return int32(tag[0] >> 32) }
 
-// Apply takes an offer or a hello into effect; a server answers the one with
-// the other.
+// Apply takes an offer, a hello or credit into effect; a server answers the
+// first with the second.
 func (s *Session) Apply(out *buf.Out, ev *wire.Event) {
+	if ev.Flags&wire.Credit != 0 {
+		s.granted(ev)
+	}
 	if ev.Flags&wire.Settings == 0 {
 		return
 	}
-	s.out.mux, s.out.chunks = ev.Tag[0]&tagMux != 0, ev.Tag[0]&tagChunks != 0
+	s.out.mux, s.out.chunks, s.out.credit = ev.Tag[0]&tagMux != 0, ev.Tag[0]&tagChunks != 0, ev.Tag[0]&tagStreams != 0
 	if s.side == wire.Client {
 		s.out.known, s.out.kin = true, ev.Tag[0]&tagOffer != 0
 		return
@@ -108,16 +118,17 @@ func (s *Session) Apply(out *buf.Out, ev *wire.Event) {
 	s.appendSignal(out, 0, keyHello, s.helloText(ev.Tag[0]))
 }
 
-// Room is not limited: there are no streams.
-func (s *Session) Room(uint64) int { return math.MaxInt32 }
-
 // Caps says what the peer can do, as far as it is known.
 func (s *Session) Caps() wire.Caps {
 	c := wire.Caps{Mux: s.out.mux, Chunks: s.out.chunks, Deadlines: s.p.Form == TTHeader || s.p.Form == THeader}
 	if s.p.Compact {
 		c.Encoding = rpc.Compact
 	}
-	c.Pending = s.offers && !s.out.known
+	// Kitex has connections for streams, and others for calls.
+	c.Streams = s.out.credit || s.side == wire.Server || s.p.Form == TTHeader && !s.out.kin && !s.out.called
+	if c.Pending = s.offers && !s.out.known; c.Pending || s.out.credit {
+		c.Window, c.MessageCost = StreamWindow, StreamMessage
+	}
 	return c
 }
 

@@ -114,11 +114,3 @@ func (w *writer) close() {
 	w.check(words <= math.MaxUint16, "header of more than 262140 bytes")
 	binary.BigEndian.PutUint16(w.b[w.start+8:], uint16(words))
 }
-
-// trailer writes the header of the last frame of a Kitex stream.
-func (w *writer) trailer(stream uint32, method string) {
-	w.open(flagStream, stream, 0x10)
-	w.integer(intMethod, method)
-	w.integer(intFrameType, frameTrailer)
-	w.close()
-}

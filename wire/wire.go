@@ -54,9 +54,13 @@ const (
 	// Close asks the engine to close the connection after this event is
 	// flushed: what the protocol demands after certain answers.
 	Close
+	// Stream marks every event of a call of several messages. Such a call
+	// begins with an Open; each message is an event, the last of each side has
+	// End. Err without End or Reset tells of a message that was not received.
+	Stream
 )
 
-var flagNames = [...]string{"open", "message", "end", "oneway", "reset", "credit", "ping", "settings", "goaway", "last", "unordered", "part", "close"}
+var flagNames = [...]string{"open", "message", "end", "oneway", "reset", "credit", "ping", "settings", "goaway", "last", "unordered", "part", "close", "stream"}
 
 // String gives the flags in words, joined by |.
 func (f Flags) String() string {
@@ -156,7 +160,9 @@ type Session interface {
 	End(out *buf.Out, m buf.Mark, ev *Event) error
 
 	// Room is the number of bytes of messages that may be framed for a stream
-	// now; the output lock is held. Unary calls do not ask.
+	// now; the output lock is held. With any room at all a whole message may
+	// be: what it takes beyond has to be granted again before the next. Unary
+	// calls do not ask.
 	Room(id uint64) int
 
 	// Caps says what the peer is known to understand; the output lock is held.
@@ -166,10 +172,15 @@ type Session interface {
 // Caps is what a connection can carry, as negotiated so far.
 type Caps struct {
 	Mux       bool // calls carry ids: many may be in flight, answers in any order
-	Streams   bool // calls of several messages
+	Streams   bool // calls of several messages, many at once
 	Chunks    bool // large messages go in pieces, small calls in between
 	Deadlines bool // the caller's deadline reaches the server
 	Pending   bool // the peer was asked and has not said yet what it can do
 
 	Encoding rpc.Encoding // of the bodies of requests; constant
+
+	// Window is what either side of a stream may send before the other has
+	// granted more by Credit, bytes; 0: the peer knows no credit. Each message
+	// counts MessageCost bytes besides its own.
+	Window, MessageCost int
 }

@@ -1,0 +1,451 @@
+package mux
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+const (
+	// windowMax is what a stream's window grows to while its messages are
+	// consumed quickly: half a window within growWithin.
+	windowMax  = 1 << 20
+	growWithin = 100 * time.Millisecond
+	// growBudget is what the streams of one connection may have beyond their
+	// first windows, together.
+	growBudget = 16 << 20
+	// heldFactor times Limits.MessageBytes is what messages that arrived and
+	// that nobody has taken may weigh, on one connection.
+	heldFactor = 4
+)
+
+// A stream is one side of a call of several messages. It is an rpc.Stream.
+//
+// Its messages are cut by whoever reads the connection and wait in queue, all
+// under the output lock; Receive takes them from there many at a time and
+// decodes them on its own goroutine.
+type stream struct {
+	// Set when made, then constant.
+	host  streamHost
+	out   *netio.Output
+	sess  wire.Session
+	lim   *rpc.Limits
+	peer  string
+	call  *rpc.Call // server: set by the handler's goroutine before the handler runs
+	whole *streams
+	ctx   context.Context      // server: set with call
+	base  int                  // the first window
+	cost  int                  // what a message counts besides its bytes
+	lone  bool                 // client: there is one message from this side
+	frame func(*buf.Out) error // appends sending or private
+	first wire.Flags           // what the first frame of this side has besides: a client's Open
+
+	// Guarded by the output lock.
+	ev       wire.Event // what all its frames have in common
+	sending  any        // the message that is framed
+	private  *buf.Out   // or this, encoded outside the lock
+	opened   bool       // client: the first frame was appended
+	sendDone bool       // this side has ended
+	ended    bool       // the peer's side has ended: nothing more arrives
+	over     bool       // and the call with it: nothing more is sent
+	gone     bool       // this side has given the call up, or its context has ended
+	reset    bool       // and has told the peer
+	err      error      // with ended: why; nil is the peer's orderly end
+	trailer  rpc.Metadata
+	queue    []buf.View
+	held     int // of the queue, in bytes as they count
+	credit   int // what the peer may still send
+	window   int
+	granted  time.Time // when the last credit was
+	inRow    int       // messages that were sent without waiting in between
+	recv     waiter    // Receive waits
+	room     waiter    // Send waits for credit
+
+	// receiving is held by who receives, and then by who ends the call. Lock
+	// order: receiving before the output lock.
+	receiving struct {
+		sync.Mutex
+		taken []buf.View
+		at    int // in taken
+		eaten int // bytes, as they count, that were consumed and not granted anew
+	}
+}
+
+// streams is what the streams of a connection share, guarded by the output lock.
+type streams struct {
+	open  int
+	held  int // what waits in their queues
+	grown int // what their windows have beyond the first
+}
+
+// A streamHost is the half of a connection that a stream belongs to.
+type streamHost interface {
+	// awaitLocked waits until w is off. The lock is held on entry, not on return.
+	awaitLocked(w *waiter)
+	// releaseLocked gives the lock back and sees to what was appended: later,
+	// if more is about to be, else at once.
+	releaseLocked(later bool)
+	// wroteLocked is told how many bytes were appended since before.
+	wroteLocked(s *stream, before int)
+}
+
+// A waiter is a place where one goroutine may wait for the peer.
+type waiter struct {
+	on   bool          // guarded by the output lock
+	ch   chan struct{} // capacity 1: signalled once for each time it was on
+	next *waiter       // list of those to be woken; the waker's
+}
+
+func (s *stream) init(w *streams, caps wire.Caps) {
+	s.whole, s.credit, s.window, s.base = w, caps.Window, caps.Window, caps.Window
+	s.cost = caps.MessageCost
+	s.recv.ch, s.room.ch = make(chan struct{}, 1), make(chan struct{}, 1)
+	s.frame = s.appendMessage
+}
+
+func (s *stream) appendMessage(out *buf.Out) error {
+	if s.private != nil {
+		out.MoveFrom(s.private)
+		return nil
+	}
+	return s.call.Method.Codec.Append(out, s.sending)
+}
+
+// Send is rpc.Stream's method.
+func (s *stream) Send(msg any) error {
+	var private *buf.Out
+	large := s.call.Method.LargeRequest
+	if s.first&wire.Open == 0 {
+		large = s.call.Method.LargeResponse
+	}
+	if large() {
+		var err error
+		if private, err = encodePrivate(func(out *buf.Out) error { return s.call.Method.Codec.Append(out, msg) }); err != nil {
+			return err
+		}
+		defer private.Reset() // of what was not moved
+	}
+	if err := s.roomLocked(); err != nil {
+		return err
+	}
+	s.sending, s.private = msg, private
+	flags := wire.Message
+	if s.lone {
+		flags |= wire.End
+	}
+	n, err := s.appendLocked(flags, s.frame)
+	s.sending, s.private = nil, nil
+	s.inRow++
+	s.host.releaseLocked(s.inRow > 1)
+	if err == nil {
+		s.note(n)
+	}
+	return err
+}
+
+func (s *stream) note(n int) {
+	if s.first&wire.Open != 0 {
+		s.call.Method.NoteRequest(n)
+	} else {
+		s.call.Method.NoteResponse(n)
+	}
+}
+
+// roomLocked waits until a message may be sent. It takes the lock, and holds it
+// when the error is nil.
+func (s *stream) roomLocked() error {
+	for {
+		if s.out.Queued() > s.lim.QueuedBytes {
+			s.out.Wait(s.ctx, s.lim.QueuedBytes) //nolint:errcheck // seen below
+		}
+		s.out.Lock()
+		var err error
+		switch {
+		case s.over:
+			err = io.EOF
+		case s.gone:
+			err = s.interrupted()
+		case s.sendDone:
+			err = &rpc.Error{Code: rpc.FailedPrecondition, Op: "send", Msg: "this side of the stream has ended"}
+		case s.sess.Room(s.ev.ID) > 0:
+			return nil
+		default:
+			s.host.awaitLocked(&s.room)
+			continue
+		}
+		s.host.releaseLocked(false)
+		return err
+	}
+}
+
+// interrupted is the error of a call whose context has ended. A handler that
+// returns it tells its caller the same.
+func (s *stream) interrupted() error {
+	code := rpc.CodeOf(cmp.Or(s.ctx.Err(), context.Canceled))
+	if s.first&wire.Open == 0 {
+		return rpc.Errorf(code, "the call has ended: %w", context.Cause(s.ctx))
+	}
+	return &rpc.Error{Code: code, Op: "call", Peer: s.peer, Sent: rpc.Maybe, Err: context.Cause(s.ctx)}
+}
+
+// appendLocked frames an event of this side.
+func (s *stream) appendLocked(flags wire.Flags, body func(*buf.Out) error) (n int, err error) {
+	out := s.out.Out()
+	before := out.Len()
+	ev := s.ev
+	ev.Flags = wire.Stream | flags
+	if !s.opened {
+		ev.Flags |= s.first
+	}
+	if err := encode(out, s.sess, &ev, body); err != nil {
+		return 0, err
+	}
+	s.host.wroteLocked(s, before)
+	s.opened = true
+	s.ev.Header, s.ev.Timeout = nil, 0
+	s.sendDone = s.sendDone || ev.Flags&wire.End != 0
+	return out.Len() - before, nil
+}
+
+// CloseSend is rpc.Stream's method.
+func (s *stream) CloseSend() error {
+	s.out.Lock()
+	defer s.host.releaseLocked(false)
+	if s.sendDone || s.over || s.gone {
+		return nil
+	}
+	_, err := s.appendLocked(wire.End, nil)
+	s.sendDone = true
+	return err
+}
+
+// Receive is rpc.Stream's method.
+func (s *stream) Receive(msg any) error {
+	r := &s.receiving
+	r.Lock()
+	defer r.Unlock()
+	for r.at == len(r.taken) || r.eaten >= s.lowWater() {
+		if err := s.refill(); err != nil {
+			return err
+		}
+	}
+	v := r.taken[r.at]
+	r.taken[r.at] = buf.View{}
+	r.at++
+	r.eaten += v.Len() + s.cost
+	err := s.decode(v, msg)
+	v.Release()
+	return err
+}
+
+// lowWater is what is consumed before credit is given anew.
+func (s *stream) lowWater() int { return max(s.window/2, 1<<10) }
+
+func (s *stream) decode(v buf.View, msg any) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &rpc.Error{Code: rpc.Internal, Op: "decode", Peer: s.peer, Sent: rpc.Processed, Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+		}
+	}()
+	if err := s.call.Method.Codec.Decode(v, msg, s.lim); err != nil {
+		return &rpc.Error{Code: rpc.CodeOf(coded(err, rpc.Internal, "")), Op: "decode", Peer: s.peer, Sent: rpc.Processed, Err: err}
+	}
+	return nil
+}
+
+// refill grants what was consumed and, if nothing is left, takes what has
+// arrived, or waits for it.
+func (s *stream) refill() error {
+	r := &s.receiving
+	s.out.Lock()
+	s.grantLocked()
+	switch {
+	case r.at < len(r.taken):
+	case len(s.queue) > 0:
+		s.queue, r.taken = r.taken[:0], s.queue
+		r.at = 0
+		s.whole.held -= s.held
+		s.held = 0
+	case s.ended:
+		err := s.err
+		s.host.releaseLocked(false)
+		if err == nil {
+			return io.EOF
+		}
+		return err
+	case s.gone:
+		s.host.releaseLocked(false)
+		return s.interrupted()
+	default:
+		s.inRow = 0
+		if !s.opened {
+			if _, err := s.appendLocked(0, nil); err != nil {
+				s.host.releaseLocked(false)
+				return err
+			}
+		}
+		s.host.awaitLocked(&s.recv)
+		return nil
+	}
+	s.host.releaseLocked(false)
+	return nil
+}
+
+// grantLocked gives the peer credit for what was consumed, once that is worth
+// a frame.
+func (s *stream) grantLocked() {
+	n := s.receiving.eaten
+	if n < s.lowWater() {
+		return
+	}
+	s.receiving.eaten = 0
+	if s.window == 0 || s.ended {
+		return
+	}
+	now := time.Now()
+	if s.window < windowMax && s.whole.grown+s.window <= growBudget && !s.granted.IsZero() && now.Sub(s.granted) < growWithin {
+		s.whole.grown += s.window
+		n += s.window
+		s.window *= 2
+	}
+	s.granted = now
+	ev := wire.Event{Flags: wire.Stream | wire.Credit, ID: s.ev.ID, Tag: s.ev.Tag, Method: s.ev.Method, Credit: n}
+	before := s.out.Out().Len()
+	if encode(s.out.Out(), s.sess, &ev, nil) == nil {
+		s.credit += n
+		s.host.wroteLocked(s, before)
+	}
+}
+
+// arrivedLocked takes an event of the peer's, whose body it owns.
+func (s *stream) arrivedLocked(ev *wire.Event) {
+	body := ev.Body
+	ev.Body = buf.View{}
+	s.trailer = append(append(s.trailer, ev.Header...), ev.Trailer...)
+	switch {
+	case s.ended || s.gone && ev.Flags == wire.Message|wire.Stream:
+		body.Release()
+	case ev.Flags&wire.Message != 0:
+		if err := s.holdLocked(body); err != nil {
+			body.Release()
+			s.refuseLocked(err)
+		} else if ev.Flags&wire.End != 0 {
+			s.endLocked(nil)
+		}
+	case ev.Err != nil && ev.Flags&(wire.End|wire.Reset) == 0:
+		s.refuseLocked(ev.Err)
+	case ev.Flags&(wire.End|wire.Reset) != 0:
+		var err error
+		if ev.Err != nil {
+			e := *ev.Err
+			e.Peer = s.peer
+			err = &e
+		}
+		s.endLocked(err)
+	}
+}
+
+// holdLocked puts a message into the queue, within the limits.
+func (s *stream) holdLocked(body buf.View) *rpc.Error {
+	n := body.Len() + s.cost
+	bounded := s.sess.Caps().Window > 0 // as a peer that knows credit
+	switch {
+	case bounded && s.credit <= 0:
+		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Msg: "the peer sends more than it was granted", Sent: rpc.Processed}
+	case !bounded && s.held > s.lim.QueuedBytes:
+		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Sent: rpc.Processed,
+			Msg: fmt.Sprintf("%d bytes of messages wait to be received, and the peer cannot be told to stop", s.held)}
+	case s.whole.held > heldFactor*s.lim.MessageBytes:
+		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Sent: rpc.Processed,
+			Msg: fmt.Sprintf("%d bytes of messages wait to be received on this connection", s.whole.held)}
+	}
+	s.credit -= n
+	s.held += n
+	s.whole.held += n
+	s.queue = append(s.queue, body)
+	return nil
+}
+
+// refuseLocked ends the call from this side because of what the peer sent.
+func (s *stream) refuseLocked(err *rpc.Error) {
+	s.resetLocked(err)
+	s.endLocked(err)
+}
+
+// resetLocked tells the peer that this side has given the call up.
+func (s *stream) resetLocked(why *rpc.Error) {
+	ev := s.ev
+	ev.Flags, ev.Err = wire.Stream|wire.Reset, why
+	before := s.out.Out().Len()
+	if encode(s.out.Out(), s.sess, &ev, nil) == nil {
+		s.host.wroteLocked(s, before)
+	}
+	s.sendDone, s.reset = true, true
+}
+
+// endLocked notes the end of the peer's side, which is the call's unless it is
+// a client's orderly one. What has arrived can still be received.
+func (s *stream) endLocked(err error) {
+	if !s.ended {
+		s.ended, s.err = true, err
+	}
+	s.over = s.over || err != nil || s.first&wire.Open != 0
+}
+
+// stirLocked adds the waiters whose wait is over to list.
+func (s *stream) stirLocked(list *waiter) *waiter {
+	if s.recv.on && (len(s.queue) > 0 || s.ended || s.gone) {
+		list = s.recv.offLocked(list)
+	}
+	if s.room.on && (s.over || s.gone || s.sendDone || s.sess.Room(s.ev.ID) > 0) {
+		list = s.room.offLocked(list)
+	}
+	return list
+}
+
+func (w *waiter) offLocked(list *waiter) *waiter {
+	w.on, w.next = false, list
+	return w
+}
+
+// wake wakes those in list; no lock is held.
+func wake(list *waiter) {
+	for list != nil {
+		w := list
+		list, w.next = w.next, nil
+		w.ch <- struct{}{}
+	}
+}
+
+// dropLocked ends the stream here and takes it out of its connection's
+// accounts. Who waits is to be woken; then drain gives back what was received.
+func (s *stream) dropLocked() {
+	for _, v := range s.queue {
+		v.Release()
+	}
+	s.queue = nil
+	s.whole.held -= s.held
+	s.whole.open--
+	s.whole.grown -= s.window - s.base
+	s.held, s.ended, s.over, s.gone = 0, true, true, true
+}
+
+// drain gives back what was taken from the queue and not received.
+func (s *stream) drain() {
+	r := &s.receiving
+	r.Lock()
+	defer r.Unlock()
+	for _, v := range r.taken[r.at:] {
+		v.Release()
+	}
+	r.taken, r.at = nil, 0
+}
