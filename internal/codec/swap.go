@@ -37,7 +37,7 @@ func From16(dst []uint16, src []byte) {
 			return
 		}
 		src = src[: 2*len(dst) : len(src)]
-		swap16(at(dst), at(src), len(src))
+		swap16(at(dst), at(src), len(src), hasWide())
 		return
 	}
 	i := 0
@@ -64,7 +64,7 @@ func From32(dst []uint32, src []byte) {
 			return
 		}
 		src = src[: 4*len(dst) : len(src)]
-		swap32(at(dst), at(src), len(src))
+		swap32(at(dst), at(src), len(src), hasWide())
 		return
 	}
 	i := 0
@@ -91,7 +91,7 @@ func From64(dst []uint64, src []byte) {
 			return
 		}
 		src = src[: 8*len(dst) : len(src)]
-		swap64(at(dst), at(src), len(src))
+		swap64(at(dst), at(src), len(src), hasWide())
 		return
 	}
 	i := 0
@@ -118,7 +118,7 @@ func To16(dst []byte, src []uint16) {
 			return
 		}
 		dst = dst[: 2*len(src) : len(dst)]
-		swap16(at(dst), at(src), len(dst))
+		swap16(at(dst), at(src), len(dst), hasWide())
 		return
 	}
 	i := 0
@@ -147,7 +147,7 @@ func To32(dst []byte, src []uint32) {
 			return
 		}
 		dst = dst[: 4*len(src) : len(dst)]
-		swap32(at(dst), at(src), len(dst))
+		swap32(at(dst), at(src), len(dst), hasWide())
 		return
 	}
 	i := 0
@@ -176,7 +176,7 @@ func To64(dst []byte, src []uint64) {
 			return
 		}
 		dst = dst[: 8*len(src) : len(dst)]
-		swap64(at(dst), at(src), len(dst))
+		swap64(at(dst), at(src), len(dst), hasWide())
 		return
 	}
 	i := 0

@@ -10,15 +10,20 @@ import (
 // start, so that there is nothing of our own to choose and keep.
 func hasVectors() bool { return cpu.X86.HasAVX2 }
 
+// hasWide reports AVX-512, on processors of Ice Lake's and Zen 4's generations and
+// later: those before clock down when they see vectors of 64 bytes.
+func hasWide() bool { return cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VBMI2 }
+
 // swap16, swap32 and swap64 reverse the bytes of each element of the n bytes at
 // src and store them at dst. n is at least 16 and a multiple of the element's size.
-// All is loaded before it can be overwritten if dst is src.
+// All is loaded before it can be overwritten if dst is src. If wide, more than
+// 256 bytes go by vectors of 64.
 //
 //go:noescape
-func swap16(dst, src unsafe.Pointer, n int)
+func swap16(dst, src unsafe.Pointer, n int, wide bool)
 
 //go:noescape
-func swap32(dst, src unsafe.Pointer, n int)
+func swap32(dst, src unsafe.Pointer, n int, wide bool)
 
 //go:noescape
-func swap64(dst, src unsafe.Pointer, n int)
+func swap64(dst, src unsafe.Pointer, n int, wide bool)

@@ -5,15 +5,18 @@ import "unsafe"
 // hasVectors is constant: every arm64 that Go runs on has NEON.
 func hasVectors() bool { return true }
 
+// hasWide is constant: there are no wider vectors than NEON's here.
+func hasWide() bool { return false }
+
 // swap16, swap32 and swap64 reverse the bytes of each element of the n bytes at
 // src and store them at dst. n is at least 16 and a multiple of the element's size.
 // All is loaded before it can be overwritten if dst is src.
 //
 //go:noescape
-func swap16(dst, src unsafe.Pointer, n int)
+func swap16(dst, src unsafe.Pointer, n int, _ bool)
 
 //go:noescape
-func swap32(dst, src unsafe.Pointer, n int)
+func swap32(dst, src unsafe.Pointer, n int, _ bool)
 
 //go:noescape
-func swap64(dst, src unsafe.Pointer, n int)
+func swap64(dst, src unsafe.Pointer, n int, _ bool)

@@ -8,6 +8,9 @@ import "unsafe"
 // its byte order.
 func hasVectors() bool { return false }
 
-func swap16(_, _ unsafe.Pointer, _ int) { panic("codec: no vectors here") }
-func swap32(_, _ unsafe.Pointer, _ int) { panic("codec: no vectors here") }
-func swap64(_, _ unsafe.Pointer, _ int) { panic("codec: no vectors here") }
+// hasWide is constant too.
+func hasWide() bool { return false }
+
+func swap16(_, _ unsafe.Pointer, _ int, _ bool) { panic("codec: no vectors here") }
+func swap32(_, _ unsafe.Pointer, _ int, _ bool) { panic("codec: no vectors here") }
+func swap64(_, _ unsafe.Pointer, _ int, _ bool) { panic("codec: no vectors here") }
