@@ -41,7 +41,10 @@ func (e *emitter) at(f *idl.File, decl any, part string) string {
 	alias, ok := e.imports[path]
 	if !ok {
 		// Names of variables in generated functions would hide the package.
-		taken := scope{"args": true, "c": true, "call": true, "ctx": true, "err": true, "impl": true, "r": true, "res": true, "result": true, "s": true, "target": true, "x": true}
+		taken := scope{}
+		for _, s := range strings.Fields("args b c call ctx d depth done e err i impl n r res rest result s slab target v x") {
+			taken[s] = true
+		}
 		for _, s := range e.imports {
 			taken[s] = true
 		}
@@ -247,6 +250,7 @@ func (e *emitter) structure(d *idl.Struct) {
 	if d.Kind == idl.Exception {
 		e.exceptionText(name, d)
 	}
+	e.codec(name, e.members(d.Fields), hasDefaults(d.Fields))
 }
 
 func (e *emitter) fields(name string, fields []*idl.Field) {

@@ -25,7 +25,7 @@ var goWords = func() map[string]bool {
 
 // imported are the packages that generated code may import, by name.
 var imported = map[string]string{
-	"context": "context", "errors": "errors", "fmt": "fmt", "strconv": "strconv",
+	"binary": "encoding/binary", "context": "context", "errors": "errors", "fmt": "fmt", "math": "math", "strconv": "strconv",
 	"limosa": "github.com/limosa-rpc/limosa",
 	"rpc":    "github.com/limosa-rpc/limosa/rpc",
 	"thrift": "github.com/limosa-rpc/limosa/thrift",
@@ -117,6 +117,15 @@ func newScope() scope {
 	}
 	s["init"] = true
 	s["main"] = true
+	return s
+}
+
+// methodScope has the names of the methods of every generated struct.
+func methodScope() scope {
+	s := scope{}
+	for _, name := range methodNames {
+		s[name] = true
+	}
 	return s
 }
 
@@ -220,7 +229,7 @@ func (g *generator) nameStruct(p *pkg, s *idl.Struct) {
 		}
 		return
 	}
-	fields := scope{}
+	fields := methodScope()
 	if s.Kind == idl.Exception {
 		fields["Error"] = true
 	}

@@ -64,8 +64,12 @@ func (c Binary) Append(out *buf.Out, msg any) error {
 	if depth == 0 {
 		depth = defaultDepth
 	}
-	e := encoder{out: out}
-	out.Commit(e.fields(out.Block(), pl, p, depth))
+	e := encoder{out: out, plain: c.Plan}
+	if pl.made != 0 && !c.Plan {
+		out.Commit(e.generated(out.Block(), pl, p, depth))
+	} else {
+		out.Commit(e.fields(out.Block(), pl, p, depth))
+	}
 	if e.err != nil {
 		return &rpc.Error{Code: rpc.Internal, Op: "encode", Err: e.err}
 	}
@@ -91,20 +95,25 @@ func (c Binary) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 		lim = rpc.Limits{}.WithDefaults()
 	}
 	b := body.Bytes()
-	d := decoder{b: b, budget: int64(lim.DecodeBudget(len(b)))}
-	if pl.preset != 0 {
-		pl.setDefaults(p)
+	d := decoder{b: b, budget: int64(lim.DecodeBudget(len(b))), plain: c.Plan}
+	var end int
+	var f fault
+	if pl.made != 0 && !c.Plan {
+		end, f = d.generated(pl, p, 0, lim.Depth)
+	} else {
+		if pl.preset != 0 {
+			pl.setDefaults(p)
+		}
+		if pl.unknown != 0 {
+			*pl.kept(p) = nil
+		}
+		end, f = d.fields(pl, p, 0, lim.Depth)
 	}
-	if pl.unknown != 0 {
-		*pl.kept(p) = nil
-	}
-	end, f := d.fields(pl, p, 0, lim.Depth)
 	if f == fine && end != len(b) {
 		f = trailing
 	}
 	if f != fine {
-		// With short, skip gives where the value would have ended.
-		return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &SyntaxError{Offset: min(end, len(b)), Path: d.where, Why: faults[f]}}
+		return d.failed(end, f)
 	}
 	return nil
 }

@@ -19,6 +19,9 @@ const (
 	maxDense = 1024
 )
 
+// slabOf is how many structs of that size a slab has at most.
+func slabOf(size int) int { return min(maxSlab, max(1, slabBytes/max(size, 1))) }
+
 // A compiler makes the plans of one struct and of all that it refers to. plans
 // and types are filled in before what they refer to is compiled, for types that
 // refer to themselves.
@@ -42,9 +45,12 @@ func (c *compiler) plan(rt reflect.Type) (*plan, error) {
 	}
 	pl := &plan{rt: rt, size: int(rt.Size()), slices: reflect.SliceOf(rt)}
 	c.plans[rt] = pl
-	pl.slab = min(maxSlab, max(1, slabBytes/max(pl.size, 1)))
+	pl.slab = slabOf(pl.size)
 	if d := reflect.TypeFor[defaulter](); reflect.PointerTo(rt).Implements(d) {
 		pl.preset = itab(d, reflect.PointerTo(rt))
+	}
+	if g := reflect.TypeFor[generated](); reflect.PointerTo(rt).Implements(g) {
+		pl.made = itab(g, reflect.PointerTo(rt))
 	}
 	byID := map[int16]string{}
 	for i := range rt.NumField() {

@@ -13,6 +13,7 @@ import (
 type decoder struct {
 	b      []byte
 	win    codec.Window
+	plain  bool   // generated methods are not used
 	budget int64  // bytes of memory that may still be allocated
 	where  string // the field where a fault was found, innermost
 }
@@ -39,8 +40,14 @@ func (d *decoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (int, faul
 	if depth <= 0 {
 		return o, tooDeep
 	}
-	b, begin, next := d.b, o, 0
-	var seen uint64
+	return d.resume(pl, base, o, depth, 0, 0)
+}
+
+// resume is fields for the rest of a struct: next is the index of the field
+// that is guessed to come, seen has the bits of those that came. With more
+// required fields than bits it begins with the first field.
+func (d *decoder) resume(pl *plan, base unsafe.Pointer, o, depth, next int, seen uint64) (int, fault) {
+	b, begin := d.b, o
 	for {
 		if len(b)-o < 4 {
 			// No field is shorter than 4 bytes.
@@ -92,7 +99,7 @@ func (d *decoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (int, faul
 			if uint(n) > uint(len(b)-o-4) {
 				return d.blame(pl, f, o, tooLarge)
 			}
-			*(*string)(p) = d.win.String(b, o+4, n)
+			*(*string)(p) = d.text(o+4, n)
 			o += 4 + n
 		case kBool:
 			*(*bool)(p) = b[o] == 1 // the header left a byte; see value
@@ -120,6 +127,45 @@ func (d *decoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (int, faul
 		return d.lacking(pl, seen, begin, o)
 	}
 	return o + 1, fine
+}
+
+// some decodes the fields from index i up to and without j where one follows the
+// other; those that are not required may be absent. What else there may be, the
+// rest of the struct is decoded by resume, and done is true, as it is after a fault.
+func (d *decoder) some(pl *plan, base unsafe.Pointer, o, depth, i, j int) (end int, flt fault, done bool) {
+	b := d.b
+	for ; i < j; i++ {
+		f := &pl.ops[i]
+		if len(b)-o < 4 || binary.BigEndian.Uint32(b[o:])>>8 != f.head {
+			if f.bit == 0 {
+				continue
+			}
+			end, flt = d.resume(pl, base, o, depth, i, pl.bitsBefore(i))
+			return end, flt, true
+		}
+		left := d.budget
+		// Safety: as in resume.
+		end, flt := d.value(f.t, unsafe.Add(base, f.offset), o+3, depth-1)
+		if flt == wrongType {
+			d.budget = left // it will be taken again
+			end, flt = d.resume(pl, base, o, depth, i, pl.bitsBefore(i))
+			return end, flt, true
+		}
+		if flt != fine {
+			end, flt = d.blame(pl, f, end, flt)
+			return end, flt, true
+		}
+		o = end
+	}
+	return o, fine, false
+}
+
+// bitsBefore has the bits of the required fields before that with index next.
+func (pl *plan) bitsBefore(next int) (seen uint64) {
+	for _, f := range pl.ops[:next] {
+		seen |= f.bit
+	}
+	return seen
 }
 
 // rest judges what is left where no whole field is.
@@ -172,7 +218,7 @@ func (d *decoder) value(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
 		if uint(n) > uint(len(b)-o-4) {
 			return o, tooLarge
 		}
-		*(*string)(p) = d.win.String(b, o+4, n)
+		*(*string)(p) = d.text(o+4, n)
 		return o + 4 + n, fine
 	case kStruct:
 		return d.structure(t.plan, p, o, depth)
@@ -224,6 +270,9 @@ func (d *decoder) value(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
 		return d.union(t, (*face)(p), o, depth)
 	}
 }
+
+// text copies the string at d.b[o:], which has n bytes.
+func (d *decoder) text(o, n int) string { return d.win.String(d.b, o, n) }
 
 func (d *decoder) bytes(p *[]byte, o int) (int, fault) {
 	if len(d.b)-o < 4 {
@@ -288,6 +337,15 @@ func (d *decoder) fresh(pl *plan) (unsafe.Pointer, bool) {
 func (d *decoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (int, fault) {
 	if depth <= 0 {
 		return o, tooDeep
+	}
+	if pl.made != 0 && !d.plain {
+		if !d.charge(pl.size) {
+			return o, tooCostly
+		}
+		q := reflect.New(pl.rt).UnsafePointer() // ReadThrift sets the defaults
+		// Safety: p points to a *pl.rt.
+		*(*unsafe.Pointer)(p) = q
+		return d.generated(pl, q, o, depth)
 	}
 	q, ok := d.fresh(pl)
 	if !ok {

@@ -118,7 +118,7 @@ func (d *decoder) strings(s []string, o int) (int, fault) {
 		if uint(n) > uint(len(b)-o-4) {
 			return o, tooLarge
 		}
-		s[i] = d.win.String(b, o+4, n)
+		s[i] = d.text(o+4, n)
 		o += 4 + n
 	}
 	return o, fine

@@ -16,6 +16,8 @@ const headroom = 32
 type encoder struct {
 	out *buf.Out
 	err error // the first one; everything stops at it
+
+	plain bool // generated methods are not used
 }
 
 // fail notes an error at a field of a plan's struct.
@@ -48,8 +50,25 @@ func (e *encoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth int) []b
 		}
 		return b
 	}
-	for i := range pl.ops {
-		f := &pl.ops[i]
+	b = e.some(b, pl, base, depth, pl.ops)
+	if pl.unknown != 0 && e.err == nil {
+		b = e.unknown(b, pl, base, depth-1)
+	}
+	return append(b, byte(TypeStop))
+}
+
+// structure appends the struct at p: by its generated methods if it has some.
+func (e *encoder) structure(b []byte, pl *plan, p unsafe.Pointer, depth int) []byte {
+	if pl.made != 0 && !e.plain {
+		return e.generated(b, pl, p, depth)
+	}
+	return e.fields(b, pl, p, depth)
+}
+
+// some appends fields of the struct at base.
+func (e *encoder) some(b []byte, pl *plan, base unsafe.Pointer, depth int, ops []op) []byte {
+	for i := range ops {
+		f := &ops[i]
 		// Safety: base points to a pl.rt, and offset and kind are those of one
 		// of its fields: compile took them from reflection. So for all loads below.
 		p := unsafe.Add(base, f.offset)
@@ -78,7 +97,7 @@ func (e *encoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth int) []b
 		case kString:
 			s := *(*string)(p)
 			binary.BigEndian.PutUint32(w[3:], uint32(len(s)))
-			if len(s) > cap(b)-n-headroom {
+			if len(s) > cap(b)-n-headroom || len(s) >= buf.RefMin {
 				b = e.spill(b[:n+7], s)
 				continue
 			}
@@ -97,10 +116,7 @@ func (e *encoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth int) []b
 			}
 		}
 	}
-	if pl.unknown != 0 {
-		b = e.unknown(b, pl, base, depth-1)
-	}
-	return append(b, byte(TypeStop))
+	return b
 }
 
 // absent tells whether the field at p is left out, and why that is an error if
@@ -129,7 +145,7 @@ func (f *op) absent(p unsafe.Pointer) (skip bool, why string) {
 // text appends length and bytes of a string.
 func (e *encoder) text(b []byte, s string) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(len(s)))
-	if len(s) <= cap(b)-len(b)-headroom {
+	if len(s) <= cap(b)-len(b)-headroom && len(s) < buf.RefMin {
 		return append(b, s...)
 	}
 	return e.spill(b, s)
@@ -177,7 +193,7 @@ func (e *encoder) value(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
 		if q == nil {
 			return e.failAt(b, t, whyNil)
 		}
-		return e.fields(b, t.plan, q, depth)
+		return e.structure(b, t.plan, q, depth)
 	case k8:
 		return binary.BigEndian.AppendUint64(b, *(*uint64)(p))
 	case k4:

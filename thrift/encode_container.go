@@ -64,7 +64,7 @@ func (e *encoder) list(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
 			if q == nil {
 				return e.failAt(b, el, whyNil)
 			}
-			if b = e.fields(b, el.plan, q, depth-1); e.err != nil {
+			if b = e.structure(b, el.plan, q, depth-1); e.err != nil {
 				return b
 			}
 		}

@@ -63,6 +63,7 @@ type plan struct {
 	slab   int            // how many structs of a list are made at once
 	slices reflect.Type   // []struct, for slabs
 	preset uintptr        // itab of *struct as a defaulter; 0: no defaults
+	made   uintptr        // itab of *struct as a generated; 0: no generated methods
 
 	unknown uintptr // one more than the offset of the field of type Unknown; 0: there is none
 }

@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
+	"encoding/binary"
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -62,6 +64,44 @@ type Money struct {
 	Minor    int64  `thrift:"minor,2,required"`
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Money) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Money) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Money) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if n := 146 + len(x.Currency); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 2)
+	} else {
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Currency))), x.Currency...)
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 2), uint64(x.Minor))
+	}
+	return append(b, 0)
+}
+
+func (x *Money) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	if b = d.String(&x.Currency, b[3:]); b == nil {
+		return d.In(x, 0)
+	}
+	if len(b) < 11 || thrift.Miss(b, 10, 2) != 0 {
+		return d.Plan(x, b, depth, 1)
+	}
+	x.Minor = int64(binary.BigEndian.Uint64(b[3:]))
+	b = b[11:]
+	return d.Stop(x, b, depth, 2)
+}
+
 // What the catalog knows of a thing for sale; it does not change.
 type Product struct {
 	ID         int64             `thrift:"id,1,required"`
@@ -74,12 +114,138 @@ type Product struct {
 	Subtitle   *string           `thrift:"subtitle,8,optional"`
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Product) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Product) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *Product) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if n := 160 + len(x.Sku) + len(x.Name); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 4)
+	} else {
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Sku))), x.Sku...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 3), uint32(len(x.Name))), x.Name...)
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 4), uint32(x.Category))
+	}
+	b = e.Fields(b, x, depth, 4, 6)
+	if x.WeightKg != nil {
+		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 7), math.Float64bits(*x.WeightKg))
+	}
+	if x.Subtitle != nil {
+		b = e.String(append(b, 11, 0, 8), *x.Subtitle)
+	}
+	return append(b, 0)
+}
+
+func (x *Product) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	var done bool
+	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 11, 2) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
+	if b = d.String(&x.Sku, b[14:]); b == nil {
+		return d.In(x, 1)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 3) != 0 {
+		return d.Plan(x, b, depth, 2)
+	}
+	if b = d.String(&x.Name, b[3:]); b == nil {
+		return d.In(x, 2)
+	}
+	if len(b) < 7 || thrift.Miss(b, 8, 4) != 0 {
+		return d.Plan(x, b, depth, 3)
+	}
+	x.Category = Category(binary.BigEndian.Uint32(b[3:]))
+	b = b[7:]
+	if b, done = d.Fields(x, b, depth, 4, 6); done {
+		return b
+	}
+	if thrift.Has(b, 11, 4, 7) {
+		if b = thrift.Optional(d, &x.WeightKg, b); b == nil {
+			return d.In(x, 6)
+		}
+	}
+	if thrift.Has(b, 7, 11, 8) {
+		if b = d.OptionalString(&x.Subtitle, b); b == nil {
+			return d.In(x, 7)
+		}
+	}
+	return d.Stop(x, b, depth, 8)
+}
+
 // What the inventory knows of it; it changes by the minute.
 type Offer struct {
 	ProductID  int64  `thrift:"product_id,1,required"`
 	Price      *Money `thrift:"price,2"`
 	InStock    int32  `thrift:"in_stock,3"`
 	DaysToShip *int32 `thrift:"days_to_ship,4,optional"`
+}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Offer) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Offer) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Offer) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < 139 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ProductID))
+	if x.Price != nil {
+		b = x.Price.AppendThrift(e, append(b, 12, 0, 2), depth-1)
+	}
+	if cap(b)-len(b) < 135 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.InStock))
+	if x.DaysToShip != nil {
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 4), uint32(*x.DaysToShip))
+	}
+	return append(b, 0)
+}
+
+func (x *Offer) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 11 || thrift.Miss(b, 10, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.ProductID = int64(binary.BigEndian.Uint64(b[3:]))
+	b = b[11:]
+	if thrift.Has(b, 4, 12, 2) {
+		x.Price = thrift.New[Money](d)
+		if b = x.Price.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 1)
+		}
+	}
+	if len(b) < 7 || thrift.Miss(b, 8, 3) != 0 {
+		return d.Plan(x, b, depth, 2)
+	}
+	x.InStock = int32(binary.BigEndian.Uint32(b[3:]))
+	b = b[7:]
+	if thrift.Has(b, 7, 8, 4) {
+		if b = thrift.Optional(d, &x.DaysToShip, b); b == nil {
+			return d.In(x, 3)
+		}
+	}
+	return d.Stop(x, b, depth, 4)
 }
 
 // A line in a list of products.
@@ -91,11 +257,134 @@ type Listing struct {
 	Available bool     `thrift:"available,5"`
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Listing) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Listing) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *Listing) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if n := 153 + len(x.Name); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 3)
+	} else {
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ProductID))
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Name))), x.Name...)
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.Category))
+	}
+	if x.Price != nil {
+		b = x.Price.AppendThrift(e, append(b, 12, 0, 4), depth-1)
+	}
+	if cap(b)-len(b) < 132 {
+		b = e.Next(b)
+	}
+	b = append(b, 2, 0, 5, thrift.Bool(x.Available))
+	return append(b, 0)
+}
+
+func (x *Listing) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 11, 2) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.ProductID = int64(binary.BigEndian.Uint64(b[3:]))
+	if b = d.String(&x.Name, b[14:]); b == nil {
+		return d.In(x, 1)
+	}
+	if len(b) < 7 || thrift.Miss(b, 8, 3) != 0 {
+		return d.Plan(x, b, depth, 2)
+	}
+	x.Category = Category(binary.BigEndian.Uint32(b[3:]))
+	b = b[7:]
+	if thrift.Has(b, 4, 12, 4) {
+		x.Price = thrift.New[Money](d)
+		if b = x.Price.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 3)
+		}
+	}
+	if len(b) < 4 || thrift.Miss(b, 2, 5) != 0 {
+		return d.Plan(x, b, depth, 4)
+	}
+	x.Available = b[3] == 1
+	b = b[4:]
+	return d.Stop(x, b, depth, 5)
+}
+
 // All that a product's page shows.
 type Page struct {
 	Product *Product   `thrift:"product,1"`
 	Offer   *Offer     `thrift:"offer,2"`
 	Related []*Listing `thrift:"related,3"`
+}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Page) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Page) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Page) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least+1 {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.Product != nil {
+		b = x.Product.AppendThrift(e, append(b, 12, 0, 1), depth-1)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.Offer != nil {
+		b = x.Offer.AppendThrift(e, append(b, 12, 0, 2), depth-1)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	b = e.Count(append(b, 15, 0, 3, 12), len(x.Related))
+	for _, v := range x.Related {
+		b = v.AppendThrift(e, b, depth-2)
+	}
+	return append(b, 0)
+}
+
+func (x *Page) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 1 {
+		return d.Whole(x, b, depth)
+	}
+	if thrift.Has(b, 4, 12, 1) {
+		x.Product = thrift.New[Product](d)
+		if b = x.Product.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 0)
+		}
+	}
+	if thrift.Has(b, 4, 12, 2) {
+		x.Offer = thrift.New[Offer](d)
+		if b = x.Offer.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 1)
+		}
+	}
+	if s, rest := thrift.List[Listing](d, b, 15, 3); rest == nil {
+		return d.Plan(x, b, depth, 2)
+	} else {
+		x.Related, b = s, rest
+	}
+	for i, slab := 0, new(thrift.Slab[Listing]); i < len(x.Related); i++ {
+		x.Related[i] = slab.Next(d, len(x.Related)-i)
+		if b = x.Related[i].ReadThrift(d, b, depth-2); b == nil {
+			return d.In(x, 2)
+		}
+	}
+	return d.Stop(x, b, depth, 3)
 }
 
 type Query struct {
@@ -118,6 +407,46 @@ func (x *Query) SetDefaults() {
 	x.Limit = 50
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Query) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Query) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Query) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < 149 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Category))
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Offset))
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.Limit))
+	b = e.Fields(b, x, depth, 3, 4)
+	return append(b, 0)
+}
+
+func (x *Query) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	x.SetDefaults()
+	var done bool
+	if len(b) < 21 || thrift.Miss(b, 8, 1)|thrift.Miss(b[7:], 8, 2)|thrift.Miss(b[14:], 8, 3) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.Category = Category(binary.BigEndian.Uint32(b[3:]))
+	x.Offset = int32(binary.BigEndian.Uint32(b[10:]))
+	x.Limit = int32(binary.BigEndian.Uint32(b[17:]))
+	b = b[21:]
+	if b, done = d.Fields(x, b, depth, 3, 4); done {
+		return b
+	}
+	return d.Stop(x, b, depth, 4)
+}
+
 type CartLine struct {
 	ProductID int64 `thrift:"product_id,1,required"`
 	Quantity  int32 `thrift:"quantity,2"`
@@ -135,9 +464,91 @@ func (x *CartLine) SetDefaults() {
 	x.Quantity = 1
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *CartLine) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *CartLine) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *CartLine) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < 146 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ProductID))
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Quantity))
+	return append(b, 0)
+}
+
+func (x *CartLine) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	x.SetDefaults()
+	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 8, 2) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.ProductID = int64(binary.BigEndian.Uint64(b[3:]))
+	x.Quantity = int32(binary.BigEndian.Uint32(b[14:]))
+	b = b[18:]
+	return d.Stop(x, b, depth, 2)
+}
+
 type Cart struct {
 	Customer string      `thrift:"customer,1,required"`
 	Lines    []*CartLine `thrift:"lines,2"`
+}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Cart) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Cart) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Cart) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least+1 {
+		return e.Plan(b, x, depth)
+	}
+	if n := 135 + len(x.Customer); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 1)
+	} else {
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Customer))), x.Customer...)
+	}
+	b = e.Count(append(b, 15, 0, 2, 12), len(x.Lines))
+	for _, v := range x.Lines {
+		b = v.AppendThrift(e, b, depth-2)
+	}
+	return append(b, 0)
+}
+
+func (x *Cart) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 1 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	if b = d.String(&x.Customer, b[3:]); b == nil {
+		return d.In(x, 0)
+	}
+	if s, rest := thrift.List[CartLine](d, b, 15, 2); rest == nil {
+		return d.Plan(x, b, depth, 1)
+	} else {
+		x.Lines, b = s, rest
+	}
+	for i, slab := 0, new(thrift.Slab[CartLine]); i < len(x.Lines); i++ {
+		x.Lines[i] = slab.Next(d, len(x.Lines)-i)
+		if b = x.Lines[i].ReadThrift(d, b, depth-2); b == nil {
+			return d.In(x, 1)
+		}
+	}
+	return d.Stop(x, b, depth, 2)
 }
 
 type OrderLine struct {
@@ -146,11 +557,120 @@ type OrderLine struct {
 	Price     *Money `thrift:"price,3"`
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *OrderLine) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *OrderLine) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *OrderLine) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < 146 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ProductID))
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Quantity))
+	if x.Price != nil {
+		b = x.Price.AppendThrift(e, append(b, 12, 0, 3), depth-1)
+	}
+	return append(b, 0)
+}
+
+func (x *OrderLine) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 8, 2) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.ProductID = int64(binary.BigEndian.Uint64(b[3:]))
+	x.Quantity = int32(binary.BigEndian.Uint32(b[14:]))
+	b = b[18:]
+	if thrift.Has(b, 4, 12, 3) {
+		x.Price = thrift.New[Money](d)
+		if b = x.Price.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 2)
+		}
+	}
+	return d.Stop(x, b, depth, 3)
+}
+
 type Order struct {
 	Number   string       `thrift:"number,1,required"`
 	Customer string       `thrift:"customer,2"`
 	Lines    []*OrderLine `thrift:"lines,3"`
 	Total    *Money       `thrift:"total,4"`
+}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Order) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Order) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Order) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least+1 {
+		return e.Plan(b, x, depth)
+	}
+	if n := 142 + len(x.Number) + len(x.Customer); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 2)
+	} else {
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Number))), x.Number...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Customer))), x.Customer...)
+	}
+	b = e.Count(append(b, 15, 0, 3, 12), len(x.Lines))
+	for _, v := range x.Lines {
+		b = v.AppendThrift(e, b, depth-2)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.Total != nil {
+		b = x.Total.AppendThrift(e, append(b, 12, 0, 4), depth-1)
+	}
+	return append(b, 0)
+}
+
+func (x *Order) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 1 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	if b = d.String(&x.Number, b[3:]); b == nil {
+		return d.In(x, 0)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 2) != 0 {
+		return d.Plan(x, b, depth, 1)
+	}
+	if b = d.String(&x.Customer, b[3:]); b == nil {
+		return d.In(x, 1)
+	}
+	if s, rest := thrift.List[OrderLine](d, b, 15, 3); rest == nil {
+		return d.Plan(x, b, depth, 2)
+	} else {
+		x.Lines, b = s, rest
+	}
+	for i, slab := 0, new(thrift.Slab[OrderLine]); i < len(x.Lines); i++ {
+		x.Lines[i] = slab.Next(d, len(x.Lines)-i)
+		if b = x.Lines[i].ReadThrift(d, b, depth-2); b == nil {
+			return d.In(x, 2)
+		}
+	}
+	if thrift.Has(b, 4, 12, 4) {
+		x.Total = thrift.New[Money](d)
+		if b = x.Total.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 3)
+		}
+	}
+	return d.Stop(x, b, depth, 4)
 }
 
 type NotFound struct {
@@ -162,6 +682,46 @@ func (x *NotFound) Error() string {
 	return fmt.Sprintf("NotFound: what=%v id=%v", x.What, x.ID)
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *NotFound) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *NotFound) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *NotFound) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if n := 146 + len(x.What); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 2)
+	} else {
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.What))), x.What...)
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 2), uint64(x.ID))
+	}
+	return append(b, 0)
+}
+
+func (x *NotFound) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	if b = d.String(&x.What, b[3:]); b == nil {
+		return d.In(x, 0)
+	}
+	if len(b) < 11 || thrift.Miss(b, 10, 2) != 0 {
+		return d.Plan(x, b, depth, 1)
+	}
+	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
+	b = b[11:]
+	return d.Stop(x, b, depth, 2)
+}
+
 type SoldOut struct {
 	ProductID int64 `thrift:"product_id,1"`
 	Wanted    int32 `thrift:"wanted,2"`
@@ -170,6 +730,42 @@ type SoldOut struct {
 
 func (x *SoldOut) Error() string {
 	return fmt.Sprintf("SoldOut: product_id=%v wanted=%v in_stock=%v", x.ProductID, x.Wanted, x.InStock)
+}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *SoldOut) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *SoldOut) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *SoldOut) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < 153 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ProductID))
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Wanted))
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.InStock))
+	return append(b, 0)
+}
+
+func (x *SoldOut) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 25 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 8, 2)|thrift.Miss(b[18:], 8, 3) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.ProductID = int64(binary.BigEndian.Uint64(b[3:]))
+	x.Wanted = int32(binary.BigEndian.Uint32(b[14:]))
+	x.InStock = int32(binary.BigEndian.Uint32(b[21:]))
+	b = b[25:]
+	return d.Stop(x, b, depth, 3)
 }
 
 type Catalog interface {

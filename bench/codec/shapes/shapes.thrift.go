@@ -4,7 +4,11 @@
 package shapes
 
 import (
+	"math"
+
+	"encoding/binary"
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/thrift"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -14,6 +18,45 @@ type Echo struct {
 	ID   int64   `thrift:"id,1"`
 	Text string  `thrift:"text,2"`
 	List []int64 `thrift:"list,3"`
+}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Echo) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Echo) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Echo) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if n := 146 + len(x.Text); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 2)
+	} else {
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Text))), x.Text...)
+	}
+	b = e.Fields(b, x, depth, 2, 3)
+	return append(b, 0)
+}
+
+func (x *Echo) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	var done bool
+	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 11, 2) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
+	if b = d.String(&x.Text, b[14:]); b == nil {
+		return d.In(x, 1)
+	}
+	if b, done = d.Fields(x, b, depth, 2, 3); done {
+		return b
+	}
+	return d.Stop(x, b, depth, 3)
 }
 
 type Small struct {
@@ -29,6 +72,71 @@ type Small struct {
 	Note  string  `thrift:"note,10"`
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Small) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Small) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Small) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if n := 207 + len(x.Sku) + len(x.Name) + len(x.Owner) + len(x.Note); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 10)
+	} else {
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Kind))
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 3), uint32(len(x.Sku))), x.Sku...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 4), uint32(len(x.Name))), x.Name...)
+		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 5), math.Float64bits(x.Price))
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 6), uint32(x.Count))
+		b = append(b, 2, 0, 7, thrift.Bool(x.Live))
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 8), uint32(len(x.Owner))), x.Owner...)
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 9), uint64(x.Made))
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 10), uint32(len(x.Note))), x.Note...)
+	}
+	return append(b, 0)
+}
+
+func (x *Small) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 25 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 8, 2)|thrift.Miss(b[18:], 11, 3) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
+	x.Kind = int32(binary.BigEndian.Uint32(b[14:]))
+	if b = d.String(&x.Sku, b[21:]); b == nil {
+		return d.In(x, 2)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 4) != 0 {
+		return d.Plan(x, b, depth, 3)
+	}
+	if b = d.String(&x.Name, b[3:]); b == nil {
+		return d.In(x, 3)
+	}
+	if len(b) < 29 || thrift.Miss(b, 4, 5)|thrift.Miss(b[11:], 8, 6)|thrift.Miss(b[18:], 2, 7)|thrift.Miss(b[22:], 11, 8) != 0 {
+		return d.Plan(x, b, depth, 4)
+	}
+	x.Price = math.Float64frombits(binary.BigEndian.Uint64(b[3:]))
+	x.Count = int32(binary.BigEndian.Uint32(b[14:]))
+	x.Live = b[21] == 1
+	if b = d.String(&x.Owner, b[25:]); b == nil {
+		return d.In(x, 7)
+	}
+	if len(b) < 18 || thrift.Miss(b, 10, 9)|thrift.Miss(b[11:], 11, 10) != 0 {
+		return d.Plan(x, b, depth, 8)
+	}
+	x.Made = int64(binary.BigEndian.Uint64(b[3:]))
+	if b = d.String(&x.Note, b[14:]); b == nil {
+		return d.In(x, 9)
+	}
+	return d.Stop(x, b, depth, 10)
+}
+
 type Item struct {
 	ID    int64   `thrift:"id,1"`
 	Sku   string  `thrift:"sku,2"`
@@ -38,6 +146,62 @@ type Item struct {
 	Live  bool    `thrift:"live,6"`
 	Made  int64   `thrift:"made,7"`
 	Note  string  `thrift:"note,8"`
+}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Item) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Item) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Item) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if n := 193 + len(x.Sku) + len(x.Name) + len(x.Note); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 8)
+	} else {
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Sku))), x.Sku...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 3), uint32(len(x.Name))), x.Name...)
+		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 4), math.Float64bits(x.Price))
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 5), uint32(x.Count))
+		b = append(b, 2, 0, 6, thrift.Bool(x.Live))
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 7), uint64(x.Made))
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 8), uint32(len(x.Note))), x.Note...)
+	}
+	return append(b, 0)
+}
+
+func (x *Item) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 11, 2) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
+	if b = d.String(&x.Sku, b[14:]); b == nil {
+		return d.In(x, 1)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 3) != 0 {
+		return d.Plan(x, b, depth, 2)
+	}
+	if b = d.String(&x.Name, b[3:]); b == nil {
+		return d.In(x, 2)
+	}
+	if len(b) < 40 || thrift.Miss(b, 4, 4)|thrift.Miss(b[11:], 8, 5)|thrift.Miss(b[18:], 2, 6)|thrift.Miss(b[22:], 10, 7)|thrift.Miss(b[33:], 11, 8) != 0 {
+		return d.Plan(x, b, depth, 3)
+	}
+	x.Price = math.Float64frombits(binary.BigEndian.Uint64(b[3:]))
+	x.Count = int32(binary.BigEndian.Uint32(b[14:]))
+	x.Live = b[21] == 1
+	x.Made = int64(binary.BigEndian.Uint64(b[25:]))
+	if b = d.String(&x.Note, b[36:]); b == nil {
+		return d.In(x, 7)
+	}
+	return d.Stop(x, b, depth, 8)
 }
 
 type Medium struct {
@@ -50,9 +214,127 @@ type Medium struct {
 	Blob   []byte            `thrift:"blob,7"`
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Medium) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Medium) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Medium) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least+1 {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < 139 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
+	if x.Head != nil {
+		b = x.Head.AppendThrift(e, append(b, 12, 0, 2), depth-1)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	b = e.Count(append(b, 15, 0, 3, 12), len(x.Items))
+	for _, v := range x.Items {
+		b = v.AppendThrift(e, b, depth-2)
+	}
+	b = e.Fields(b, x, depth, 3, 6)
+	if n := 135 + len(x.Blob); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 6, 7)
+	} else {
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 7), uint32(len(x.Blob))), x.Blob...)
+	}
+	return append(b, 0)
+}
+
+func (x *Medium) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 1 {
+		return d.Whole(x, b, depth)
+	}
+	var done bool
+	if len(b) < 11 || thrift.Miss(b, 10, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
+	b = b[11:]
+	if thrift.Has(b, 4, 12, 2) {
+		x.Head = thrift.New[Small](d)
+		if b = x.Head.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 1)
+		}
+	}
+	if s, rest := thrift.List[Item](d, b, 15, 3); rest == nil {
+		return d.Plan(x, b, depth, 2)
+	} else {
+		x.Items, b = s, rest
+	}
+	for i, slab := 0, new(thrift.Slab[Item]); i < len(x.Items); i++ {
+		x.Items[i] = slab.Next(d, len(x.Items)-i)
+		if b = x.Items[i].ReadThrift(d, b, depth-2); b == nil {
+			return d.In(x, 2)
+		}
+	}
+	if b, done = d.Fields(x, b, depth, 3, 6); done {
+		return b
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 7) != 0 {
+		return d.Plan(x, b, depth, 6)
+	}
+	if b = d.Bytes(&x.Blob, b[3:]); b == nil {
+		return d.In(x, 6)
+	}
+	return d.Stop(x, b, depth, 7)
+}
+
 type Large struct {
 	ID    int64     `thrift:"id,1"`
 	Parts []*Medium `thrift:"parts,2"`
+}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Large) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Large) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Large) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least+1 {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < 139 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
+	b = e.Count(append(b, 15, 0, 2, 12), len(x.Parts))
+	for _, v := range x.Parts {
+		b = v.AppendThrift(e, b, depth-2)
+	}
+	return append(b, 0)
+}
+
+func (x *Large) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 1 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 11 || thrift.Miss(b, 10, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
+	b = b[11:]
+	if s, rest := thrift.List[Medium](d, b, 15, 2); rest == nil {
+		return d.Plan(x, b, depth, 1)
+	} else {
+		x.Parts, b = s, rest
+	}
+	for i, slab := 0, new(thrift.Slab[Medium]); i < len(x.Parts); i++ {
+		x.Parts[i] = slab.Next(d, len(x.Parts)-i)
+		if b = x.Parts[i].ReadThrift(d, b, depth-2); b == nil {
+			return d.In(x, 1)
+		}
+	}
+	return d.Stop(x, b, depth, 2)
 }
 
 type Numbers struct {
@@ -61,12 +343,116 @@ type Numbers struct {
 	Numbers []int64 `thrift:"numbers,3"`
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Numbers) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Numbers) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *Numbers) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < 139 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
+	if x.Item != nil {
+		b = x.Item.AppendThrift(e, append(b, 12, 0, 2), depth-1)
+	}
+	b = e.Fields(b, x, depth, 2, 3)
+	return append(b, 0)
+}
+
+func (x *Numbers) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	var done bool
+	if len(b) < 11 || thrift.Miss(b, 10, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
+	b = b[11:]
+	if thrift.Has(b, 4, 12, 2) {
+		x.Item = thrift.New[Item](d)
+		if b = x.Item.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 1)
+		}
+	}
+	if b, done = d.Fields(x, b, depth, 2, 3); done {
+		return b
+	}
+	return d.Stop(x, b, depth, 3)
+}
+
 type Text struct {
 	Text string `thrift:"text,1"`
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Text) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Text) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Text) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if n := 135 + len(x.Text); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 1)
+	} else {
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Text))), x.Text...)
+	}
+	return append(b, 0)
+}
+
+func (x *Text) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	if b = d.String(&x.Text, b[3:]); b == nil {
+		return d.In(x, 0)
+	}
+	return d.Stop(x, b, depth, 1)
+}
+
 type Maps struct {
 	Pairs map[string]string `thrift:"pairs,1"`
+}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Maps) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Maps) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Maps) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	b = e.Fields(b, x, depth, 0, 1)
+	return append(b, 0)
+}
+
+func (x *Maps) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	var done bool
+	if b, done = d.Fields(x, b, depth, 0, 1); done {
+		return b
+	}
+	return d.Stop(x, b, depth, 1)
 }
 
 type Wide struct {
@@ -120,6 +506,349 @@ type Wide struct {
 	N48 float64           `thrift:"n48,48"`
 	N49 bool              `thrift:"n49,49"`
 	S50 string            `thrift:"s50,50"`
+}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Wide) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Wide) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Wide) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least+1 {
+		return e.Plan(b, x, depth)
+	}
+	if n := 258 + len(x.S11) + len(x.S12) + len(x.S13) + len(x.S14) + len(x.S15) + len(x.S16); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 16)
+	} else {
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.N1))
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.N2))
+		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 3), math.Float64bits(x.N3))
+		b = append(b, 2, 0, 4, thrift.Bool(x.N4))
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 5), uint64(x.N5))
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 6), uint32(x.N6))
+		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 7), math.Float64bits(x.N7))
+		b = append(b, 2, 0, 8, thrift.Bool(x.N8))
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 9), uint64(x.N9))
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 10), uint64(x.N10))
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 11), uint32(len(x.S11))), x.S11...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 12), uint32(len(x.S12))), x.S12...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 13), uint32(len(x.S13))), x.S13...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 14), uint32(len(x.S14))), x.S14...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 15), uint32(len(x.S15))), x.S15...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 16), uint32(len(x.S16))), x.S16...)
+	}
+	if n := 156 + len(x.S17) + len(x.S18) + len(x.S19) + len(x.S20); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 16, 20)
+	} else {
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 17), uint32(len(x.S17))), x.S17...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 18), uint32(len(x.S18))), x.S18...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 19), uint32(len(x.S19))), x.S19...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 20), uint32(len(x.S20))), x.S20...)
+	}
+	b = e.Count(append(b, 15, 0, 21, 12), len(x.L21))
+	for _, v := range x.L21 {
+		b = v.AppendThrift(e, b, depth-2)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	b = e.Count(append(b, 15, 0, 22, 12), len(x.L22))
+	for _, v := range x.L22 {
+		b = v.AppendThrift(e, b, depth-2)
+	}
+	b = e.Fields(b, x, depth, 22, 25)
+	if n := 198 + len(x.S26) + len(x.S27) + len(x.S28) + len(x.S29) + len(x.S30) + len(x.S31) + len(x.S32) + len(x.S33) + len(x.S34) + len(x.S35); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 25, 35)
+	} else {
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 26), uint32(len(x.S26))), x.S26...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 27), uint32(len(x.S27))), x.S27...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 28), uint32(len(x.S28))), x.S28...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 29), uint32(len(x.S29))), x.S29...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 30), uint32(len(x.S30))), x.S30...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 31), uint32(len(x.S31))), x.S31...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 32), uint32(len(x.S32))), x.S32...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 33), uint32(len(x.S33))), x.S33...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 34), uint32(len(x.S34))), x.S34...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 35), uint32(len(x.S35))), x.S35...)
+	}
+	if x.T36 != nil {
+		b = x.T36.AppendThrift(e, append(b, 12, 0, 36), depth-1)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.T37 != nil {
+		b = x.T37.AppendThrift(e, append(b, 12, 0, 37), depth-1)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	b = e.Count(append(b, 15, 0, 38, 12), len(x.L38))
+	for _, v := range x.L38 {
+		b = v.AppendThrift(e, b, depth-2)
+	}
+	if n := 135 + len(x.B39); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 38, 39)
+	} else {
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 39), uint32(len(x.B39))), x.B39...)
+	}
+	b = e.Fields(b, x, depth, 39, 40)
+	if n := 203 + len(x.S41) + len(x.S42) + len(x.S43) + len(x.S44) + len(x.S45) + len(x.S50); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 40, 50)
+	} else {
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 41), uint32(len(x.S41))), x.S41...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 42), uint32(len(x.S42))), x.S42...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 43), uint32(len(x.S43))), x.S43...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 44), uint32(len(x.S44))), x.S44...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 45), uint32(len(x.S45))), x.S45...)
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 46), uint64(x.N46))
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 47), uint32(x.N47))
+		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 48), math.Float64bits(x.N48))
+		b = append(b, 2, 0, 49, thrift.Bool(x.N49))
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 50), uint32(len(x.S50))), x.S50...)
+	}
+	return append(b, 0)
+}
+
+func (x *Wide) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 1 {
+		return d.Whole(x, b, depth)
+	}
+	var done bool
+	if len(b) < 51 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 8, 2)|thrift.Miss(b[18:], 4, 3)|thrift.Miss(b[29:], 2, 4)|thrift.Miss(b[33:], 10, 5)|thrift.Miss(b[44:], 8, 6) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.N1 = int64(binary.BigEndian.Uint64(b[3:]))
+	x.N2 = int32(binary.BigEndian.Uint32(b[14:]))
+	x.N3 = math.Float64frombits(binary.BigEndian.Uint64(b[21:]))
+	x.N4 = b[32] == 1
+	x.N5 = int64(binary.BigEndian.Uint64(b[36:]))
+	x.N6 = int32(binary.BigEndian.Uint32(b[47:]))
+	b = b[51:]
+	if len(b) < 44 || thrift.Miss(b, 4, 7)|thrift.Miss(b[11:], 2, 8)|thrift.Miss(b[15:], 10, 9)|thrift.Miss(b[26:], 10, 10)|thrift.Miss(b[37:], 11, 11) != 0 {
+		return d.Plan(x, b, depth, 6)
+	}
+	x.N7 = math.Float64frombits(binary.BigEndian.Uint64(b[3:]))
+	x.N8 = b[14] == 1
+	x.N9 = int64(binary.BigEndian.Uint64(b[18:]))
+	x.N10 = int64(binary.BigEndian.Uint64(b[29:]))
+	if b = d.String(&x.S11, b[40:]); b == nil {
+		return d.In(x, 10)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 12) != 0 {
+		return d.Plan(x, b, depth, 11)
+	}
+	if b = d.String(&x.S12, b[3:]); b == nil {
+		return d.In(x, 11)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 13) != 0 {
+		return d.Plan(x, b, depth, 12)
+	}
+	if b = d.String(&x.S13, b[3:]); b == nil {
+		return d.In(x, 12)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 14) != 0 {
+		return d.Plan(x, b, depth, 13)
+	}
+	if b = d.String(&x.S14, b[3:]); b == nil {
+		return d.In(x, 13)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 15) != 0 {
+		return d.Plan(x, b, depth, 14)
+	}
+	if b = d.String(&x.S15, b[3:]); b == nil {
+		return d.In(x, 14)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 16) != 0 {
+		return d.Plan(x, b, depth, 15)
+	}
+	if b = d.String(&x.S16, b[3:]); b == nil {
+		return d.In(x, 15)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 17) != 0 {
+		return d.Plan(x, b, depth, 16)
+	}
+	if b = d.String(&x.S17, b[3:]); b == nil {
+		return d.In(x, 16)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 18) != 0 {
+		return d.Plan(x, b, depth, 17)
+	}
+	if b = d.String(&x.S18, b[3:]); b == nil {
+		return d.In(x, 17)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 19) != 0 {
+		return d.Plan(x, b, depth, 18)
+	}
+	if b = d.String(&x.S19, b[3:]); b == nil {
+		return d.In(x, 18)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 20) != 0 {
+		return d.Plan(x, b, depth, 19)
+	}
+	if b = d.String(&x.S20, b[3:]); b == nil {
+		return d.In(x, 19)
+	}
+	if s, rest := thrift.List[Item](d, b, 15, 21); rest == nil {
+		return d.Plan(x, b, depth, 20)
+	} else {
+		x.L21, b = s, rest
+	}
+	for i, slab := 0, new(thrift.Slab[Item]); i < len(x.L21); i++ {
+		x.L21[i] = slab.Next(d, len(x.L21)-i)
+		if b = x.L21[i].ReadThrift(d, b, depth-2); b == nil {
+			return d.In(x, 20)
+		}
+	}
+	if s, rest := thrift.List[Item](d, b, 15, 22); rest == nil {
+		return d.Plan(x, b, depth, 21)
+	} else {
+		x.L22, b = s, rest
+	}
+	for i, slab := 0, new(thrift.Slab[Item]); i < len(x.L22); i++ {
+		x.L22[i] = slab.Next(d, len(x.L22)-i)
+		if b = x.L22[i].ReadThrift(d, b, depth-2); b == nil {
+			return d.In(x, 21)
+		}
+	}
+	if b, done = d.Fields(x, b, depth, 22, 25); done {
+		return b
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 26) != 0 {
+		return d.Plan(x, b, depth, 25)
+	}
+	if b = d.String(&x.S26, b[3:]); b == nil {
+		return d.In(x, 25)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 27) != 0 {
+		return d.Plan(x, b, depth, 26)
+	}
+	if b = d.String(&x.S27, b[3:]); b == nil {
+		return d.In(x, 26)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 28) != 0 {
+		return d.Plan(x, b, depth, 27)
+	}
+	if b = d.String(&x.S28, b[3:]); b == nil {
+		return d.In(x, 27)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 29) != 0 {
+		return d.Plan(x, b, depth, 28)
+	}
+	if b = d.String(&x.S29, b[3:]); b == nil {
+		return d.In(x, 28)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 30) != 0 {
+		return d.Plan(x, b, depth, 29)
+	}
+	if b = d.String(&x.S30, b[3:]); b == nil {
+		return d.In(x, 29)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 31) != 0 {
+		return d.Plan(x, b, depth, 30)
+	}
+	if b = d.String(&x.S31, b[3:]); b == nil {
+		return d.In(x, 30)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 32) != 0 {
+		return d.Plan(x, b, depth, 31)
+	}
+	if b = d.String(&x.S32, b[3:]); b == nil {
+		return d.In(x, 31)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 33) != 0 {
+		return d.Plan(x, b, depth, 32)
+	}
+	if b = d.String(&x.S33, b[3:]); b == nil {
+		return d.In(x, 32)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 34) != 0 {
+		return d.Plan(x, b, depth, 33)
+	}
+	if b = d.String(&x.S34, b[3:]); b == nil {
+		return d.In(x, 33)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 35) != 0 {
+		return d.Plan(x, b, depth, 34)
+	}
+	if b = d.String(&x.S35, b[3:]); b == nil {
+		return d.In(x, 34)
+	}
+	if thrift.Has(b, 4, 12, 36) {
+		x.T36 = thrift.New[Item](d)
+		if b = x.T36.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 35)
+		}
+	}
+	if thrift.Has(b, 4, 12, 37) {
+		x.T37 = thrift.New[Small](d)
+		if b = x.T37.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 36)
+		}
+	}
+	if s, rest := thrift.List[Item](d, b, 15, 38); rest == nil {
+		return d.Plan(x, b, depth, 37)
+	} else {
+		x.L38, b = s, rest
+	}
+	for i, slab := 0, new(thrift.Slab[Item]); i < len(x.L38); i++ {
+		x.L38[i] = slab.Next(d, len(x.L38)-i)
+		if b = x.L38[i].ReadThrift(d, b, depth-2); b == nil {
+			return d.In(x, 37)
+		}
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 39) != 0 {
+		return d.Plan(x, b, depth, 38)
+	}
+	if b = d.Bytes(&x.B39, b[3:]); b == nil {
+		return d.In(x, 38)
+	}
+	if b, done = d.Fields(x, b, depth, 39, 40); done {
+		return b
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 41) != 0 {
+		return d.Plan(x, b, depth, 40)
+	}
+	if b = d.String(&x.S41, b[3:]); b == nil {
+		return d.In(x, 40)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 42) != 0 {
+		return d.Plan(x, b, depth, 41)
+	}
+	if b = d.String(&x.S42, b[3:]); b == nil {
+		return d.In(x, 41)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 43) != 0 {
+		return d.Plan(x, b, depth, 42)
+	}
+	if b = d.String(&x.S43, b[3:]); b == nil {
+		return d.In(x, 42)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 44) != 0 {
+		return d.Plan(x, b, depth, 43)
+	}
+	if b = d.String(&x.S44, b[3:]); b == nil {
+		return d.In(x, 43)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 45) != 0 {
+		return d.Plan(x, b, depth, 44)
+	}
+	if b = d.String(&x.S45, b[3:]); b == nil {
+		return d.In(x, 44)
+	}
+	if len(b) < 40 || thrift.Miss(b, 10, 46)|thrift.Miss(b[11:], 8, 47)|thrift.Miss(b[18:], 4, 48)|thrift.Miss(b[29:], 2, 49)|thrift.Miss(b[33:], 11, 50) != 0 {
+		return d.Plan(x, b, depth, 45)
+	}
+	x.N46 = int64(binary.BigEndian.Uint64(b[3:]))
+	x.N47 = int32(binary.BigEndian.Uint32(b[14:]))
+	x.N48 = math.Float64frombits(binary.BigEndian.Uint64(b[21:]))
+	x.N49 = b[32] == 1
+	if b = d.String(&x.S50, b[36:]); b == nil {
+		return d.In(x, 49)
+	}
+	return d.Stop(x, b, depth, 50)
 }
 
 // ShapesIDL gives the IDL of this file; idl.Unpack reads it.

@@ -6,6 +6,7 @@ package echo
 import (
 	"context"
 
+	"encoding/binary"
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -18,6 +19,47 @@ type Message struct {
 	ID   int64   `thrift:"id,1"`
 	Text string  `thrift:"text,2"`
 	List []int64 `thrift:"list,3"`
+}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Message) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Message) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *Message) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if n := 146 + len(x.Text); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 2)
+	} else {
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Text))), x.Text...)
+	}
+	b = e.Fields(b, x, depth, 2, 3)
+	return append(b, 0)
+}
+
+func (x *Message) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	var done bool
+	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 11, 2) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
+	if b = d.String(&x.Text, b[14:]); b == nil {
+		return d.In(x, 1)
+	}
+	if b, done = d.Fields(x, b, depth, 2, 3); done {
+		return b
+	}
+	return d.Stop(x, b, depth, 3)
 }
 
 type Echo interface {

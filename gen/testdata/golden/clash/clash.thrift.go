@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"encoding/binary"
 	"github.com/limosa-rpc/limosa"
 	x_ "github.com/limosa-rpc/limosa/gen/testdata/golden/x"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -66,6 +67,75 @@ type UserName struct {
 	X1     string `thrift:"_1,6"`
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *UserName) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *UserName) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *UserName) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if n := 170 + len(x.AB) + len(x.AB_) + len(x.AB__) + len(x.Type) + len(x.Hidden) + len(x.X1); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 6)
+	} else {
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.AB))), x.AB...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.AB_))), x.AB_...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 3), uint32(len(x.AB__))), x.AB__...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 4), uint32(len(x.Type))), x.Type...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 5), uint32(len(x.Hidden))), x.Hidden...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 6), uint32(len(x.X1))), x.X1...)
+	}
+	return append(b, 0)
+}
+
+func (x *UserName) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	if b = d.String(&x.AB, b[3:]); b == nil {
+		return d.In(x, 0)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 2) != 0 {
+		return d.Plan(x, b, depth, 1)
+	}
+	if b = d.String(&x.AB_, b[3:]); b == nil {
+		return d.In(x, 1)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 3) != 0 {
+		return d.Plan(x, b, depth, 2)
+	}
+	if b = d.String(&x.AB__, b[3:]); b == nil {
+		return d.In(x, 2)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 4) != 0 {
+		return d.Plan(x, b, depth, 3)
+	}
+	if b = d.String(&x.Type, b[3:]); b == nil {
+		return d.In(x, 3)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 5) != 0 {
+		return d.Plan(x, b, depth, 4)
+	}
+	if b = d.String(&x.Hidden, b[3:]); b == nil {
+		return d.In(x, 4)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 6) != 0 {
+		return d.Plan(x, b, depth, 5)
+	}
+	if b = d.String(&x.X1, b[3:]); b == nil {
+		return d.In(x, 5)
+	}
+	return d.Stop(x, b, depth, 6)
+}
+
 type UserName_ struct {
 	F1_2         string `thrift:"f_1_2,1"`
 	F12          string `thrift:"f_12,2"`
@@ -85,9 +155,117 @@ func (x *UserName_) SetDefaults() {
 	x.SetDefaults_ = "x"
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *UserName_) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *UserName_) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *UserName_) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if n := 156 + len(x.F1_2) + len(x.F12) + len(x.SetDefaults_) + len(x.SecondChance); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 4)
+	} else {
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.F1_2))), x.F1_2...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.F12))), x.F12...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 3), uint32(len(x.SetDefaults_))), x.SetDefaults_...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 4), uint32(len(x.SecondChance))), x.SecondChance...)
+	}
+	return append(b, 0)
+}
+
+func (x *UserName_) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	x.SetDefaults()
+	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	if b = d.String(&x.F1_2, b[3:]); b == nil {
+		return d.In(x, 0)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 2) != 0 {
+		return d.Plan(x, b, depth, 1)
+	}
+	if b = d.String(&x.F12, b[3:]); b == nil {
+		return d.In(x, 1)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 3) != 0 {
+		return d.Plan(x, b, depth, 2)
+	}
+	if b = d.String(&x.SetDefaults_, b[3:]); b == nil {
+		return d.In(x, 2)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 4) != 0 {
+		return d.Plan(x, b, depth, 3)
+	}
+	if b = d.String(&x.SecondChance, b[3:]); b == nil {
+		return d.In(x, 3)
+	}
+	return d.Stop(x, b, depth, 4)
+}
+
 type UserName__ struct{}
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *UserName__) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *UserName__) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *UserName__) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	return append(b, 0)
+}
+
+func (x *UserName__) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	return d.Stop(x, b, depth, 0)
+}
+
 type NewuserName struct{}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *NewuserName) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *NewuserName) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *NewuserName) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	return append(b, 0)
+}
+
+func (x *NewuserName) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	return d.Stop(x, b, depth, 0)
+}
 
 type Error struct {
 	Error_  string `thrift:"error,1"`
@@ -98,6 +276,45 @@ func (x *Error) Error() string {
 	return fmt.Sprintf("error: error=%v Error=%v", x.Error_, x.Error__)
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Error) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Error) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Error) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if n := 142 + len(x.Error_) + len(x.Error__); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 2)
+	} else {
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Error_))), x.Error_...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Error__))), x.Error__...)
+	}
+	return append(b, 0)
+}
+
+func (x *Error) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	if b = d.String(&x.Error_, b[3:]); b == nil {
+		return d.In(x, 0)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 2) != 0 {
+		return d.Plan(x, b, depth, 1)
+	}
+	if b = d.String(&x.Error__, b[3:]); b == nil {
+		return d.In(x, 1)
+	}
+	return d.Stop(x, b, depth, 2)
+}
+
 type Oops struct {
 	Result int32 `thrift:"result,1"`
 }
@@ -106,17 +323,183 @@ func (x *Oops) Error() string {
 	return fmt.Sprintf("Oops: result=%v", x.Result)
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Oops) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Oops) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Oops) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < 135 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Result))
+	return append(b, 0)
+}
+
+func (x *Oops) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.Result = int32(binary.BigEndian.Uint32(b[3:]))
+	b = b[7:]
+	return d.Stop(x, b, depth, 1)
+}
+
 type Calls struct {
 	New string `thrift:"New,1"`
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Calls) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Calls) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Calls) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if n := 135 + len(x.New); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 1)
+	} else {
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.New))), x.New...)
+	}
+	return append(b, 0)
+}
+
+func (x *Calls) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	if b = d.String(&x.New, b[3:]); b == nil {
+		return d.In(x, 0)
+	}
+	return d.Stop(x, b, depth, 1)
+}
+
 type CallsClient struct{}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *CallsClient) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *CallsClient) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *CallsClient) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	return append(b, 0)
+}
+
+func (x *CallsClient) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	return d.Stop(x, b, depth, 0)
+}
 
 type CallsService struct{}
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *CallsService) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *CallsService) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *CallsService) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	return append(b, 0)
+}
+
+func (x *CallsService) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	return d.Stop(x, b, depth, 0)
+}
+
 type DialCalls struct{}
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *DialCalls) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *DialCalls) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *DialCalls) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	return append(b, 0)
+}
+
+func (x *DialCalls) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	return d.Stop(x, b, depth, 0)
+}
+
 type String_ struct{}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *String_) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *String_) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *String_) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	return append(b, 0)
+}
+
+func (x *String_) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	return d.Stop(x, b, depth, 0)
+}
 
 type Choice interface{ isChoice(*ChoiceA_, *ChoiceA__) }
 
@@ -132,6 +515,32 @@ func (*ChoiceA_) isChoice(*ChoiceA_, *ChoiceA__)  {}
 func (*ChoiceA__) isChoice(*ChoiceA_, *ChoiceA__) {}
 
 type ChoiceA struct{}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *ChoiceA) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *ChoiceA) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *ChoiceA) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	return append(b, 0)
+}
+
+func (x *ChoiceA) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	return d.Stop(x, b, depth, 0)
+}
 
 type Uses struct {
 	Thing *x_.Thing   `thrift:"thing,1"`
@@ -160,6 +569,70 @@ func (x *Uses) SetDefaults() {
 		x.N = 2
 		return x
 	}()
+}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Uses) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Uses) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Uses) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least+1 {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.Thing != nil {
+		b = x.Thing.AppendThrift(e, append(b, 12, 0, 1), depth-1)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	b = e.Count(append(b, 15, 0, 2, 12), len(x.Many))
+	for _, v := range x.Many {
+		b = v.AppendThrift(e, b, depth-2)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.One != nil {
+		b = x.One.AppendThrift(e, append(b, 12, 0, 3), depth-1)
+	}
+	return append(b, 0)
+}
+
+func (x *Uses) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 1 {
+		return d.Whole(x, b, depth)
+	}
+	x.SetDefaults()
+	if thrift.Has(b, 4, 12, 1) {
+		x.Thing = thrift.New[x_.Thing](d)
+		if b = x.Thing.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 0)
+		}
+	}
+	if s, rest := thrift.List[x_.Thing](d, b, 15, 2); rest == nil {
+		return d.Plan(x, b, depth, 1)
+	} else {
+		x.Many, b = s, rest
+	}
+	for i, slab := 0, new(thrift.Slab[x_.Thing]); i < len(x.Many); i++ {
+		x.Many[i] = slab.Next(d, len(x.Many)-i)
+		if b = x.Many[i].ReadThrift(d, b, depth-2); b == nil {
+			return d.In(x, 1)
+		}
+	}
+	if thrift.Has(b, 4, 12, 3) {
+		x.One = thrift.New[x_.Thing](d)
+		if b = x.One.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 2)
+		}
+	}
+	return d.Stop(x, b, depth, 3)
 }
 
 type Calls_ interface {

@@ -6,6 +6,7 @@ package no_namespace
 import (
 	"context"
 
+	"encoding/binary"
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -16,6 +17,38 @@ const _ = limosa.Gen1
 
 type Alone struct {
 	X *int32 `thrift:"x,1,optional"`
+}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Alone) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Alone) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Alone) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.X != nil {
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(*x.X))
+	}
+	return append(b, 0)
+}
+
+func (x *Alone) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if thrift.Has(b, 7, 8, 1) {
+		if b = thrift.Optional(d, &x.X, b); b == nil {
+			return d.In(x, 0)
+		}
+	}
+	return d.Stop(x, b, depth, 1)
 }
 
 type Alone2 interface {

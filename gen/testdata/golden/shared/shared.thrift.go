@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"encoding/binary"
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -64,12 +65,79 @@ func (x *Thing) SetDefaults() {
 	x.Note = new("none")
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Thing) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Thing) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Thing) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < 135 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Kind))
+	if x.Note != nil {
+		b = e.String(append(b, 11, 0, 2), *x.Note)
+	}
+	return append(b, 0)
+}
+
+func (x *Thing) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	x.SetDefaults()
+	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.Kind = Kind(binary.BigEndian.Uint32(b[3:]))
+	b = b[7:]
+	if thrift.Has(b, 7, 11, 2) {
+		if b = d.OptionalString(&x.Note, b); b == nil {
+			return d.In(x, 1)
+		}
+	}
+	return d.Stop(x, b, depth, 2)
+}
+
 type Far struct {
 	Miles int32 `thrift:"miles,1"`
 }
 
 func (x *Far) Error() string {
 	return fmt.Sprintf("Far: miles=%v", x.Miles)
+}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Far) EncodeThrift(e thrift.Encoder) ([]byte, error) { return e.End(x.AppendThrift(e.Begin())) }
+
+func (x *Far) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Far) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < 135 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Miles))
+	return append(b, 0)
+}
+
+func (x *Far) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.Miles = int32(binary.BigEndian.Uint32(b[3:]))
+	b = b[7:]
+	return d.Stop(x, b, depth, 1)
 }
 
 type Root interface {

@@ -4,7 +4,9 @@
 package x
 
 import (
+	"encoding/binary"
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/thrift"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -25,6 +27,41 @@ func NewThing() *Thing {
 // SetDefaults sets the fields that have a default in the IDL.
 func (x *Thing) SetDefaults() {
 	x.S = "d"
+}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Thing) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Thing) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Thing) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if n := 142 + len(x.S); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 2)
+	} else {
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.N))
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.S))), x.S...)
+	}
+	return append(b, 0)
+}
+
+func (x *Thing) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	x.SetDefaults()
+	if len(b) < 14 || thrift.Miss(b, 8, 1)|thrift.Miss(b[7:], 11, 2) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.N = int32(binary.BigEndian.Uint32(b[3:]))
+	if b = d.String(&x.S, b[10:]); b == nil {
+		return d.In(x, 1)
+	}
+	return d.Stop(x, b, depth, 2)
 }
 
 // XIDL gives the IDL of this file; idl.Unpack reads it.

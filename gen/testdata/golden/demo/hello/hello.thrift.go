@@ -8,8 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
+	"encoding/binary"
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/shared"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -92,10 +94,114 @@ func (x *Point) SetDefaults() {
 	x.Color = ColorRED
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Point) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Point) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Point) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < 135 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.X))
+	if x.Y != nil {
+		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 2), math.Float64bits(*x.Y))
+	}
+	if cap(b)-len(b) < 135 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.Color))
+	return append(b, 0)
+}
+
+func (x *Point) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	x.SetDefaults()
+	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.X = int32(binary.BigEndian.Uint32(b[3:]))
+	b = b[7:]
+	if thrift.Has(b, 11, 4, 2) {
+		if b = thrift.Optional(d, &x.Y, b); b == nil {
+			return d.In(x, 1)
+		}
+	}
+	if len(b) < 7 || thrift.Miss(b, 8, 3) != 0 {
+		return d.Plan(x, b, depth, 2)
+	}
+	x.Color = Color(binary.BigEndian.Uint32(b[3:]))
+	b = b[7:]
+	return d.Stop(x, b, depth, 3)
+}
+
 type Tree struct {
 	Children Trees           `thrift:"children,1"`
 	Left     *Tree           `thrift:"left,2"`
 	Named    map[int32]Trees `thrift:"named,3"`
+}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Tree) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Tree) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Tree) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least+1 {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	b = e.Count(append(b, 15, 0, 1, 12), len(x.Children))
+	for _, v := range x.Children {
+		b = v.AppendThrift(e, b, depth-2)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.Left != nil {
+		b = x.Left.AppendThrift(e, append(b, 12, 0, 2), depth-1)
+	}
+	b = e.Fields(b, x, depth, 2, 3)
+	return append(b, 0)
+}
+
+func (x *Tree) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 1 {
+		return d.Whole(x, b, depth)
+	}
+	var done bool
+	if s, rest := thrift.List[Tree](d, b, 15, 1); rest == nil {
+		return d.Plan(x, b, depth, 0)
+	} else {
+		x.Children, b = s, rest
+	}
+	for i, slab := 0, new(thrift.Slab[Tree]); i < len(x.Children); i++ {
+		x.Children[i] = slab.Next(d, len(x.Children)-i)
+		if b = x.Children[i].ReadThrift(d, b, depth-2); b == nil {
+			return d.In(x, 0)
+		}
+	}
+	if thrift.Has(b, 4, 12, 2) {
+		x.Left = thrift.New[Tree](d)
+		if b = x.Left.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 1)
+		}
+	}
+	if b, done = d.Fields(x, b, depth, 2, 3); done {
+		return b
+	}
+	return d.Stop(x, b, depth, 3)
 }
 
 type Everything struct {
@@ -151,6 +257,228 @@ func (x *Everything) SetDefaults() {
 	x.Size = shared.KindSMALL
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Everything) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Everything) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if n := 203 + len(x.G) + len(x.H); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 9)
+	} else {
+		b = append(b, 2, 0, 1, thrift.Bool(x.A))
+		b = append(b, 3, 0, 2, byte(x.B))
+		b = binary.BigEndian.AppendUint16(append(b, 6, 0, 3), uint16(x.C))
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 4), uint32(x.D))
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 5), uint64(x.E))
+		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 6), math.Float64bits(x.F))
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 7), uint32(len(x.G))), x.G...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 8), uint32(len(x.H))), x.H...)
+		b = append(append(b, 16, 0, 9), x.I[:]...)
+	}
+	if x.Oa != nil {
+		b = append(b, 2, 0, 11, thrift.Bool(*x.Oa))
+	}
+	if x.Ob != nil {
+		b = append(b, 3, 0, 12, byte(*x.Ob))
+	}
+	if x.Oc != nil {
+		b = binary.BigEndian.AppendUint16(append(b, 6, 0, 13), uint16(*x.Oc))
+	}
+	if x.Od != nil {
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 14), uint32(*x.Od))
+	}
+	if x.Oe != nil {
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 15), uint64(*x.Oe))
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.Of != nil {
+		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 16), math.Float64bits(*x.Of))
+	}
+	if x.Og != nil {
+		b = e.String(append(b, 11, 0, 17), *x.Og)
+	}
+	if x.Oh != nil {
+		b = e.Bytes(append(b, 11, 0, 18), x.Oh)
+	}
+	if x.Oi != nil {
+		b = append(append(b, 16, 0, 19), x.Oi[:]...)
+	}
+	if x.Oj != nil {
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 20), uint32(*x.Oj))
+	}
+	b = e.Fields(b, x, depth, 19, 27)
+	if x.Place != nil {
+		b = x.Place.AppendThrift(e, append(b, 12, 0, 29), depth-1)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.Needed == nil {
+		return e.Plan(b, x, depth)
+	}
+	b = x.Needed.AppendThrift(e, append(b, 12, 0, 30), depth-1)
+	if cap(b)-len(b) < 135 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 31), uint32(x.Size))
+	if x.Thing != nil {
+		b = x.Thing.AppendThrift(e, append(b, 12, 0, 32), depth-1)
+	}
+	b = e.Fields(b, x, depth, 31, 33)
+	if n := 149 + len(x.URL) + len(x.UserID) + len(x.HTTPServer); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 33, 36)
+	} else {
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 35), uint32(len(x.URL))), x.URL...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 36), uint32(len(x.UserID))), x.UserID...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 37), uint32(len(x.HTTPServer))), x.HTTPServer...)
+	}
+	return append(b, 0)
+}
+
+func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	x.SetDefaults()
+	var done bool
+	if len(b) < 42 || thrift.Miss(b, 2, 1)|thrift.Miss(b[4:], 3, 2)|thrift.Miss(b[8:], 6, 3)|thrift.Miss(b[13:], 8, 4)|thrift.Miss(b[20:], 10, 5)|thrift.Miss(b[31:], 4, 6) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.A = b[3] == 1
+	x.B = int8(b[7])
+	x.C = int16(binary.BigEndian.Uint16(b[11:]))
+	x.D = int32(binary.BigEndian.Uint32(b[16:]))
+	x.E = int64(binary.BigEndian.Uint64(b[23:]))
+	x.F = math.Float64frombits(binary.BigEndian.Uint64(b[34:]))
+	b = b[42:]
+	if len(b) < 7 || thrift.Miss(b, 11, 7) != 0 {
+		return d.Plan(x, b, depth, 6)
+	}
+	if b = d.String(&x.G, b[3:]); b == nil {
+		return d.In(x, 6)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 8) != 0 {
+		return d.Plan(x, b, depth, 7)
+	}
+	if b = d.Bytes(&x.H, b[3:]); b == nil {
+		return d.In(x, 7)
+	}
+	if len(b) < 19 || thrift.Miss(b, 16, 9) != 0 {
+		return d.Plan(x, b, depth, 8)
+	}
+	x.I = thrift.UUID(b[3:])
+	b = b[19:]
+	if thrift.Has(b, 4, 2, 11) {
+		if b = thrift.Optional(d, &x.Oa, b); b == nil {
+			return d.In(x, 9)
+		}
+	}
+	if thrift.Has(b, 4, 3, 12) {
+		if b = thrift.Optional(d, &x.Ob, b); b == nil {
+			return d.In(x, 10)
+		}
+	}
+	if thrift.Has(b, 5, 6, 13) {
+		if b = thrift.Optional(d, &x.Oc, b); b == nil {
+			return d.In(x, 11)
+		}
+	}
+	if thrift.Has(b, 7, 8, 14) {
+		if b = thrift.Optional(d, &x.Od, b); b == nil {
+			return d.In(x, 12)
+		}
+	}
+	if thrift.Has(b, 11, 10, 15) {
+		if b = thrift.Optional(d, &x.Oe, b); b == nil {
+			return d.In(x, 13)
+		}
+	}
+	if thrift.Has(b, 11, 4, 16) {
+		if b = thrift.Optional(d, &x.Of, b); b == nil {
+			return d.In(x, 14)
+		}
+	}
+	if thrift.Has(b, 7, 11, 17) {
+		if b = d.OptionalString(&x.Og, b); b == nil {
+			return d.In(x, 15)
+		}
+	}
+	if thrift.Has(b, 7, 11, 18) {
+		if b = d.Bytes(&x.Oh, b[3:]); b == nil {
+			return d.In(x, 16)
+		}
+	}
+	if thrift.Has(b, 19, 16, 19) {
+		if b = thrift.Optional(d, &x.Oi, b); b == nil {
+			return d.In(x, 17)
+		}
+	}
+	if thrift.Has(b, 7, 8, 20) {
+		if b = thrift.Optional(d, &x.Oj, b); b == nil {
+			return d.In(x, 18)
+		}
+	}
+	if b, done = d.Fields(x, b, depth, 19, 27); done {
+		return b
+	}
+	if thrift.Has(b, 4, 12, 29) {
+		x.Place = thrift.New[Point](d)
+		if b = x.Place.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 27)
+		}
+	}
+	if !thrift.Has(b, 4, 12, 30) {
+		return d.Plan(x, b, depth, 28)
+	}
+	x.Needed = thrift.New[Point](d)
+	if b = x.Needed.ReadThrift(d, b[3:], depth-1); b == nil {
+		return d.In(x, 28)
+	}
+	if len(b) < 7 || thrift.Miss(b, 8, 31) != 0 {
+		return d.Plan(x, b, depth, 29)
+	}
+	x.Size = shared.Kind(binary.BigEndian.Uint32(b[3:]))
+	b = b[7:]
+	if thrift.Has(b, 4, 12, 32) {
+		x.Thing = thrift.New[shared.Thing](d)
+		if b = x.Thing.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 30)
+		}
+	}
+	if b, done = d.Fields(x, b, depth, 31, 33); done {
+		return b
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 35) != 0 {
+		return d.Plan(x, b, depth, 33)
+	}
+	if b = d.String(&x.URL, b[3:]); b == nil {
+		return d.In(x, 33)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 36) != 0 {
+		return d.Plan(x, b, depth, 34)
+	}
+	if b = d.String(&x.UserID, b[3:]); b == nil {
+		return d.In(x, 34)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 37) != 0 {
+		return d.Plan(x, b, depth, 35)
+	}
+	if b = d.String(&x.HTTPServer, b[3:]); b == nil {
+		return d.In(x, 35)
+	}
+	return d.Stop(x, b, depth, 36)
+}
+
 type Choice interface {
 	isChoice(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes)
 }
@@ -202,6 +530,49 @@ type NotFound struct {
 
 func (x *NotFound) Error() string { return "NotFound: " + x.Message }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *NotFound) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *NotFound) DecodeThrift(d thrift.Decoder) thrift.Decoder {
+	return d.End(x.ReadThrift(d.Begin()))
+}
+
+func (x *NotFound) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if n := 135 + len(x.Message); n > min(cap(b)-len(b), thrift.Whole) {
+		b = e.Fields(b, x, depth, 0, 1)
+	} else {
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Message))), x.Message...)
+	}
+	if x.At != nil {
+		b = x.At.AppendThrift(e, append(b, 12, 0, 2), depth-1)
+	}
+	return append(b, 0)
+}
+
+func (x *NotFound) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	if b = d.String(&x.Message, b[3:]); b == nil {
+		return d.In(x, 0)
+	}
+	if thrift.Has(b, 4, 12, 2) {
+		x.At = thrift.New[Point](d)
+		if b = x.At.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 1)
+		}
+	}
+	return d.Stop(x, b, depth, 2)
+}
+
 type Teapot struct {
 	Spouts int32 `thrift:"spouts,1"`
 	Color  Color `thrift:"color,2"`
@@ -211,9 +582,65 @@ func (x *Teapot) Error() string {
 	return fmt.Sprintf("Teapot: spouts=%v color=%v", x.Spouts, x.Color)
 }
 
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Teapot) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Teapot) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Teapot) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < 142 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Spouts))
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Color))
+	return append(b, 0)
+}
+
+func (x *Teapot) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 14 || thrift.Miss(b, 8, 1)|thrift.Miss(b[7:], 8, 2) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.Spouts = int32(binary.BigEndian.Uint32(b[3:]))
+	x.Color = Color(binary.BigEndian.Uint32(b[10:]))
+	b = b[14:]
+	return d.Stop(x, b, depth, 2)
+}
+
 type Plain struct{}
 
 func (x *Plain) Error() string { return "Plain" }
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Plain) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Plain) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Plain) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	return append(b, 0)
+}
+
+func (x *Plain) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	return d.Stop(x, b, depth, 0)
+}
 
 // Hello says hello.
 type Hello interface {

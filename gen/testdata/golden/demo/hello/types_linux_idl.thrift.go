@@ -4,7 +4,9 @@
 package hello
 
 import (
+	"encoding/binary"
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/thrift"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -13,6 +15,36 @@ const _ = limosa.Gen1
 // In the same Go package as hello.thrift, and named like an operating system.
 type Other struct {
 	N int32 `thrift:"n,1"`
+}
+
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Other) EncodeThrift(e thrift.Encoder) ([]byte, error) {
+	return e.End(x.AppendThrift(e.Begin()))
+}
+
+func (x *Other) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+
+func (x *Other) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
+	}
+	if cap(b)-len(b) < 135 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.N))
+	return append(b, 0)
+}
+
+func (x *Other) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.N = int32(binary.BigEndian.Uint32(b[3:]))
+	b = b[7:]
+	return d.Stop(x, b, depth, 1)
 }
 
 // TypesLinuxIDL gives the IDL of this file; idl.Unpack reads it.
