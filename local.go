@@ -58,6 +58,9 @@ func (l *local) Do(ctx context.Context, c *rpc.Call) error {
 		return &rpc.Error{Code: rpc.ResourceExhausted, Peer: localPeer, Msg: "too many calls in flight on this server", Sent: rpc.Refused, Remote: true}
 	}
 	defer l.gate.Leave()
+	if c.Method.Kind > rpc.Oneway || h.Method.Kind > rpc.Oneway {
+		return l.stream(ctx, c, h)
+	}
 	served, err := l.serve(ctx, c, h)
 	if err != nil || c.Method.Kind == rpc.Oneway {
 		return err

@@ -41,15 +41,16 @@ const (
 // one connection for each call in flight, kept for the next.
 type pool struct {
 	// Set by newPool, then constant.
-	target target
-	proto  wire.Protocol
-	lim    *rpc.Limits
-	tls    *tls.Config
-	log    *slog.Logger
-	ctx    context.Context // ends when calls in flight have to
-	cancel context.CancelFunc
-	dials  context.Context // ends when the pool is closed
-	stop   context.CancelFunc
+	target  target
+	proto   wire.Protocol
+	streams bool // proto has calls of several messages
+	lim     *rpc.Limits
+	tls     *tls.Config
+	log     *slog.Logger
+	ctx     context.Context // ends when calls in flight have to
+	cancel  context.CancelFunc
+	dials   context.Context // ends when the pool is closed
+	stop    context.CancelFunc
 
 	work sync.WaitGroup // dials and closes
 
@@ -59,6 +60,7 @@ type pool struct {
 		all    map[*pooled]struct{}
 		muxed  []*pooled // carry many calls
 		idle   []*pooled // carry one call at a time and have none; the last used at the end
+		opened []*pooled // carry streams and nothing else
 		flight *flight   // the dial that others wait for
 		pause  time.Duration
 		resume time.Time // no dial before it
@@ -82,6 +84,7 @@ type pooled struct {
 	conn  *mux.Conn
 	calls int       // in flight
 	muxed bool      // carries many
+	opens bool      // its first call was a stream: a peer that says no hello takes only streams on it
 	known bool      // whether it does is settled
 	since time.Time // idle since
 }
@@ -93,7 +96,7 @@ type flight struct {
 }
 
 func newPool(t target, proto wire.Protocol, lim *rpc.Limits, tlsConfig *tls.Config, log *slog.Logger) *pool {
-	p := &pool{target: t, proto: proto, lim: lim, log: log}
+	p := &pool{target: t, proto: proto, streams: proto.Open(wire.Client, lim).Caps().Streams, lim: lim, log: log}
 	if t.network == "tcp" && tlsConfig != nil {
 		p.tls = tlsConfig
 	}
@@ -106,14 +109,18 @@ func newPool(t target, proto wire.Protocol, lim *rpc.Limits, tlsConfig *tls.Conf
 // do makes one call on a connection of the pool. What was certainly not begun,
 // because its connection was gone or draining, is tried on another one.
 func (p *pool) do(ctx context.Context, call *rpc.Call) error {
+	opens := call.Method.Kind > rpc.Oneway
+	if opens && !p.streams {
+		return p.fault(rpc.Unimplemented, fmt.Sprintf("%v is a stream, which %s messages cannot be", call.Method, p.proto.Name()), nil)
+	}
 	for n := 1; ; n++ {
-		pc, err := p.acquire(ctx)
+		pc, err := p.acquire(ctx, opens)
 		if err != nil {
 			return err
 		}
 		err = pc.conn.Do(ctx, call)
 		p.release(pc)
-		if err == nil || n == attempts || ctx.Err() != nil || rpc.CodeOf(err) != rpc.Unavailable || !rpc.SentOf(err).Retryable() {
+		if err == nil || n == attempts || call.Driven() || ctx.Err() != nil || rpc.CodeOf(err) != rpc.Unavailable || !rpc.SentOf(err).Retryable() {
 			return err
 		}
 	}
@@ -128,21 +135,18 @@ type step struct {
 	err  error   // give up
 }
 
-// acquire finds or opens a connection with room for a call, and counts it in.
-func (p *pool) acquire(ctx context.Context) (*pooled, error) {
+// acquire finds or opens a connection with room for a call, or with opens a
+// stream, and counts it in.
+func (p *pool) acquire(ctx context.Context, opens bool) (*pooled, error) {
 	waited := false
 	for {
-		switch s := p.choose(waited); {
+		switch s := p.choose(waited, opens); {
 		case s.err != nil:
 			return nil, s.err
 		case s.use != nil:
 			return s.use, nil
 		case s.dial:
-			pc, err := p.open(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return pc, nil
+			return p.open(ctx, opens)
 		case s.wait != nil:
 			select {
 			case <-s.wait.done:
@@ -169,7 +173,7 @@ func (p *pool) acquire(ctx context.Context) (*pooled, error) {
 }
 
 // choose decides how a call gets its connection.
-func (p *pool) choose(waited bool) step {
+func (p *pool) choose(waited, opens bool) step {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.closed {
@@ -182,13 +186,9 @@ func (p *pool) choose(waited bool) step {
 		pc.calls++
 		return step{use: pc}
 	}
-	for n := len(p.mu.idle); n > 0; n = len(p.mu.idle) {
-		pc := p.mu.idle[n-1]
-		p.mu.idle = p.mu.idle[:n-1]
-		if _, usable := pc.conn.Status(); usable {
-			pc.calls++
-			return step{use: pc}
-		}
+	if pc := p.idleLocked(opens); pc != nil {
+		pc.calls++
+		return step{use: pc}
 	}
 	if p.mu.flight != nil {
 		return step{wait: p.mu.flight}
@@ -207,6 +207,34 @@ func (p *pool) choose(waited bool) step {
 		return step{dial: true}
 	}
 	return step{wait: p.launchLocked()}
+}
+
+// idleLocked takes a connection that has nothing else to carry: one for calls
+// off the idle ones, or one for streams, which may have some. A connection that
+// was not used yet is good for either.
+func (p *pool) idleLocked(opens bool) *pooled {
+	if opens {
+		var best *pooled
+		for _, pc := range p.mu.opened {
+			if pc.calls < p.lim.StreamsPerConn && (best == nil || pc.calls < best.calls) {
+				best = pc
+			}
+		}
+		if best != nil {
+			return best
+		}
+	}
+	for i, pc := range slices.Backward(p.mu.idle) {
+		if opens && pc.known {
+			continue
+		}
+		p.mu.idle = slices.Delete(p.mu.idle, i, i+1)
+		if _, usable := pc.conn.Status(); usable {
+			pc.opens = opens
+			return pc
+		}
+	}
+	return nil
 }
 
 // leastLocked is the connection for the next call among those that carry many:
@@ -234,7 +262,7 @@ func (p *pool) launchLocked() *flight {
 	f := &flight{done: make(chan struct{})}
 	p.mu.flight = f
 	p.work.Go(func() {
-		pc, err := p.open(p.dials)
+		pc, err := p.open(p.dials, false)
 		if err == nil {
 			p.release(pc) // before the others look for it
 		}
@@ -247,8 +275,8 @@ func (p *pool) launchLocked() *flight {
 	return f
 }
 
-// open dials a connection and counts one call into it.
-func (p *pool) open(ctx context.Context) (*pooled, error) {
+// open dials a connection and counts one call into it, or with opens a stream.
+func (p *pool) open(ctx context.Context, opens bool) (*pooled, error) {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	defer context.AfterFunc(p.dials, cancel)()
@@ -261,7 +289,7 @@ func (p *pool) open(ctx context.Context) (*pooled, error) {
 			plain.Abort()
 		}
 	}
-	pc := &pooled{calls: 1}
+	pc := &pooled{calls: 1, opens: opens}
 	if err == nil {
 		pc.conn = mux.NewConn(nc, p.proto.Open(wire.Client, p.lim), mux.Config{Limits: p.lim, Logger: p.log, Notify: func() { p.changed(pc) }})
 	}
@@ -335,10 +363,13 @@ func (p *pool) settleLocked(pc *pooled) {
 	}
 	pc.known, pc.muxed = true, caps.Mux
 	p.mu.kind = exclusive
-	if pc.muxed {
+	switch {
+	case pc.muxed:
 		p.mu.kind = multiplex
 		p.mu.idle = without(p.mu.idle, pc)
 		p.mu.muxed = append(p.mu.muxed, pc)
+	case pc.opens:
+		p.mu.opened = append(p.mu.opened, pc)
 	}
 }
 
@@ -348,6 +379,7 @@ func (p *pool) dropLocked(pc *pooled) {
 	delete(p.mu.all, pc)
 	p.mu.idle = without(p.mu.idle, pc)
 	p.mu.muxed = without(p.mu.muxed, pc)
+	p.mu.opened = without(p.mu.opened, pc)
 	p.work.Go(func() { pc.conn.Shutdown(p.ctx) })
 }
 
@@ -368,8 +400,10 @@ func (p *pool) release(pc *pooled) {
 	}
 	pc.since = time.Now()
 	if !pc.muxed {
-		p.mu.idle = append(p.mu.idle, pc)
 		p.settleLocked(pc)
+		if _, ok := p.mu.all[pc]; ok && !pc.muxed && !slices.Contains(p.mu.opened, pc) {
+			p.mu.idle = append(p.mu.idle, pc)
+		}
 	}
 	if p.mu.reaper == nil && !p.mu.closed {
 		p.mu.reaper = time.AfterFunc(p.lim.Idle, p.reap)

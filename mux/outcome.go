@@ -13,7 +13,7 @@ import (
 
 // Handle runs a server's call, interceptors and handler. A panic of theirs
 // fails the call only: it is logged with its stack, even without a logger, and
-// the caller is told Internal.
+// the caller is told Internal. An error because ctx has ended is told as such.
 func Handle(ctx context.Context, call *rpc.Call, serve rpc.Next, l *slog.Logger) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -24,7 +24,12 @@ func Handle(ctx context.Context, call *rpc.Call, serve rpc.Next, l *slog.Logger)
 			err = rpc.Errorf(rpc.Internal, "internal error")
 		}
 	}()
-	return serve(ctx, call)
+	if err = serve(ctx, call); err != nil && ctx.Err() != nil && rpc.CodeOf(err) == rpc.CodeOf(ctx.Err()) {
+		// Whatever it came from, such as a call to a further hop: it is what
+		// this call has ended with.
+		err = rpc.Errorf(rpc.CodeOf(err), "the call has ended")
+	}
+	return err
 }
 
 // Public turns the error of a handler into what the caller is told: nil for

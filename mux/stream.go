@@ -192,7 +192,7 @@ func (s *stream) roomLocked() error {
 func (s *stream) interrupted() error {
 	code := rpc.CodeOf(cmp.Or(s.ctx.Err(), context.Canceled))
 	if s.first&wire.Open == 0 {
-		return rpc.Errorf(code, "the call has ended: %w", context.Cause(s.ctx))
+		return rpc.Errorf(code, "the call has ended")
 	}
 	return &rpc.Error{Code: code, Op: "call", Peer: s.peer, Sent: rpc.Maybe, Err: context.Cause(s.ctx)}
 }

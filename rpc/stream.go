@@ -30,6 +30,7 @@ type streaming struct {
 	stream    Stream                                    // server
 	onSend    func(msg any) error
 	onReceive func(msg any) error
+	driven    bool
 }
 
 func (c *Call) streaming() *streaming {
@@ -85,8 +86,13 @@ func (c *Call) Drive(ctx context.Context, s Stream) error {
 	if c.several == nil || c.several.drive == nil {
 		return Errorf(Internal, "%v is a call of several messages", c.Method)
 	}
+	c.several.driven = true
 	return c.several.drive(ctx, c.hooked(s))
 }
+
+// Driven reports whether Drive was called: messages of the caller's may have
+// been used up then, so that an engine does not try the call again.
+func (c *Call) Driven() bool { return c.several != nil && c.several.driven }
 
 func (c *Call) hooked(s Stream) Stream {
 	if x := c.several; s != nil && (x.onSend != nil || x.onReceive != nil) {
@@ -145,12 +151,13 @@ func Incoming[R any](ctx context.Context, to Caller, c *Call) iter.Seq2[*R, erro
 // cancels the call, and ends it with that error.
 func Exchange[A, R any](ctx context.Context, to Caller, c *Call, in iter.Seq2[*A, error]) iter.Seq2[*R, error] {
 	return func(yield func(*R, error) bool) {
+		outer := ctx // its Err is set before in can see that it is done
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		var failed atomic.Pointer[error]
 		run(ctx, to, c, yield, func(_ context.Context, s Stream) error {
-			go func() { // ends when in yields next: then ctx is done, or Send says that the call is over
-				if err := sendAll(ctx, s, in); err != nil {
+			go func() { // ends when in yields next: then Send says that the call is over
+				if err := sendAll(outer, s, in); err != nil {
 					failed.CompareAndSwap(nil, &err)
 					cancel()
 				}

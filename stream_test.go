@@ -1,0 +1,234 @@
+package limosa_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+var (
+	countMethod = &rpc.Method{Service: "Test", Name: "count", Kind: rpc.ServerStream, Codec: text{}, New: rpc.New[string, string]}
+	joinMethod  = &rpc.Method{Service: "Test", Name: "join", Kind: rpc.ClientStream, Codec: text{}, New: rpc.New[string, string]}
+	chatMethod  = &rpc.Method{Service: "Test", Name: "chat", Kind: rpc.Bidi, Codec: text{}, New: rpc.New[string, string]}
+)
+
+// streams serves count, which sends as many messages as it is asked for and
+// then fails if that is more than 1,000; join, which answers with the number of
+// bytes; chat, which answers each message, or passes everything on to next.
+func streams(next rpc.Caller) rpc.Service {
+	count := func(_ context.Context, c *rpc.Call) error {
+		arg, err := rpc.First[string](c)
+		if err != nil {
+			return err
+		}
+		var n int
+		fmt.Sscan(*arg, &n)
+		return rpc.SendAll(c, func(yield func(*string, error) bool) {
+			for i := range min(n, 1000) {
+				if !yield(new(fmt.Sprint("m", i)), nil) {
+					return
+				}
+			}
+			if n > 1000 {
+				yield(nil, rpc.Errorf(rpc.OutOfRange, "no more than 1000"))
+			}
+		})
+	}
+	join := func(_ context.Context, c *rpc.Call) error {
+		n := 0
+		for s, err := range rpc.Arriving[string](c) {
+			if err != nil {
+				return err
+			}
+			n += len(*s)
+		}
+		c.Trailer.Add("served-by", "join")
+		return c.Stream().Send(new(fmt.Sprint(n)))
+	}
+	chat := func(ctx context.Context, c *rpc.Call) error {
+		if next != nil {
+			return rpc.SendAll(c, talk(ctx, next, rpc.Arriving[string](c)))
+		}
+		return rpc.SendAll(c, func(yield func(*string, error) bool) {
+			for s, err := range rpc.Arriving[string](c) {
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				if !yield(new(*s+"!"), nil) {
+					return
+				}
+			}
+		})
+	}
+	return rpc.Service{Name: "Test", Methods: []rpc.Handler{
+		{Method: countMethod, Serve: count}, {Method: joinMethod, Serve: join}, {Method: chatMethod, Serve: chat},
+		service(nil).Methods[0],
+	}}
+}
+
+func tally(ctx context.Context, c rpc.Caller, n int) iter.Seq2[*string, error] {
+	x := rpc.NewCall[string, string](countMethod, "Test")
+	x.Args = fmt.Sprint(n)
+	return rpc.Incoming[string](ctx, c, &x.Call)
+}
+
+func talk(ctx context.Context, c rpc.Caller, in iter.Seq2[*string, error]) iter.Seq2[*string, error] {
+	return rpc.Exchange[string, string](ctx, c, &rpc.NewCall[string, string](chatMethod, "Test").Call, in)
+}
+
+func words(n int) iter.Seq2[*string, error] {
+	return func(yield func(*string, error) bool) {
+		for i := range n {
+			if !yield(new(fmt.Sprint("w", i)), nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestStreamsOnEveryPath: what a user sees is the same over TCP, over a unix
+// socket, in this process, and through a proxy.
+func TestStreamsOnEveryPath(t *testing.T) {
+	tcp, stop := start(t, &limosa.Server{Services: []rpc.Service{streams(nil)}}, "127.0.0.1:0")
+	defer stop()
+	unix, stopUnix := start(t, &limosa.Server{Services: []rpc.Service{streams(nil)}}, "unix://"+filepath.Join(t.TempDir(), "s"))
+	defer stopUnix()
+	backend, err := limosa.Dial(tcp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer backend.Close()
+	proxy, stopProxy := start(t, &limosa.Server{Services: []rpc.Service{streams(backend)}}, "127.0.0.1:0")
+	defer stopProxy()
+	before := buf.Live()
+	for name, target := range map[string]string{"tcp": tcp, "unix": unix, "local": "", "proxy": proxy} {
+		t.Run(name, func(t *testing.T) {
+			c := limosa.Local(streams(nil))
+			if target != "" {
+				client, err := limosa.Dial(target)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer client.Close()
+				c = client
+			}
+			streamHistory(t, c)
+			var wg sync.WaitGroup
+			for range 20 {
+				wg.Go(func() { streamHistory(t, c) })
+			}
+			wg.Wait()
+		})
+	}
+	if n := buf.Live() - before; n > 0 {
+		t.Errorf("%d blocks were not released", n)
+	}
+}
+
+func streamHistory(t *testing.T, c rpc.Caller) {
+	t.Helper()
+	ctx := t.Context()
+	for _, n := range []int{0, 1, 1000} {
+		i := 0
+		for s, err := range tally(ctx, c, n) {
+			if err != nil || *s != fmt.Sprint("m", i) {
+				t.Errorf("count %d: message %d is %v, %v", n, i, s, err)
+				return
+			}
+			i++
+		}
+		if i != n {
+			t.Errorf("count %d: %d messages", n, i)
+		}
+		x := rpc.NewCall[string, string](joinMethod, "Test")
+		want := 0
+		for s := range words(n) {
+			want += len(*s)
+		}
+		if got, err := rpc.Gather[string, string](ctx, c, &x.Call, words(n)); err != nil || *got != fmt.Sprint(want) {
+			t.Errorf("join %d: %v, %v", n, got, err)
+		}
+		if by := x.Trailer.Get("served-by"); by != "join" {
+			t.Errorf("join %d: trailer %q", n, by)
+		}
+		i = 0
+		for s, err := range talk(ctx, c, words(n)) {
+			if err != nil || *s != fmt.Sprint("w", i, "!") {
+				t.Errorf("chat %d: answer %d is %v, %v", n, i, s, err)
+				return
+			}
+			i++
+		}
+		if i != n {
+			t.Errorf("chat %d: %d answers", n, i)
+		}
+	}
+	var last error
+	i := 0
+	for _, err := range tally(ctx, c, 1001) {
+		if last = err; err == nil {
+			i++
+		}
+	}
+	if i != 1000 || rpc.CodeOf(last) != rpc.OutOfRange || !strings.Contains(last.Error(), "no more than 1000") {
+		t.Errorf("count 1001: %d messages, then %v", i, last)
+	}
+	i = 0
+	for _, err := range tally(ctx, c, 1000) { // left early
+		if err != nil {
+			t.Error(err)
+		}
+		if i++; i == 3 {
+			break
+		}
+	}
+	own := errors.New("my own")
+	for _, err := range talk(ctx, c, func(yield func(*string, error) bool) { yield(nil, own) }) {
+		last = err
+	}
+	if !errors.Is(last, own) {
+		t.Errorf("chat of a failing sequence: %v", last)
+	}
+	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	for _, err := range talk(short, c, func(func(*string, error) bool) { <-short.Done() }) {
+		last = err
+	}
+	if rpc.CodeOf(last) != rpc.DeadlineExceeded {
+		t.Errorf("chat beyond its deadline: %v", last)
+	}
+	x := rpc.NewCall[string, string](&rpc.Method{Service: "Test", Name: "nothing", Kind: rpc.ServerStream, Codec: text{}, New: rpc.New[string, string]}, "Test")
+	for _, err := range rpc.Incoming[string](ctx, c, &x.Call) {
+		last = err
+	}
+	if rpc.CodeOf(last) != rpc.Unimplemented {
+		t.Errorf("a stream that nobody serves: %v", last)
+	}
+	if got, err := call(ctx, c, echoMethod, "beside"); err != nil || got != "beside" {
+		t.Errorf("a call beside: %q, %v", got, err)
+	}
+}
+
+// TestStreamsNeedTTHeader: other forms cannot carry them, and say so at once.
+func TestStreamsNeedTTHeader(t *testing.T) {
+	tcp, stop := start(t, &limosa.Server{Services: []rpc.Service{streams(nil)}}, "127.0.0.1:0")
+	defer stop()
+	c := &limosa.Client{Target: tcp, Thrift: limosa.Framed}
+	defer c.Close()
+	for _, err := range tally(t.Context(), c, 1) {
+		if rpc.CodeOf(err) != rpc.Unimplemented || !strings.Contains(err.Error(), "framed") {
+			t.Errorf("framed: %v", err)
+		}
+	}
+}
