@@ -152,9 +152,11 @@ func (x *peer) write(v reflect.Value) {
 	case apache.LIST:
 		x.do(x.p.WriteListBegin(ctx, wire(t.Elem()), v.Len()))
 		x.elems(v)
+		x.do(x.p.WriteListEnd(ctx))
 	case apache.SET:
 		x.do(x.p.WriteSetBegin(ctx, wire(t.Elem()), v.Len()))
 		x.elems(v)
+		x.do(x.p.WriteSetEnd(ctx))
 	case apache.MAP:
 		if v.Kind() == reflect.Slice {
 			e := t.Elem()
@@ -163,6 +165,7 @@ func (x *peer) write(v reflect.Value) {
 				x.write(v.Index(i).Field(0))
 				x.write(v.Index(i).Field(1))
 			}
+			x.do(x.p.WriteMapEnd(ctx))
 			return
 		}
 		x.do(x.p.WriteMapBegin(ctx, wire(t.Key()), wire(t.Elem()), v.Len()))
@@ -170,6 +173,7 @@ func (x *peer) write(v reflect.Value) {
 			x.write(k)
 			x.write(v.MapIndex(k))
 		}
+		x.do(x.p.WriteMapEnd(ctx))
 	case apache.STRUCT:
 		s := v.Elem()
 		x.do(x.p.WriteStructBegin(ctx, s.Type().Name()))
@@ -253,12 +257,15 @@ func (x *peer) read(v reflect.Value) {
 		e, n, err := x.p.ReadListBegin(ctx)
 		x.do(err)
 		x.fill(v, e, n)
+		x.do(x.p.ReadListEnd(ctx))
 	case apache.SET:
 		e, n, err := x.p.ReadSetBegin(ctx)
 		x.do(err)
 		x.fill(v, e, n)
+		x.do(x.p.ReadSetEnd(ctx))
 	case apache.MAP:
 		x.readMap(v)
+		x.do(x.p.ReadMapEnd(ctx))
 	case apache.STRUCT:
 		v.Set(reflect.New(t.Elem()))
 		x.readStruct(v.Elem())

@@ -1,0 +1,285 @@
+package thrift
+
+import (
+	"encoding/base64"
+	"math"
+	"reflect"
+	"strconv"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// JSON is the codec of Thrift's JSON protocol (TJSONProtocol) for the same
+// structs as Binary and with the same rules. It is for tools and for peers of
+// old: fields go by id and with their types, so that it is JSON which only
+// Thrift reads,
+//
+//	{"1":{"i64":7},"2":{"str":"text"},"3":{"lst":["i32",2,1,2]},"4":{"map":["str","dbl",1,{"pi":3.14}]}}
+//
+// and unlike Binary and Compact it allocates freely. Binary is base64, a UUID
+// its text. Bytes of strings that are not UTF-8 are replaced by U+FFFD. A map
+// whose keys are structs or containers is written as Apache's libraries do,
+// and is no JSON then.
+//
+// The zero value is ready, and safe for concurrent use.
+type JSON struct {
+	MaxDepth int // as Binary's
+}
+
+var _ rpc.Codec = JSON{}
+
+// jsonNames are the types as the protocol spells them.
+var jsonNames = [...]string{
+	TypeBool: "tf", TypeI8: "i8", TypeI16: "i16", TypeI32: "i32", TypeI64: "i64", TypeDouble: "dbl",
+	TypeString: "str", TypeStruct: "rec", TypeMap: "map", TypeSet: "set", TypeList: "lst", TypeUUID: "uid",
+}
+
+// jsonType is the way back; ok is false for what is no type.
+func jsonType(name string) (t Type, ok bool) {
+	for t, n := range jsonNames {
+		if n == name && n != "" {
+			return Type(t), true
+		}
+	}
+	return 0, false
+}
+
+// Append encodes msg at the end of out, in one piece.
+func (c JSON) Append(out *buf.Out, msg any) error {
+	pl, p, err := planOf(msg)
+	if err != nil {
+		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: err}
+	}
+	depth := c.MaxDepth
+	if depth == 0 {
+		depth = defaultDepth
+	}
+	e := jsonEncoder{}
+	out.Commit(e.fields(out.Block(), pl, p, depth))
+	if e.err != nil {
+		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: e.err}
+	}
+	return nil
+}
+
+// AppendMessage appends a whole message around body, which is an encoded
+// struct.
+func (JSON) AppendMessage(b []byte, name string, typ MessageType, seq int32, body []byte) []byte {
+	b = appendJSONString(append(b, "[1,"...), name)
+	b = strconv.AppendUint(append(b, ','), uint64(typ), 10)
+	b = strconv.AppendInt(append(b, ','), int64(seq), 10)
+	return append(append(append(b, ','), body...), ']')
+}
+
+// A jsonEncoder keeps the first error of an encode.
+type jsonEncoder struct{ err error }
+
+func (e *jsonEncoder) fail(rt reflect.Type, field, why string) {
+	if e.err == nil {
+		e.err = &TypeError{Type: rt, Field: field, Why: why}
+	}
+}
+
+// fields appends the struct at base.
+func (e *jsonEncoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth int) []byte {
+	if depth <= 0 {
+		e.fail(pl.rt, "", whyDeep)
+		return b
+	}
+	b = append(b, '{')
+	first := true
+	for i := range pl.ops {
+		f := &pl.ops[i]
+		// Safety: base points to a pl.rt, and offset and kind are those of one
+		// of its fields: compile took them from reflection.
+		p := unsafe.Add(base, f.offset)
+		if skip, why := f.absent(p); skip {
+			if why != "" {
+				e.fail(pl.rt, pl.names[f.name], why)
+			}
+			continue
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = strconv.AppendInt(append(b, '"'), int64(int16(f.head)), 10)
+		b = append(append(append(b, `":{"`...), jsonNames[f.t.wire]...), `":`...)
+		if b = e.value(b, f.t, p, depth-1); e.err != nil {
+			return b
+		}
+		b = append(b, '}')
+	}
+	return append(b, '}')
+}
+
+// value appends the value of type t at p.
+func (e *jsonEncoder) value(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
+	// Safety: for all loads below: p points to a t.rt, whose layout kind says.
+	switch t.kind {
+	case kString:
+		return appendJSONString(b, *(*string)(p))
+	case kStruct:
+		q := *(*unsafe.Pointer)(p)
+		if q == nil {
+			e.fail(t.rt, "", whyNil)
+			return b
+		}
+		return e.fields(b, t.plan, q, depth)
+	case k8:
+		if t.wire == TypeDouble {
+			return appendJSONDouble(b, *(*float64)(p))
+		}
+		return strconv.AppendInt(b, *(*int64)(p), 10)
+	case k4:
+		return strconv.AppendInt(b, int64(*(*int32)(p)), 10)
+	case k2:
+		return strconv.AppendInt(b, int64(*(*int16)(p)), 10)
+	case k1:
+		return strconv.AppendInt(b, int64(*(*int8)(p)), 10)
+	case kBool:
+		return append(b, '0'+*(*uint8)(p))
+	case kUUID:
+		return append(append(append(b, '"'), (*(*UUID)(p)).String()...), '"')
+	case kBytes:
+		return append(base64.StdEncoding.AppendEncode(append(b, '"'), *(*[]byte)(p)), '"')
+	case kPointer:
+		return e.value(b, t.elem, *(*unsafe.Pointer)(p), 0)
+	case kList:
+		return e.list(b, t, p, depth)
+	case kMap, kPairs:
+		return e.entries(b, t, p, depth)
+	default: // kUnion
+		return e.union(b, t, (*face)(p), depth)
+	}
+}
+
+// union appends the variant that f holds; see encoder.union.
+func (e *jsonEncoder) union(b []byte, t *typ, f *face, depth int) []byte {
+	if f.itab == 0 || f.data == nil {
+		e.fail(t.rt, "", whyNil)
+		return b
+	}
+	for i := range t.cases {
+		v := &t.cases[i]
+		if v.itab != f.itab {
+			continue
+		}
+		o := &v.plan.ops[0]
+		// Safety: data points to the variant's struct, whose only field o is.
+		if skip, _ := o.absent(unsafe.Add(f.data, o.offset)); skip {
+			e.fail(v.plan.rt, v.plan.names[o.name], whyNil)
+			return b
+		}
+		return e.fields(b, v.plan, f.data, depth)
+	}
+	e.fail(t.rt, "", "holds a type that is none of its variants")
+	return b
+}
+
+// list appends a list or a set: type, number and elements.
+func (e *jsonEncoder) list(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
+	// Safety: p points to a slice of t.elem.rt; each element is where its size
+	// puts it.
+	s := *(*slice)(p)
+	if depth <= 0 {
+		e.fail(t.rt, "", whyDeep)
+		return b
+	}
+	b = append(append(append(b, `["`...), jsonNames[t.elem.wire]...), `",`...)
+	b = strconv.AppendInt(b, int64(s.len), 10)
+	for i := range s.len {
+		if b = e.value(append(b, ','), t.elem, unsafe.Add(s.data, i*t.elem.size), depth-1); e.err != nil {
+			return b
+		}
+	}
+	return append(b, ']')
+}
+
+// entries appends a map or Pairs: types, number, and an object.
+func (e *jsonEncoder) entries(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
+	if depth <= 0 {
+		e.fail(t.rt, "", whyDeep)
+		return b
+	}
+	b = append(append(append(b, `["`...), jsonNames[t.key.wire]...), `","`...)
+	b = append(append(b, jsonNames[t.elem.wire]...), `",`...)
+	// Safety: p points to a t.rt.
+	v := reflect.NewAt(t.rt, p).Elem()
+	b = append(strconv.AppendInt(b, int64(v.Len()), 10), `,{`...)
+	if t.kind == kPairs {
+		// Safety: v is a slice of structs of which the key is the first field,
+		// and pairAt is the offset of the second.
+		for i := range v.Len() {
+			q := v.Index(i).Addr().UnsafePointer()
+			b = e.entry(b, i > 0, t, q, unsafe.Add(q, t.pairAt), depth-1)
+		}
+		return append(b, "}]"...)
+	}
+	k, x := reflect.New(t.key.rt), reflect.New(t.elem.rt)
+	more := false
+	for it := v.MapRange(); it.Next() && e.err == nil; more = true {
+		k.Elem().SetIterKey(it)
+		x.Elem().SetIterValue(it)
+		b = e.entry(b, more, t, k.UnsafePointer(), x.UnsafePointer(), depth-1)
+	}
+	return append(b, "}]"...)
+}
+
+// entry appends key and value; keys are strings to JSON, whatever they are.
+func (e *jsonEncoder) entry(b []byte, more bool, t *typ, k, v unsafe.Pointer, depth int) []byte {
+	if e.err != nil {
+		return b
+	}
+	if more {
+		b = append(b, ',')
+	}
+	at := len(b)
+	b = e.value(b, t.key, k, depth)
+	if t.key.kind <= k8 && b[at] != '"' { // NaN has its quotes
+		b = append(b, 0)
+		copy(b[at+1:], b[at:])
+		b[at] = '"'
+		b = append(b, '"')
+	}
+	return e.value(append(b, ':'), t.elem, v, depth)
+}
+
+func appendJSONDouble(b []byte, v float64) []byte {
+	switch {
+	case math.IsNaN(v):
+		return append(b, `"NaN"`...)
+	case math.IsInf(v, 1):
+		return append(b, `"Infinity"`...)
+	case math.IsInf(v, -1):
+		return append(b, `"-Infinity"`...)
+	}
+	return strconv.AppendFloat(b, v, 'g', -1, 64)
+}
+
+// appendJSONString appends s with quotes around it.
+func appendJSONString(b []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	for i := 0; i < len(s); {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+			i++
+		case c < ' ':
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+			i++
+		case c < utf8.RuneSelf:
+			b = append(b, c)
+			i++
+		default:
+			r, n := utf8.DecodeRuneInString(s[i:])
+			b = utf8.AppendRune(b, r) // U+FFFD for what is none
+			i += n
+		}
+	}
+	return append(b, '"')
+}

@@ -1,0 +1,477 @@
+package thrift
+
+import (
+	"encoding/base64"
+	"errors"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// Decode fills msg from body, as Binary.Decode does. Of numbers that do not fit
+// their type it makes errors.
+func (c JSON) Decode(body buf.View, msg any, lim *rpc.Limits) error {
+	pl, p, err := planOf(msg)
+	if err != nil {
+		return &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
+	}
+	if lim == nil {
+		lim = rpc.Limits{}.WithDefaults()
+	}
+	b := body.Bytes()
+	d := jsonDecoder{jsonScanner: jsonScanner{b: b}, mem: decoder{budget: int64(lim.DecodeBudget(len(b)))}}
+	if pl.preset != 0 {
+		pl.setDefaults(p)
+	}
+	if err = d.fields(pl, p, lim.Depth); err == nil {
+		if d.peek(); d.o != len(b) {
+			err = d.wrong(faults[trailing])
+		}
+	}
+	if err != nil {
+		if e, ok := errors.AsType[*SyntaxError](err); ok {
+			e.Path = d.mem.where
+		}
+		return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: err}
+	}
+	return nil
+}
+
+// ParseMessage reads a whole message; body is borrowed from p and is an encoded
+// struct, which is not looked into. Errors are a *SyntaxError.
+func (JSON) ParseMessage(p []byte) (name string, typ MessageType, seq int32, body []byte, err error) {
+	s := jsonScanner{b: p}
+	fail := func(err error) (string, MessageType, int32, []byte, error) { return "", 0, 0, nil, err }
+	if err := s.want('['); err != nil {
+		return fail(err)
+	}
+	version, err := s.integer(32)
+	if err == nil && version != 1 {
+		err = s.wrong("unknown version " + strconv.FormatInt(version, 10))
+	}
+	if err == nil {
+		err = s.want(',')
+	}
+	if err == nil {
+		name, err = s.text()
+	}
+	var numbers [2]int64
+	for i := range numbers {
+		if err == nil {
+			err = s.want(',')
+		}
+		if err == nil {
+			numbers[i], err = s.integer(32)
+		}
+	}
+	if err == nil {
+		err = s.want(',')
+	}
+	if err != nil {
+		return fail(err)
+	}
+	if t := numbers[0]; t < int64(Call) || t > int64(Oneway) {
+		return fail(s.wrong("message type " + strconv.FormatInt(t, 10) + " is unknown"))
+	}
+	s.peek()
+	from := s.o
+	if err = s.skip(2 * defaultDepth); err != nil {
+		return fail(err)
+	}
+	body = p[from:s.o:s.o]
+	if err = s.want(']'); err != nil {
+		return fail(err)
+	}
+	if s.peek(); s.o != len(p) {
+		return fail(s.wrong(faults[trailing]))
+	}
+	return name, MessageType(numbers[0]), int32(numbers[1]), body, nil
+}
+
+// errOther is for a container of elements of another type: the field around it
+// is skipped.
+var errOther = errors.New("thrift: " + faults[wrongType])
+
+// A jsonDecoder is the state of one decode.
+type jsonDecoder struct {
+	jsonScanner
+	mem decoder // budget and place of a fault only
+}
+
+func (d *jsonDecoder) charge(n, size int) error {
+	if !d.mem.charges(n, size) {
+		return d.wrong(faults[tooCostly])
+	}
+	return nil
+}
+
+// name takes the name of a type.
+func (d *jsonDecoder) name() (Type, error) {
+	d.peek()
+	from := d.o
+	p, _, err := d.raw()
+	if err != nil {
+		return 0, err
+	}
+	t, ok := jsonType(string(p))
+	if !ok {
+		d.o = from
+		return 0, d.wrong("unknown type " + strconv.Quote(string(p[:min(len(p), 20)])))
+	}
+	return t, nil
+}
+
+// fields decodes a struct into the pl.rt at base. depth is how many levels are
+// allowed, this struct included.
+func (d *jsonDecoder) fields(pl *plan, base unsafe.Pointer, depth int) error {
+	var seen map[uint32]bool
+	err := d.eachField(depth, func(head uint32) (bool, error) {
+		f, _ := pl.find(head)
+		if f == nil {
+			return false, nil
+		}
+		// Safety: base points to a pl.rt, and offset and kind are those of one
+		// of its fields: compile took them from reflection.
+		err := d.value(f.t, unsafe.Add(base, f.offset), depth-1)
+		if err == nil && f.need == required {
+			if seen == nil {
+				seen = map[uint32]bool{}
+			}
+			seen[head] = true
+		}
+		if err != nil && err != errOther {
+			d.mem.blame(pl, f, 0, fine)
+		}
+		return true, err
+	})
+	if err != nil {
+		return err
+	}
+	for i := range pl.ops {
+		if f := &pl.ops[i]; f.need == required && !seen[f.head] {
+			d.mem.blame(pl, f, 0, fine)
+			d.o--
+			return d.wrong(faults[missing])
+		}
+	}
+	return nil
+}
+
+// eachField goes through the fields of a struct. known decodes the value of one
+// of them; what it does not know, or finds to be of another type, is skipped.
+func (d *jsonDecoder) eachField(depth int, known func(head uint32) (bool, error)) error {
+	if d.peek(); depth <= 0 {
+		return d.wrong(faults[tooDeep])
+	}
+	if err := d.want('{'); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		if d.peek() == '}' {
+			d.o++
+			return nil
+		}
+		if !first {
+			if err := d.want(','); err != nil {
+				return err
+			}
+		}
+		id, err := d.integer(16)
+		for _, c := range [...]byte{':', '{'} {
+			if err == nil {
+				err = d.want(c)
+			}
+		}
+		var t Type
+		if err == nil {
+			t, err = d.name()
+		}
+		if err == nil {
+			err = d.want(':')
+		}
+		if err != nil {
+			return err
+		}
+		at := d.o
+		took, err := known(uint32(t)<<16 | uint32(uint16(id)))
+		if err == errOther || !took {
+			d.o = at
+			err = d.skip(2 * (depth - 1))
+		}
+		if err == nil {
+			err = d.want('}')
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// value decodes a value into p, which points to a t.rt. depth is how many
+// levels are allowed for it.
+func (d *jsonDecoder) value(t *typ, p unsafe.Pointer, depth int) (err error) {
+	// Safety: for all stores below: p points to a t.rt, whose layout kind says.
+	var n int64
+	switch t.kind {
+	case kString:
+		if *(*string)(p), err = d.text(); err == nil {
+			err = d.charge(1, len(*(*string)(p)))
+		}
+	case kStruct:
+		err = d.structure(t.plan, p, depth)
+	case k8:
+		if t.wire == TypeDouble {
+			*(*float64)(p), err = d.double()
+		} else {
+			*(*int64)(p), err = d.integer(64)
+		}
+	case k4:
+		n, err = d.integer(32)
+		*(*int32)(p) = int32(n)
+	case k2:
+		n, err = d.integer(16)
+		*(*int16)(p) = int16(n)
+	case k1:
+		n, err = d.integer(8)
+		*(*int8)(p) = int8(n)
+	case kBool:
+		n, err = d.integer(32)
+		*(*bool)(p) = n != 0
+	case kUUID:
+		err = d.uuid((*UUID)(p))
+	case kBytes:
+		err = d.bytes((*[]byte)(p))
+	case kPointer:
+		if err = d.charge(1, t.elem.size); err == nil {
+			q := reflect.New(t.elem.rt).UnsafePointer()
+			if err = d.value(t.elem, q, 0); err == nil {
+				*(*unsafe.Pointer)(p) = q
+			}
+		}
+	case kList:
+		err = d.list(t, p, depth)
+	case kMap, kPairs:
+		err = d.entries(t, p, depth)
+	default: // kUnion
+		err = d.union(t, (*face)(p), depth)
+	}
+	return err
+}
+
+func (d *jsonDecoder) uuid(p *UUID) error {
+	d.peek()
+	from := d.o
+	s, err := d.text()
+	if err != nil {
+		return err
+	}
+	if *p, err = ParseUUID(s); err != nil {
+		d.o = from
+		return d.wrong("no UUID")
+	}
+	return nil
+}
+
+// bytes takes base64, with or without padding: C++ writes none.
+func (d *jsonDecoder) bytes(p *[]byte) error {
+	d.peek()
+	from := d.o
+	s, err := d.text()
+	if err != nil {
+		return err
+	}
+	s = strings.TrimRight(s, "=")
+	if err := d.charge(1, len(s)); err != nil {
+		return err
+	}
+	if *p, err = base64.RawStdEncoding.DecodeString(s); err != nil {
+		d.o = from
+		return d.wrong("no base64")
+	}
+	return nil
+}
+
+// structure decodes a struct and makes p point to it.
+func (d *jsonDecoder) structure(pl *plan, p unsafe.Pointer, depth int) error {
+	q, ok := d.mem.fresh(pl)
+	if !ok {
+		return d.wrong(faults[tooCostly])
+	}
+	// Safety: p points to a *pl.rt.
+	*(*unsafe.Pointer)(p) = q
+	return d.fields(pl, q, depth)
+}
+
+// union decodes a struct of which one field counts; see decoder.union.
+func (d *jsonDecoder) union(t *typ, p *face, depth int) error {
+	*p = face{}
+	return d.eachField(depth, func(head uint32) (bool, error) {
+		v := t.variant(head)
+		if v == nil {
+			return false, nil
+		}
+		q, ok := d.mem.fresh(v.plan)
+		if !ok {
+			return true, d.wrong(faults[tooCostly])
+		}
+		f := &v.plan.ops[0]
+		// Safety: q points to a v.plan.rt, whose one field f is; v.itab is that
+		// of *v.plan.rt as the interface that p points to.
+		err := d.value(f.t, unsafe.Add(q, f.offset), depth-1)
+		switch {
+		case err == nil:
+			*p = face{v.itab, q}
+		case err != errOther:
+			d.mem.blame(v.plan, f, 0, fine)
+		}
+		return true, err
+	})
+}
+
+// count takes a number of elements, each of which takes two bytes at least.
+func (d *jsonDecoder) count() (int, error) {
+	if err := d.want(','); err != nil {
+		return 0, err
+	}
+	d.peek()
+	from := d.o
+	n, err := d.integer(64)
+	switch {
+	case err != nil:
+		return 0, err
+	case n < 0:
+		d.o = from
+		return 0, d.wrong(faults[negative])
+	case n > math.MaxInt32 || n > int64(len(d.b)-d.o)/2:
+		d.o = from
+		return 0, d.wrong(faults[tooLarge])
+	}
+	return int(n), nil
+}
+
+// list decodes a list or a set into the slice at p.
+func (d *jsonDecoder) list(t *typ, p unsafe.Pointer, depth int) error {
+	if d.peek(); depth <= 0 {
+		return d.wrong(faults[tooDeep])
+	}
+	if err := d.want('['); err != nil {
+		return err
+	}
+	have, err := d.name()
+	if err != nil {
+		return err
+	}
+	n, err := d.count()
+	if err != nil {
+		return err
+	}
+	if n > 0 && have != t.elem.wire {
+		return errOther
+	}
+	if err := d.charge(n, t.elem.size); err != nil {
+		return err
+	}
+	s := reflect.MakeSlice(t.rt, n, n).UnsafePointer()
+	for i := range n {
+		if err = d.want(','); err == nil {
+			// Safety: s points to n elements of that size.
+			err = d.value(t.elem, unsafe.Add(s, i*t.elem.size), depth-1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	// Safety: p points to a t.rt, a slice.
+	*(*slice)(p) = slice{s, n, n}
+	return d.want(']')
+}
+
+// entries decodes a map into the map or Pairs at p.
+func (d *jsonDecoder) entries(t *typ, p unsafe.Pointer, depth int) error {
+	if d.peek(); depth <= 0 {
+		return d.wrong(faults[tooDeep])
+	}
+	err := d.want('[')
+	var key, elem Type
+	if err == nil {
+		key, err = d.name()
+	}
+	if err == nil {
+		err = d.want(',')
+	}
+	if err == nil {
+		elem, err = d.name()
+	}
+	if err != nil {
+		return err
+	}
+	n, err := d.count()
+	if err != nil {
+		return err
+	}
+	if n > 0 && (key != t.key.wire || elem != t.elem.wire) {
+		return errOther
+	}
+	for _, c := range [...]byte{',', '{'} {
+		if err := d.want(c); err != nil {
+			return err
+		}
+	}
+	if err = d.charge(n, 2*(t.key.size+t.elem.size+mapEntry)); err != nil {
+		return err
+	}
+	if err = d.fill(t, p, n, depth-1); err != nil {
+		return err
+	}
+	if err = d.want('}'); err != nil {
+		return err
+	}
+	return d.want(']')
+}
+
+// fill decodes n entries into a fresh map or Pairs at p.
+func (d *jsonDecoder) fill(t *typ, p unsafe.Pointer, n, depth int) error {
+	var m, pairs reflect.Value
+	if t.kind == kPairs {
+		pairs = reflect.MakeSlice(t.rt, n, n)
+	} else {
+		m = reflect.MakeMapWithSize(t.rt, n)
+	}
+	for i := range n {
+		k, v := reflect.New(t.key.rt), reflect.New(t.elem.rt)
+		var err error
+		if i > 0 {
+			err = d.want(',')
+		}
+		if err == nil {
+			err = d.value(t.key, k.UnsafePointer(), depth)
+		}
+		if err == nil {
+			err = d.want(':')
+		}
+		if err == nil {
+			err = d.value(t.elem, v.UnsafePointer(), depth)
+		}
+		if err != nil {
+			return err
+		}
+		if t.kind == kPairs {
+			pairs.Index(i).Field(0).Set(k.Elem())
+			pairs.Index(i).Field(1).Set(v.Elem())
+		} else {
+			m.SetMapIndex(k.Elem(), v.Elem())
+		}
+	}
+	// Safety: p points to a t.rt.
+	if into := reflect.NewAt(t.rt, p).Elem(); t.kind == kPairs {
+		into.Set(pairs)
+	} else {
+		into.Set(m)
+	}
+	return nil
+}
