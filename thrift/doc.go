@@ -1,7 +1,8 @@
 // Package thrift speaks Thrift's strict Binary protocol: Binary is the codec
 // that generated code names and that works on any tagged Go struct, by a plan
 // that is made at run time. Beside it are the parts that framings need: message
-// envelopes, finding the end of a struct, and application exceptions.
+// envelopes, finding the end of a struct, and application exceptions. Compact
+// and JSON are the codecs of Thrift's other protocols, for the same structs.
 //
 // It knows no sockets, no frames and no IDL. Package ttheader puts messages on
 // connections, thrift/dynamic works from a parsed IDL.

@@ -115,7 +115,7 @@ func unescape(b, p []byte) ([]byte, int) {
 	return utf8.AppendRune(b, r), 6 // U+FFFD for half of a pair
 }
 
-// hexRune reads \uXXXX; -1: it is none.
+// hexRune reads \u and four hex digits; -1: that is not there.
 func hexRune(p []byte) rune {
 	if len(p) < 6 || p[0] != '\\' || p[1] != 'u' {
 		return -1
