@@ -234,6 +234,7 @@ func TestCompactRefuses(t *testing.T) {
 		{"4b 01 08 00", "unknown wire type", 2},
 		{"0bc603 05 8c 00", "size beyond the end", 3},
 		{"0bc603 00", "truncated", 4},
+		{"fb ffffffff07 dd 00", "size beyond the end", 7}, // 64 GB of UUIDs
 		{"00 00", "bytes after the end", 1},
 		{"88 03616263 00 00", "bytes after the end", 6},
 	} {

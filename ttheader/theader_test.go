@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"compress/zlib"
 	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
 	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -181,4 +185,71 @@ func settle(t *testing.T, c, s wire.Session) {
 	if !c.Caps().Chunks {
 		t.Fatalf("%+v", c.Caps())
 	}
+}
+
+// TestBareCompactIsLinear is TestBareIsLinear for compact messages, with
+// elements of variable size: a step for each.
+func TestBareCompactIsLinear(t *testing.T) {
+	p := append(thrift.Compact{}.AppendMessageBegin(nil, "Ping", thrift.Call, 1), 0x19, 0xf8, 0x80, 0xb5, 0x18) // 400,000 strings
+	for i := range 400_000 {
+		p = fmt.Appendf(append(p, 8), "%08d", i)
+	}
+	p = append(p, 0)
+	s := Protocol{}.Open(wire.Server, testLimits)
+	var in buf.In
+	defer in.Close()
+	rng := rand.New(rand.NewPCG(1, 2))
+	for len(p) > 0 {
+		n := copy(in.Space(), p[:min(len(p), 1+rng.IntN(300))])
+		in.Filled(n)
+		p = p[n:]
+		ev, need, err := s.Cut(&in)
+		if err != nil || (ev.Flags == 0) != (len(p) > 0) {
+			t.Fatalf("%d bytes left: %s, %v", len(p), ev.Flags, err)
+		}
+		in.Expect(need)
+		ev.Body.Release()
+	}
+}
+
+// FuzzTHeaderPairs frames what a caller may hand over: a server reads the same,
+// or End refused it.
+func FuzzTHeaderPairs(f *testing.F) {
+	f.Add("Ping", "key", "value", "other", "", uint32(65537), int64(1500), true)
+	f.Add("", "a", "b", "a", "b", uint32(0), int64(0), false)
+	f.Add("m", strings.Repeat("k", 127), strings.Repeat("v", 128), "x", "y", uint32(1<<31), int64(1), true)
+	f.Fuzz(func(t *testing.T, method, k1, v1, k2, v2 string, id uint32, timeout int64, compact bool) {
+		ev := wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: uint64(id), Method: method}
+		for i, p := range []rpc.Pair{{Key: k1, Value: v1}, {Key: k2, Value: v2, Scope: rpc.Persistent}} {
+			if p.Key != "" && !rpc.Reserved(p.Key) && p.Key != keyClientTimeout && (i == 0 || p.Key != k1) {
+				ev.Header = append(ev.Header, p)
+			}
+		}
+		if timeout > 0 && timeout < 1<<50 {
+			ev.Timeout = time.Duration(timeout)
+		}
+		p, err := frameBytes(Protocol{Form: THeader, Compact: compact}.Open(wire.Client, testLimits), &ev, []byte{0})
+		if err != nil {
+			if len(k1)+len(v1)+len(k2)+len(v2) < 100_000 && len(method) <= thrift.MaxName {
+				t.Fatal(err)
+			}
+			return
+		}
+		if len(k1)+len(v1)+2*(len(k2)+len(v2)) > testLimits.HeaderBytes || strings.Contains(method, ":") {
+			return // more than the server takes, or the name of a service
+		}
+		got, err := cutOne(t, Protocol{}.Open(wire.Server, testLimits), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev.Timeout = (ev.Timeout + time.Millisecond - 1).Truncate(time.Millisecond)
+		ev.ID, ev.Tag, ev.Body = got.ID, got.Tag, buf.ViewOf([]byte{0})
+		if compact {
+			ev.Encoding = rpc.Compact
+		}
+		if trace(got) != trace(ev) || uint32(seqOf(got.Tag)) != id || uint32(got.Tag[1]) != id {
+			t.Fatalf("%s\nwant %s", trace(got), trace(ev))
+		}
+		got.Body.Release()
+	})
 }
