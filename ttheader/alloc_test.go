@@ -1,6 +1,7 @@
 package ttheader
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -97,6 +98,84 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
+// A streaming is one message each way of an open stream, over bytes, in any
+// number, with what credit they take.
+type streaming struct {
+	trip
+	down, grant wire.Event
+}
+
+func newStreaming(p Protocol, body int) *streaming {
+	r := &streaming{trip: *newTrip(p, body)}
+	if p.NoOffer { // Kitex has other connections for streams
+		r.c, r.s = p.Open(wire.Client, testLimits), Protocol{}.Open(wire.Server, testLimits)
+	}
+	r.req = wire.Event{Flags: wire.Stream | wire.Open, ID: 131073, Service: "Echo", Method: "Chat"}
+	open := r.req
+	m := r.c.Begin(&r.out, &open)
+	if err := r.c.End(&r.out, m, &open); err != nil {
+		panic(err)
+	}
+	r.pass(&r.toS)
+	var err error
+	if r.ev, _, err = r.s.Cut(&r.toS); err != nil || r.ev.Flags&wire.Open == 0 {
+		panic("no stream")
+	}
+	r.req.Flags = wire.Stream | wire.Message
+	r.down = wire.Event{Flags: r.req.Flags, ID: r.ev.ID, Tag: r.ev.Tag, Method: "Chat"}
+	r.grant = wire.Event{Flags: wire.Stream | wire.Credit, Credit: len(r.body) + StreamMessage}
+	r.run()
+	return r
+}
+
+// one sends a message from a to b, and lets b take it.
+func (r *streaming) one(from, to wire.Session, in *buf.In, ev *wire.Event, id uint64) {
+	r.frame(from, ev)
+	r.pass(in)
+	for {
+		var err error
+		if r.ev, _, err = to.Cut(in); err != nil || r.ev.Flags == 0 {
+			panic("no event")
+		}
+		if r.ev.Flags&wire.Settings != 0 {
+			to.Apply(&r.out, &r.ev)
+		}
+		if r.ev.Flags&wire.Message != 0 {
+			break
+		}
+	}
+	if r.ev.ID != id || r.ev.Body.Len() != len(r.body) {
+		panic("another message")
+	}
+	r.ev.Body.Release()
+}
+
+func (r *streaming) run() {
+	r.one(r.c, r.s, &r.toS, &r.req, r.down.ID)
+	r.one(r.s, r.c, &r.toC, &r.down, r.req.ID)
+	r.grant.ID = r.req.ID
+	r.c.Apply(&r.out, &r.grant)
+	r.grant.ID = r.down.ID
+	r.s.Apply(&r.out, &r.grant)
+	if r.c.Room(r.req.ID) <= 0 || r.s.Room(r.down.ID) <= 0 {
+		panic("no room")
+	}
+}
+
+// TestNoAllocationsOfStreams: a message of an open stream costs none, with our
+// kind and with Kitex.
+func TestNoAllocationsOfStreams(t *testing.T) {
+	if raceEnabled || invariant.Enabled {
+		t.Skip("this build allocates blocks anew")
+	}
+	for _, p := range []Protocol{{}, {NoOffer: true}} {
+		r := newStreaming(p, 1024)
+		if n := testing.AllocsPerRun(200, r.run); n != 0 {
+			t.Errorf("offer %v: %v allocations", !p.NoOffer, n)
+		}
+	}
+}
+
 // TestNamesAreBounded: a peer that makes names up fills no memory.
 func TestNamesAreBounded(t *testing.T) {
 	var n names
@@ -121,5 +200,21 @@ func BenchmarkTrip(b *testing.B) {
 				r.run()
 			}
 		})
+	}
+}
+
+// BenchmarkStream is two messages, one each way.
+func BenchmarkStream(b *testing.B) {
+	for _, p := range []Protocol{{}, {NoOffer: true}} {
+		for _, size := range []int{16, 1024} {
+			name := map[bool]string{false: "ours", true: "kitex"}[p.NoOffer] + "-" + strconv.Itoa(size)
+			b.Run(name, func(b *testing.B) {
+				r := newStreaming(p, size)
+				b.ReportAllocs()
+				for b.Loop() {
+					r.run()
+				}
+			})
+		}
 	}
 }

@@ -41,10 +41,7 @@ func (s *Session) End(out *buf.Out, m buf.Mark, ev *wire.Event) error {
 	if o.err != nil {
 		return o.err
 	}
-	switch o.shape {
-	case shapeNone:
-		return nil
-	case shapeStream:
+	if o.shape == shapeStream {
 		return s.endStream(out, ev)
 	}
 	n := out.Since(m)
@@ -120,9 +117,13 @@ func (s *Session) beginRequest(out *buf.Out, ev *wire.Event) {
 	b := out.Block()
 	name := s.name(ev)
 	if len(name) > thrift.MaxName {
-		s.out.err = &rpc.Error{Code: rpc.InvalidArgument, Op: "encode", Msg: "method name of " + strconv.Itoa(len(name)) + " bytes", Sent: rpc.NotSent}
+		s.out.err = longName(len(name))
 	}
 	out.Commit(appendEnvelope(b, s.p.Compact, name, typ, int32(uint32(ev.ID))))
+}
+
+func longName(n int) *rpc.Error {
+	return &rpc.Error{Code: rpc.InvalidArgument, Op: "encode", Msg: "method name of " + strconv.Itoa(n) + " bytes", Sent: rpc.NotSent}
 }
 
 // name is the method's as a request has it.
@@ -146,11 +147,7 @@ func (s *Session) reserve(out *buf.Out) { s.out.inner = out.Reserve(4) }
 // requestHeader writes what a server is told besides the message.
 func (s *Session) requestHeader(w *writer, ev *wire.Event) {
 	w.open(0, uint32(ev.ID), protocolID(s.p.Compact))
-	for _, p := range ev.Header {
-		if p.Key == tokenKey && p.Scope == rpc.Transient {
-			w.token(p.Value)
-		}
-	}
+	w.tokens(ev.Header)
 	if s.offers && !s.out.offered {
 		s.out.offer = true
 		w.str("", keyOffer, s.offerText())
@@ -164,14 +161,7 @@ func (s *Session) requestHeader(w *writer, ev *wire.Event) {
 	if ev.Timeout > 0 && s.out.kin {
 		w.number("", keyTimeout, units(ev.Timeout, time.Microsecond))
 	}
-	for _, p := range ev.Header {
-		switch {
-		case p.Scope == rpc.Persistent:
-			w.str(prefixPersistent, p.Key, p.Value)
-		case p.Key != tokenKey:
-			w.str(prefixTransient, p.Key, p.Value)
-		}
-	}
+	w.pairs(ev.Header)
 	// Our kind takes the method from the message, and the finer timeout.
 	if !s.out.kin {
 		w.integer(intMethod, ev.Method)
@@ -180,6 +170,27 @@ func (s *Session) requestHeader(w *writer, ev *wire.Event) {
 		}
 	}
 	w.close()
+}
+
+// tokens and pairs write a request's metadata. The former come first, in a
+// block of their own.
+func (w *writer) tokens(header rpc.Metadata) {
+	for _, p := range header {
+		if p.Key == tokenKey && p.Scope == rpc.Transient {
+			w.token(p.Value)
+		}
+	}
+}
+
+func (w *writer) pairs(header rpc.Metadata) {
+	for _, p := range header {
+		switch {
+		case p.Scope == rpc.Persistent:
+			w.str(prefixPersistent, p.Key, p.Value)
+		case p.Key != tokenKey:
+			w.str(prefixTransient, p.Key, p.Value)
+		}
+	}
 }
 
 // units gives d in whole units, rounded up: a deadline must not come early.

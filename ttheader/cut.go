@@ -54,7 +54,11 @@ func (s *Session) Cut(in *buf.In) (ev wire.Event, need int, err error) {
 				return ev, min(s.in.skip, skipStep), nil
 			}
 		}
-		f, need, err := s.find(in.Peek(in.Len()))
+		p := in.Peek(in.Len())
+		if s.cutData(in, p, &ev) {
+			return ev, 0, nil
+		}
+		f, need, err := s.find(p)
 		if err != nil {
 			s.in.err = err
 			return ev, 0, err
@@ -353,9 +357,10 @@ func headerTooLarge(n int) error {
 }
 
 // headerErr keeps what a header's parser found. Too much metadata still lets
-// the call be answered, before the connection is closed.
+// the call be answered, before the connection is closed; of a stream's frame
+// it is not even known what it is.
 func (f *frame) headerErr(err error) error {
-	if err != errHeaderLimit || !f.hasMessage() {
+	if err != errHeaderLimit || !f.hasMessage() || f.shape == shapeStream {
 		return err
 	}
 	f.fault, f.fatal = errHeaderLimit, errHeaderLimit

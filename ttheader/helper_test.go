@@ -154,6 +154,28 @@ func (f plain) String() string {
 		f.TT, f.Framed, f.Flags, f.Seq, f.Proto, ints, strs, f.Token, f.Name, f.Type, f.MsgSeq, f.Body)
 }
 
+// stream is the type of a stream's frame; 0: it is none.
+func (f *plain) stream() byte {
+	if f.Flags&2 == 0 {
+		return 0
+	}
+	return f.Ints[27][0]
+}
+
+// readAll reads frames with a TTHeader that stand one after the other, or one
+// of another form.
+func readAll(p []byte) (all []plain) {
+	for len(p) > 0 {
+		n := len(p)
+		if binary.BigEndian.Uint16(p[4:]) == 0x1000 {
+			n = 4 + int(binary.BigEndian.Uint32(p))
+		}
+		all = append(all, readPlain(p[:n]))
+		p = p[n:]
+	}
+	return all
+}
+
 // readPlain reads the one frame that p is; it panics on anything else.
 func readPlain(p []byte) (f plain) {
 	u16 := func() int { n := binary.BigEndian.Uint16(p); p = p[2:]; return int(n) }
@@ -197,10 +219,11 @@ func readPlain(p []byte) (f plain) {
 		p = rest
 		f.Payload = rest
 	}
-	if len(p) == 0 {
+	if t := f.stream(); len(p) == 0 || t != 0 && t != '4' && t != '5' {
+		f.Body = p // of a stream's frame: without an envelope
 		return f
 	}
-	if p[0] != 0x80 {
+	if p[0] != 0x80 && f.stream() == 0 {
 		f.Framed = true
 		if u32() != len(p) {
 			panic("frame length")

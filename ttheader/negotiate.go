@@ -133,6 +133,10 @@ func (s *Session) welcomed(ev *wire.Event, h *header) {
 			ev.Header.Add(KeyShm, value)
 		}
 	})
+	if ev.Tag[0]&tagMux == 0 {
+		s.in.chunks, s.in.streams = false, false
+		ev.Tag[0] &^= tagChunks | tagStreams
+	}
 }
 
 // appendSignal appends a whole frame: a TTHeader with one string, and no

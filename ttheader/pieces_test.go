@@ -38,7 +38,7 @@ func run(t testing.TB, s wire.Session, p []byte, piece func(left int) int) (line
 // recorded gives all bytes that went one way in each exchange.
 func recorded(t testing.TB, from string) map[string][]byte {
 	all := map[string][]byte{}
-	for _, x := range loadVectors(t) {
+	for _, x := range append(loadVectors(t, false), loadVectors(t, true)...) {
 		for _, m := range x.Direction {
 			if m.From == from && m.Conn == 0 {
 				all[x.Name] = append(all[x.Name], unhex(t, m.Hex)...)

@@ -241,10 +241,13 @@ func describe(p []byte) (lines []string) {
 	func() {
 		defer func() {
 			if recover() != nil {
-				lines = []string{"a form that the oracle does not read"}
+				lines = append(lines, "a form that the oracle does not read")
 			}
 		}()
-		lines = []string{readPlain(p).String()}
+		lines = nil
+		for _, f := range readAll(p) {
+			lines = append(lines, f.String())
+		}
 	}()
 	return append(lines, hex.EncodeToString(p))
 }

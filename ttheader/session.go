@@ -53,13 +53,16 @@ type Session struct {
 		chunks  bool // the peer takes messages in pieces
 		credit  bool // streams were agreed: the peer grants what it takes of each
 		called  bool // client: a call of one message was sent
-		streams map[uint32]*sending
 		leaving bool // server: clients are told to go elsewhere
+		streams map[uint32]*sending
+
+		// Of what is at hand, from Begin to End.
 		shape   shape
-		offer   bool     // the frame at hand carries the offer
-		inner   buf.Mark // length of the framed message in a TTHeader
-		frame   buf.Mark // length of the stream's message at hand
-		body    buf.Mark // its payload
+		offer   bool     // it carries the offer
+		data    bool     // it has a stream's message
+		inner   buf.Mark // length of the framed message in a TTHeader, or of the DATA frame
+		body    buf.Mark // the stream's message
+		sending *sending // its stream; nil: the first frame is due
 		err     error    // what Begin found, for End
 	}
 }
@@ -82,7 +85,6 @@ const (
 	shapeStream  // a frame of a stream
 	shapePart    // a later piece of a message: bytes without an envelope
 	shapeTHeader // the message after a THeader
-	shapeNone    // whole frames: nothing is left to be patched
 )
 
 // Tag[0] is shape | flags<<8 | message's sequence id<<32, Tag[1] the header's,

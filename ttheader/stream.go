@@ -2,9 +2,7 @@ package ttheader
 
 import (
 	"encoding/binary"
-	"math"
 	"strconv"
-	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -53,19 +51,56 @@ func (f *frame) stream(p []byte, h *header, large bool, lim *rpc.Limits) {
 	}
 }
 
+// What our kind writes before a message: of a DATA frame's header all but the
+// length and the stream's id is constant.
+const (
+	dataFront = "\x10\x00\x00\x02"                                                          // magic, flagStream
+	dataBack  = "\x00\x03" + "\x10\x00" + "\x10\x00\x01" + "\x00\x1b\x00\x013" + "\x00\x00" // words, protocol, one int key, padding
+	dataHead  = 4 + len(dataFront) + 4 + len(dataBack)
+)
+
+// cutData takes a DATA frame off in if p, which is what in holds, begins with a
+// whole one as our kind writes it: most of what a connection with streams
+// carries. It does what the way by find does, 60 ns faster.
+func (s *Session) cutData(in *buf.In, p []byte, ev *wire.Event) bool {
+	if len(p) < dataHead || string(p[4:8]) != dataFront || string(p[12:dataHead]) != dataBack {
+		return false
+	}
+	n := int(binary.BigEndian.Uint32(p))
+	if n < dataHead-4 || n > s.lim.MessageBytes || len(p)-4 < n {
+		return false
+	}
+	ev.Flags, ev.ID = wire.Message|wire.Stream, s.eventID(binary.BigEndian.Uint32(p[8:]))
+	if s.side == wire.Client {
+		s.settle(ev)
+	}
+	s.in.first = false
+	in.Skip(dataHead)
+	ev.Body = in.View(4 + n - dataHead)
+	return true
+}
+
+// eventID is the id of a stream's events. Ids of peers of another kind are not
+// those of their calls.
+func (s *Session) eventID(seq uint32) uint64 {
+	if s.side == wire.Server && !s.in.streams {
+		return kitexStreams | uint64(seq)
+	}
+	return uint64(seq)
+}
+
 // streamed makes the event of a stream's frame.
 func (s *Session) streamed(ev *wire.Event, f *frame) error {
 	h := &s.in.head
-	ev.ID = uint64(h.seq)
-	if s.side == wire.Server && !s.in.streams {
-		ev.ID |= kitexStreams
-	}
+	ev.ID = s.eventID(h.seq)
 	if s.side == wire.Client {
 		s.settle(ev)
 	}
 	switch string(h.frameType) {
 	case frameMeta:
-		if n, err := strconv.ParseUint(string(h.credit), 10, 31); s.in.streams && err == nil && n > 0 {
+		// With an offer it is the first frame, before which there is no stream.
+		n, err := strconv.ParseUint(string(h.credit), 10, 31)
+		if s.in.streams && h.offer == nil && err == nil && n > 0 {
 			ev.Flags |= wire.Credit | wire.Stream
 			ev.Credit = int(n)
 		}
@@ -95,16 +130,19 @@ func (s *Session) streamed(ev *wire.Event, f *frame) error {
 		}
 	case frameReset:
 		ev.Flags |= wire.Reset | wire.Stream
-		if f.fault == nil && f.message < f.end {
+		switch {
+		case f.fault != nil:
+			ev.Err = s.faultOf(f)
+		case f.message < f.end:
 			ev.Flags |= wire.Message
-		} else {
+		default:
 			ev.Err = &rpc.Error{Code: rpc.Unknown, Msg: "the peer ended the stream", Sent: rpc.Processed, Remote: true}
 		}
 	default:
 		return &FrameError{Offset: fixedHead, Why: "stream frame of type " + strconv.Quote(string(h.frameType))}
 	}
-	if ev.Flags&wire.Settings != 0 && ev.Flags&wire.Stream == 0 {
-		ev.ID = 0
+	if ev.Flags&wire.Stream == 0 {
+		ev.ID = 0 // what is left is about the connection
 	}
 	return nil
 }
@@ -158,201 +196,4 @@ func resetType(code rpc.Code) thrift.ExceptionType {
 		}
 	}
 	return 12001
-}
-
-// A sending is the sending side of a stream.
-type sending struct {
-	room  int  // bytes that the peer has granted and that were not sent
-	begun bool // server: something was sent
-}
-
-// granted adds what the peer takes to what it took before.
-func (s *Session) granted(ev *wire.Event) {
-	if st := s.out.streams[uint32(ev.ID)]; st != nil {
-		st.room = min(st.room+ev.Credit, math.MaxInt32)
-	}
-}
-
-// Room is what the peer takes of a stream now.
-func (s *Session) Room(id uint64) int {
-	if !s.out.credit && (s.side == wire.Server || s.out.known) {
-		return math.MaxInt // a peer without credit
-	}
-	if st := s.out.streams[uint32(id)]; st != nil {
-		return st.room
-	}
-	return StreamWindow
-}
-
-// sendingSide finds, or begins, the sending side of the event's stream.
-func (s *Session) sendingSide(ev *wire.Event) *sending {
-	st := s.out.streams[uint32(ev.ID)]
-	if st == nil {
-		st = &sending{room: StreamWindow}
-		if s.out.streams == nil {
-			s.out.streams = make(map[uint32]*sending)
-		}
-		s.out.streams[uint32(ev.ID)] = st
-	}
-	return st
-}
-
-// beginStream appends the frames of ev up to the body of its message.
-func (s *Session) beginStream(out *buf.Out, ev *wire.Event) {
-	s.out.shape = shapeNone
-	switch {
-	case ev.Flags&wire.Credit != 0:
-		if s.out.credit {
-			s.streamFrame(out, ev, frameMeta)
-		}
-		return
-	case ev.Flags&wire.Reset != 0:
-		s.streamFrame(out, ev, frameReset)
-		if !s.out.kin && s.side == wire.Client && s.out.streams[uint32(ev.ID)] != nil {
-			s.streamFrame(out, &wire.Event{ID: ev.ID, Method: ev.Method}, frameTrailer) // as Kitex does
-		}
-		delete(s.out.streams, uint32(ev.ID))
-		return
-	}
-	st := s.sendingSide(ev)
-	if !st.begun && (ev.Flags&wire.Open != 0 || s.side == wire.Server && !s.out.kin) {
-		s.streamFrame(out, ev, frameHeader)
-	}
-	st.begun = true
-	switch {
-	case ev.Flags&wire.Message != 0 && s.out.err == nil:
-		s.out.shape = shapeStream
-		s.out.frame = out.Reserve(4)
-		w := writer{b: out.Block()}
-		s.streamHead(&w, ev, frameData)
-		out.Commit(w.b)
-		s.out.body = out.Mark()
-	case ev.Flags&wire.End != 0:
-		s.endSending(out, ev)
-	}
-}
-
-// endStream finishes the frame of a message, and appends the end if it is the
-// last one.
-func (s *Session) endStream(out *buf.Out, ev *wire.Event) error {
-	n := out.Since(s.out.frame) - 4
-	if n > s.lim.MessageBytes || n > maxFrame {
-		e := sizeErr(n, s.lim)
-		e.Op, e.Sent = "encode", rpc.NotSent
-		return e
-	}
-	if st := s.out.streams[uint32(ev.ID)]; st != nil {
-		st.room -= out.Since(s.out.body) + StreamMessage
-	}
-	patchLength(out, s.out.frame, n)
-	if ev.Flags&wire.End != 0 {
-		s.endSending(out, ev)
-	}
-	return s.out.err
-}
-
-func patchLength(out *buf.Out, m buf.Mark, n int) {
-	var size [4]byte
-	binary.BigEndian.PutUint32(size[:], uint32(n))
-	out.Patch(m, size[:])
-}
-
-func (s *Session) endSending(out *buf.Out, ev *wire.Event) {
-	s.streamFrame(out, ev, frameTrailer)
-	delete(s.out.streams, uint32(ev.ID))
-}
-
-// streamFrame appends a whole frame other than DATA.
-func (s *Session) streamFrame(out *buf.Out, ev *wire.Event, typ string) {
-	m := out.Reserve(4)
-	w := writer{b: out.Block()}
-	s.streamHead(&w, ev, typ)
-	if s.out.err == nil {
-		s.out.err = w.err
-	}
-	if ev.Err != nil && (typ == frameReset || typ == frameTrailer && !s.streamBiz(ev)) {
-		t := thrift.ExceptionOf(ev.Err.Code)
-		if typ == frameReset {
-			t = resetType(ev.Err.Code)
-		}
-		w.b = thrift.AppendMessageBegin(w.b, ev.Method, thrift.Exception, int32(s.streamID(ev)))
-		w.b = thrift.AppendException(w.b, s.text(ev.Err), t)
-	}
-	out.Commit(w.b)
-	patchLength(out, m, out.Since(m)-4)
-	if typ == frameHeader && s.side == wire.Client {
-		s.out.offered = s.offers
-	}
-}
-
-// streamBiz reports whether an error came as a business error of Kitex, which
-// has no exception.
-func (s *Session) streamBiz(ev *wire.Event) bool {
-	return !s.out.kin && ev.Err.Details.Has(keyBizStatus)
-}
-
-func (s *Session) streamID(ev *wire.Event) uint32 {
-	if s.side == wire.Server {
-		return uint32(seqOf(ev.Tag))
-	}
-	return uint32(ev.ID)
-}
-
-// streamHead writes the header of a stream's frame.
-func (s *Session) streamHead(w *writer, ev *wire.Event, typ string) {
-	w.open(flagStream, s.streamID(ev), protocolStruct)
-	switch typ {
-	case frameMeta:
-		w.number("", keyCredit, int64(ev.Credit))
-	case frameHeader:
-		if s.side == wire.Client {
-			s.streamRequest(w, ev)
-		}
-	case frameTrailer, frameReset:
-		s.streamEnd(w, ev, typ)
-	}
-	if !s.out.kin || typ == frameHeader {
-		w.integer(intMethod, ev.Method) // Kitex has it in each frame
-	}
-	w.integer(intFrameType, typ)
-	w.close()
-}
-
-// streamRequest writes what a server is told when a stream is opened.
-func (s *Session) streamRequest(w *writer, ev *wire.Event) {
-	if s.offers && !s.out.offered {
-		w.str("", keyOffer, s.offerText())
-	}
-	if ev.Service != "" {
-		w.str("", keyService, ev.Service)
-	}
-	if ev.Timeout > 0 && (s.out.kin || !s.out.known) {
-		w.number("", keyTimeout, units(ev.Timeout, time.Microsecond))
-	}
-	for _, p := range ev.Header {
-		if p.Scope == rpc.Persistent {
-			w.str(prefixPersistent, p.Key, p.Value)
-		} else {
-			w.str(prefixTransient, p.Key, p.Value)
-		}
-	}
-}
-
-// streamEnd writes what is said at the end of a stream besides an exception.
-func (s *Session) streamEnd(w *writer, ev *wire.Event, typ string) {
-	if e := ev.Err; e != nil && s.out.kin {
-		s.errorKeys(w, e)
-	}
-	if typ != frameTrailer || s.side == wire.Client {
-		return
-	}
-	if ev.Err != nil && s.streamBiz(ev) {
-		for _, d := range ev.Err.Details {
-			switch d.Key {
-			case keyBizStatus, keyBizMessage, keyBizExtra:
-				w.str("", d.Key, d.Value)
-			}
-		}
-	}
-	s.trailerPairs(w, ev.Trailer)
 }

@@ -24,8 +24,9 @@ type exchange struct {
 	}
 }
 
-// loadVectors gives the exchanges without stream frames.
-func loadVectors(t testing.TB) []exchange {
+// loadVectors gives the exchanges that have frames of streams, or those that
+// have none.
+func loadVectors(t testing.TB, streams bool) []exchange {
 	data, err := os.ReadFile("testdata/kitex-vectors.json")
 	if err != nil {
 		t.Fatal(err)
@@ -34,8 +35,8 @@ func loadVectors(t testing.TB) []exchange {
 	if err := json.Unmarshal(data, &all); err != nil {
 		t.Fatal(err)
 	}
-	calls := slices.DeleteFunc(all, func(x exchange) bool {
-		return slices.ContainsFunc(x.Direction, func(m struct {
+	got := slices.DeleteFunc(all, func(x exchange) bool {
+		return streams != slices.ContainsFunc(x.Direction, func(m struct {
 			From, Hex, Text string
 			Conn            int
 		}) bool {
@@ -43,10 +44,10 @@ func loadVectors(t testing.TB) []exchange {
 			return len(p) > 7 && p[4] == 0x10 && p[5] == 0 && p[7]&flagStream != 0
 		})
 	})
-	if len(calls) != 67 {
-		t.Fatalf("%d exchanges without streams; the file has 67", len(calls))
+	if want := map[bool]int{false: 67, true: 27}[streams]; len(got) != want {
+		t.Fatalf("%d exchanges, streams %v; the file has %d", len(got), streams, want)
 	}
-	return calls
+	return got
 }
 
 // refused are the exchanges whose request is no message for this server
@@ -100,7 +101,7 @@ func (f plain) normal() string {
 }
 
 func TestKitexVectorsAsServer(t *testing.T) {
-	for _, x := range loadVectors(t) {
+	for _, x := range loadVectors(t, false) {
 		t.Run(x.Name, func(t *testing.T) {
 			s := Protocol{}.Open(wire.Server, testLimits)
 			var in buf.In
@@ -247,7 +248,7 @@ func checkReply(t *testing.T, name string, s wire.Session, calls map[int32]wire.
 }
 
 func TestKitexVectorsAsClient(t *testing.T) {
-	for _, x := range loadVectors(t) {
+	for _, x := range loadVectors(t, false) {
 		t.Run(x.Name, func(t *testing.T) {
 			var s wire.Session
 			var in buf.In

@@ -1,0 +1,221 @@
+package ttheader
+
+import (
+	"encoding/binary"
+	"math"
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// A sending is the sending side of a stream, from its first frame to its last.
+type sending struct {
+	room int // bytes that the peer has granted and that were not sent
+}
+
+// granted adds what the peer takes to what it took before. Credit for a stream
+// on which nothing was sent is for nothing.
+func (s *Session) granted(ev *wire.Event) {
+	if st := s.out.streams[uint32(ev.ID)]; st != nil {
+		st.room += min(ev.Credit, math.MaxInt32-max(st.room, 0))
+	}
+}
+
+// Room is what the peer takes of a stream now. While it is not known whether
+// the peer grants credit, it is the first window.
+func (s *Session) Room(id uint64) int {
+	if !s.out.credit && (!s.offers || s.out.known) {
+		return math.MaxInt // a peer without credit
+	}
+	if st := s.out.streams[uint32(id)]; st != nil {
+		return st.room
+	}
+	return StreamWindow
+}
+
+// beginStream appends what precedes the body of ev's message: a HEADER, if the
+// stream's first frame is due, and the head of a DATA frame. Frames without a
+// body are endStream's.
+//
+// Nothing of it counts before endStream has succeeded: until then the engine
+// may take everything back.
+func (s *Session) beginStream(out *buf.Out, ev *wire.Event) {
+	o := &s.out
+	o.shape, o.data = shapeStream, false
+	o.sending = o.streams[uint32(ev.ID)]
+	if ev.Flags&(wire.Credit|wire.Reset) != 0 {
+		return
+	}
+	if o.sending == nil && (ev.Flags&wire.Open != 0 || s.side == wire.Server && !o.kin) {
+		s.streamFrame(out, ev, frameHeader)
+	}
+	if ev.Flags&wire.Message == 0 || o.err != nil {
+		return
+	}
+	o.data = true
+	o.inner = out.Reserve(4)
+	if o.kin {
+		b := be32(append(out.Block(), dataFront...), s.streamID(ev))
+		out.Commit(append(b, dataBack...))
+	} else {
+		w := writer{b: out.Block()}
+		s.streamHead(&w, ev, frameData)
+		o.err = w.err
+		out.Commit(w.b)
+	}
+	o.body = out.Mark()
+}
+
+// endStream finishes the frame of a message and appends those that have none;
+// then what was said takes effect.
+func (s *Session) endStream(out *buf.Out, ev *wire.Event) error {
+	o := &s.out
+	spent := 0
+	switch {
+	case ev.Flags&wire.Credit != 0:
+		if o.credit {
+			s.streamFrame(out, ev, frameMeta)
+		}
+		return o.err
+	case ev.Flags&wire.Reset != 0:
+		s.streamFrame(out, ev, frameReset)
+		if s.side == wire.Client && !o.kin && o.sending != nil {
+			s.streamFrame(out, &wire.Event{ID: ev.ID, Method: ev.Method}, frameTrailer) // as Kitex does
+		}
+	default:
+		if o.data {
+			spent = out.Since(o.body) + StreamMessage
+			s.endFrame(out, o.inner)
+		}
+		if ev.Flags&wire.End != 0 && o.err == nil {
+			s.streamFrame(out, ev, frameTrailer)
+		}
+	}
+	if o.err != nil {
+		return o.err
+	}
+	o.offered = o.offered || o.offer
+	// A server that gives a stream up still says its end once the handler has
+	// returned, which is when the client may forget it.
+	if ev.Flags&wire.End != 0 || ev.Flags&wire.Reset != 0 && s.side == wire.Client {
+		delete(o.streams, uint32(ev.ID))
+		return nil
+	}
+	if o.sending == nil {
+		o.sending = &sending{room: StreamWindow}
+		if o.streams == nil {
+			o.streams = make(map[uint32]*sending)
+		}
+		o.streams[uint32(ev.ID)] = o.sending
+	}
+	o.sending.room -= spent
+	return nil
+}
+
+// endFrame patches the length of the frame that began at m.
+func (s *Session) endFrame(out *buf.Out, m buf.Mark) {
+	n := out.Since(m) - 4
+	if n > min(s.lim.MessageBytes, maxFrame) && s.out.err == nil {
+		e := sizeErr(n, s.lim)
+		e.Op, e.Sent = "encode", rpc.NotSent
+		s.out.err = e
+	}
+	var size [4]byte
+	binary.BigEndian.PutUint32(size[:], uint32(n))
+	out.Patch(m, size[:])
+}
+
+// streamFrame appends a whole frame other than DATA.
+func (s *Session) streamFrame(out *buf.Out, ev *wire.Event, typ string) {
+	m := out.Reserve(4)
+	w := writer{b: out.Block()}
+	s.streamHead(&w, ev, typ)
+	if s.out.err == nil {
+		s.out.err = w.err
+	}
+	if ev.Err != nil && (typ == frameReset || typ == frameTrailer && !s.streamBiz(ev)) {
+		t := thrift.ExceptionOf(ev.Err.Code)
+		if typ == frameReset {
+			t = resetType(ev.Err.Code)
+		}
+		w.b = thrift.AppendMessageBegin(w.b, ev.Method, thrift.Exception, int32(s.streamID(ev)))
+		w.b = thrift.AppendException(w.b, s.text(ev.Err), t)
+	}
+	out.Commit(w.b)
+	s.endFrame(out, m)
+}
+
+// streamBiz reports whether an error came as a business error of Kitex, which
+// has no exception.
+func (s *Session) streamBiz(ev *wire.Event) bool {
+	return !s.out.kin && ev.Err.Details.Has(keyBizStatus)
+}
+
+func (s *Session) streamID(ev *wire.Event) uint32 {
+	if s.side == wire.Server {
+		return uint32(seqOf(ev.Tag))
+	}
+	return uint32(ev.ID)
+}
+
+// streamHead writes the header of a stream's frame.
+func (s *Session) streamHead(w *writer, ev *wire.Event, typ string) {
+	w.open(flagStream, s.streamID(ev), protocolStruct)
+	switch typ {
+	case frameMeta:
+		w.number("", keyCredit, int64(ev.Credit))
+	case frameHeader:
+		if s.side == wire.Client {
+			s.streamRequest(w, ev)
+		}
+	case frameTrailer, frameReset:
+		s.streamEnd(w, ev, typ)
+	}
+	if !s.out.kin || typ == frameHeader {
+		w.integer(intMethod, ev.Method) // Kitex has it in each frame
+	}
+	w.integer(intFrameType, typ)
+	w.close()
+}
+
+// streamRequest writes what a server is told when a stream is opened.
+func (s *Session) streamRequest(w *writer, ev *wire.Event) {
+	if len(ev.Method) > thrift.MaxName {
+		s.out.err = longName(len(ev.Method)) // an exception could not repeat it
+	}
+	unknown := s.offers && !s.out.known
+	w.tokens(ev.Header)
+	if s.offers && !s.out.offered {
+		s.out.offer = true
+		w.str("", keyOffer, s.offerText())
+	}
+	if ev.Service != "" {
+		w.str("", keyService, ev.Service)
+	}
+	if ev.Timeout > 0 && (s.out.kin || unknown) {
+		w.number("", keyTimeout, units(ev.Timeout, time.Microsecond)) // Kitex has no deadline in streams
+	}
+	w.pairs(ev.Header)
+}
+
+// streamEnd writes what is said at the end of a stream besides an exception.
+func (s *Session) streamEnd(w *writer, ev *wire.Event, typ string) {
+	if e := ev.Err; e != nil && s.out.kin {
+		s.errorKeys(w, e)
+	}
+	if typ != frameTrailer || s.side == wire.Client {
+		return
+	}
+	if ev.Err != nil && s.streamBiz(ev) {
+		for _, d := range ev.Err.Details {
+			switch d.Key {
+			case keyBizStatus, keyBizMessage, keyBizExtra:
+				w.str("", d.Key, d.Value)
+			}
+		}
+	}
+	s.trailerPairs(w, ev.Trailer)
+}
