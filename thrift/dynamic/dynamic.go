@@ -3,8 +3,7 @@
 // wire, and are turned from the one into the other without anything in between.
 //
 // Method gives what an rpc.Caller needs for a call; tools fill Args with JSON
-// and find JSON in Result. The package is for tools and gateways: it reads JSON
-// with encoding/json and is many times slower than generated code.
+// and find JSON in Result. The package is for tools and gateways.
 //
 // How values look in JSON:
 //
@@ -68,7 +67,7 @@ func (e *Exception) Error() string { return e.Type + " " + string(e.JSON) }
 // rpc.InvalidArgument.
 type Error struct {
 	Path   string // such as req.items[3].name
-	Offset int    // in the JSON text, at or shortly after what is wrong
+	Offset int    // in the JSON text: where what is wrong begins
 	Why    string
 }
 
@@ -167,18 +166,15 @@ func (c *Codec) raise(result any) error {
 }
 
 // Append writes the Thrift form of a *Args, *Result or *Message at the end of
-// out. Errors wrap an *Error and have the code rpc.InvalidArgument.
+// out, all of it copied; with an error out is as it was. Errors wrap an *Error and have the code rpc.InvalidArgument.
 func (c *Codec) Append(out *buf.Out, msg any) error {
 	sh, text, err := c.source(msg)
 	if err != nil {
 		return &rpc.Error{Code: rpc.Internal, Op: "encode", Err: err}
 	}
-	w := newWriter(text, c.MaxBytes)
-	b, err := w.message(sh, msg)
-	if err != nil {
+	if err := newWriter(out, text, c.MaxBytes).message(sh, msg); err != nil {
 		return &rpc.Error{Code: rpc.InvalidArgument, Op: "encode", Err: err}
 	}
-	out.Append(b)
 	return nil
 }
 
@@ -214,6 +210,8 @@ func (c *Codec) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 		lim = rpc.Limits{}.WithDefaults()
 	}
 	r := reader{p: body.Bytes(), max: 4 * lim.DecodeBudget(body.Len())}
+	r.out = make([]byte, 0, 2*body.Len()+64) // text takes a little more than bytes
+	r.members, r.last = make([]member, 0, 16), make([]int, 0, 64)
 	r.decode(sh, lim.Depth)
 	if r.err != nil {
 		return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: r.err}

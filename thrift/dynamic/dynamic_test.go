@@ -482,8 +482,16 @@ func FuzzJSON(f *testing.F) {
 			}
 			return
 		}
-		if err := (thrift.Binary{}).Decode(buf.ViewOf(body), new(Everything), lim); err != nil {
+		full := new(Everything)
+		if err := (thrift.Binary{}).Decode(buf.ViewOf(body), full, lim); err != nil {
 			t.Fatalf("%s became %x: %v", text, body, err)
+		}
+		// The standard library takes it too, and reads the same text.
+		var std struct {
+			S *string `json:"s"`
+		}
+		if err := json.Unmarshal(text, &std); err != nil && len(bytes.TrimSpace(text)) > 0 || std.S != nil && *std.S != full.S {
+			t.Fatalf("%s: %v, %q", text, err, full.S)
 		}
 		var first, second dynamic.Message
 		if err := c.Decode(buf.ViewOf(body), &first, lim); err != nil || !json.Valid(first.JSON) {

@@ -1,9 +1,9 @@
 package dynamic
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"math"
 	"strconv"
@@ -14,58 +14,56 @@ import (
 )
 
 // scalar writes a value that is one token.
-func (w *writer) scalar(t *typ, tok json.Token) error {
-	text, isText := tok.(string)
+func (w *writer) scalar(t *typ, tok token) error {
+	w.room(headroom)
 	switch t.kind {
 	case idl.Bool:
-		v, ok := tok.(bool)
-		if !ok {
-			return w.errorf("bool is true or false, not %s", describe(tok))
-		}
-		w.b = append(w.b, 0)
-		if v {
-			w.b[len(w.b)-1] = 1
+		switch tok.kind {
+		case 't':
+			w.b = append(w.b, 1)
+		case 'f':
+			w.b = append(w.b, 0)
+		default:
+			return w.errorf(tok.at, "bool is true or false, not %s", tok)
 		}
 		return nil
 	case idl.I8, idl.I16, idl.I32, idl.I64:
 		return w.integer(t, tok)
 	case idl.EnumRef:
-		if n, ok := t.names[text]; isText && ok {
-			w.b = binary.BigEndian.AppendUint32(w.b, uint32(n))
-			return nil
-		}
-		if isText && !digits(text) {
-			return w.errorf("the enum %s has no value %.40q; %s", t.enum.Name, text, values(t.enum))
+		if tok.kind == '"' {
+			if n, ok := t.names[string(tok.text)]; ok {
+				w.b = binary.BigEndian.AppendUint32(w.b, uint32(n))
+				return nil
+			}
+			if _, err := strconv.ParseInt(string(tok.text), 10, 64); err != nil {
+				return w.errorf(tok.at, "the enum %s has no value %.40q; %s", t.enum.Name, tok.text, values(t.enum))
+			}
 		}
 		return w.integer(t, tok)
 	case idl.Double:
 		return w.double(tok)
 	}
-	if !isText {
-		return w.errorf("%s is a string, not %s", t.text, describe(tok))
+	if tok.kind != '"' {
+		return w.errorf(tok.at, "%s is a string, not %s", t.text, tok)
 	}
 	switch t.kind {
 	case idl.Binary:
-		raw, err := unbase64(text)
+		raw, err := unbase64(w.raw[:0], tok.text)
 		if err != nil {
-			return w.errorf("binary is base64: %v", err)
+			return w.errorf(tok.at, "binary is base64: %v", err)
 		}
-		w.b = append(binary.BigEndian.AppendUint32(w.b, uint32(len(raw))), raw...)
+		w.raw = raw
+		w.bytes(raw)
 	case idl.UUID:
-		id, err := thrift.ParseUUID(text)
+		id, err := thrift.ParseUUID(string(tok.text))
 		if err != nil {
-			return w.errorf("%.40q is not a uuid", text)
+			return w.errorf(tok.at, "%.40q is not a uuid", tok.text)
 		}
 		w.b = append(w.b, id[:]...)
 	default:
-		w.b = append(binary.BigEndian.AppendUint32(w.b, uint32(len(text))), text...)
+		w.bytes(tok.text)
 	}
-	return w.fits()
-}
-
-func digits(s string) bool {
-	_, err := strconv.ParseInt(s, 10, 64)
-	return err == nil
+	return w.fits(tok.at)
 }
 
 func values(e *idl.Enum) string {
@@ -76,40 +74,38 @@ func values(e *idl.Enum) string {
 	return "known are " + strings.Join(names, ", ")
 }
 
-func unbase64(s string) ([]byte, error) {
-	s = strings.TrimRight(s, "=")
-	if strings.ContainsAny(s, "-_") {
-		return base64.RawURLEncoding.DecodeString(s)
+func unbase64(b, s []byte) ([]byte, error) {
+	s = bytes.TrimRight(s, "=")
+	if bytes.ContainsAny(s, "-_") {
+		return base64.RawURLEncoding.AppendDecode(b, s)
 	}
-	return base64.RawStdEncoding.DecodeString(s)
+	return base64.RawStdEncoding.AppendDecode(b, s)
 }
 
 var bitsOf = map[idl.Kind]int{idl.I8: 8, idl.I16: 16, idl.I32: 32, idl.EnumRef: 32, idl.I64: 64}
 
 // integer takes numbers and their text. 1.0 and 1e3 are integers to JSON.
-func (w *writer) integer(t *typ, tok json.Token) error {
-	var text string
-	switch x := tok.(type) {
-	case json.Number:
-		text = x.String()
-	case string:
-		text = x
-	default:
-		return w.errorf("%s is an integer, not %s", t.text, describe(tok))
+func (w *writer) integer(t *typ, tok token) error {
+	if tok.kind != '"' && tok.kind != '0' {
+		return w.errorf(tok.at, "%s is an integer, not %s", t.text, tok)
 	}
+	n, ok := short(tok.text)
 	bits := bitsOf[t.kind]
-	n, err := strconv.ParseInt(text, 10, bits)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		f, ferr := strconv.ParseFloat(text, 64)
-		if _, number := tok.(json.Number); ferr == nil && number && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-			n, err = strconv.ParseInt(strconv.FormatFloat(f, 'f', 0, 64), 10, bits)
+	if !ok || n != n<<(64-bits)>>(64-bits) {
+		text := string(tok.text)
+		var err error
+		if n, err = strconv.ParseInt(text, 10, bits); err != nil && !errors.Is(err, strconv.ErrRange) {
+			f, ferr := strconv.ParseFloat(text, 64)
+			if ferr == nil && tok.kind == '0' && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+				n, err = strconv.ParseInt(strconv.FormatFloat(f, 'f', 0, 64), 10, bits)
+			}
 		}
-	}
-	switch {
-	case errors.Is(err, strconv.ErrRange):
-		return w.errorf("%.40s is out of range for %s", text, t.text)
-	case err != nil:
-		return w.errorf("%s is an integer, not %s", t.text, describe(tok))
+		switch {
+		case errors.Is(err, strconv.ErrRange):
+			return w.errorf(tok.at, "%.40s is out of range for %s", text, t.text)
+		case err != nil:
+			return w.errorf(tok.at, "%s is an integer, not %s", t.text, tok)
+		}
 	}
 	switch bits {
 	case 8:
@@ -124,26 +120,45 @@ func (w *writer) integer(t *typ, tok json.Token) error {
 	return nil
 }
 
-func (w *writer) double(tok json.Token) error {
-	var text string
-	switch x := tok.(type) {
-	case json.Number:
-		text = x.String()
-	case string:
-		text = x
-		switch x {
+// short reads a decimal number of at most 18 digits, which most are.
+func short(p []byte) (n int64, ok bool) {
+	neg := len(p) > 0 && p[0] == '-'
+	if neg {
+		p = p[1:]
+	}
+	if len(p) == 0 || len(p) > 18 {
+		return 0, false
+	}
+	for _, c := range p {
+		if c -= '0'; c > 9 {
+			return 0, false
+		}
+		n = n*10 + int64(c)
+	}
+	if neg {
+		n = -n
+	}
+	return n, true
+}
+
+func (w *writer) double(tok token) error {
+	text := string(tok.text)
+	switch tok.kind {
+	case '0':
+	case '"':
+		switch text {
 		case "NaN", "Infinity", "-Infinity":
 		default:
-			if strings.ContainsAny(x, "xX_pPnN") { // Go's spellings, not JSON's
-				return w.errorf("double is a number, \"NaN\", \"Infinity\" or \"-Infinity\", not %s", describe(tok))
+			if strings.ContainsAny(text, "xX_pPnN") { // Go's spellings, not JSON's
+				return w.errorf(tok.at, "double is a number, \"NaN\", \"Infinity\" or \"-Infinity\", not %s", tok)
 			}
 		}
 	default:
-		return w.errorf("double is a number, not %s", describe(tok))
+		return w.errorf(tok.at, "double is a number, not %s", tok)
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return w.errorf("%s does not fit a double", describe(tok))
+		return w.errorf(tok.at, "%s does not fit a double", tok)
 	}
 	w.b = binary.BigEndian.AppendUint64(w.b, math.Float64bits(f))
 	return nil

@@ -27,6 +27,11 @@ type reader struct {
 	odd   bool // an element had another type; the field around it is skipped
 
 	within int // how many defaults are around what is read
+
+	// Stacks, of the structs that are open: what became of their fields, and
+	// for each field of the shape the index of its last member plus one.
+	members []member
+	last    []int
 }
 
 // maxWithin is how deeply defaults of structs that are defaults are filled in:
@@ -120,10 +125,9 @@ func (r *reader) object(sh *shape, depth int) {
 		return
 	}
 	r.out = append(r.out, '{')
-	begin := len(r.out)
-	last := make([]int, len(sh.fields)) // index into members plus one
-	var members []member
-	again := false
+	begin, ours, base := len(r.out), len(r.members), len(r.last)
+	r.last = append(r.last, make([]int, len(sh.fields))...)
+	again, guess := false, 0
 	for {
 		t := thrift.Type(r.u8())
 		if r.err != nil {
@@ -132,14 +136,18 @@ func (r *reader) object(sh *shape, depth int) {
 		if t == thrift.TypeStop {
 			break
 		}
-		i, known := sh.byID[int16(r.u16())]
+		id, i, known := int16(r.u16()), guess, true
 		if r.err != nil {
 			return
+		}
+		if i >= len(sh.fields) || sh.fields[i].id != id {
+			i, known = sh.byID[id]
 		}
 		if !known || sh.fields[i].t.wire != t {
 			r.skip(t, depth-1)
 			continue
 		}
+		guess = i + 1
 		m, at := member{field: i, from: len(r.out)}, r.o
 		m.value = r.member(&sh.fields[i], depth-1)
 		if r.odd {
@@ -151,10 +159,11 @@ func (r *reader) object(sh *shape, depth int) {
 			return
 		}
 		m.to = len(r.out)
-		again = again || last[i] != 0 || sh.union && len(members) > 0
-		members = append(members, m)
-		last[i] = len(members)
+		again = again || r.last[base+i] != 0 || sh.union && len(r.members) > ours
+		r.members = append(r.members, m)
+		r.last[base+i] = len(r.members) - ours
 	}
+	members, last := r.members[ours:], r.last[base:]
 	if again && !sh.single {
 		r.rebuild(begin, members, last, sh.union)
 	}
@@ -163,6 +172,7 @@ func (r *reader) object(sh *shape, depth int) {
 		m := members[n-1] // of several results the last one counts
 		r.field, r.value = &sh.fields[m.field], r.out[m.value:m.to-1]
 	}
+	r.members, r.last = r.members[:ours], r.last[:base]
 	if n := len(r.out); n > begin {
 		r.out[n-1] = '}' // over the last comma
 	} else {
@@ -374,22 +384,31 @@ func appendDouble(b []byte, f float64) []byte {
 func appendString[S string | []byte](b []byte, s S) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
+	from := 0 // what was not copied yet
 	for i := 0; i < len(s); {
 		c := s[i]
-		switch {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c < ' ':
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		case c < utf8.RuneSelf:
-			b = append(b, c)
-		default:
-			r, n := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
-			b = utf8.AppendRune(b, r)
-			i += n
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
 			continue
 		}
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
+			if r != utf8.RuneError || n > 1 {
+				i += n
+				continue
+			}
+		}
+		b = append(b, s[from:i]...)
+		switch {
+		case c >= utf8.RuneSelf:
+			b = utf8.AppendRune(b, utf8.RuneError)
+		case c < ' ':
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		default:
+			b = append(b, '\\', c)
+		}
 		i++
+		from = i
 	}
-	return append(b, '"')
+	return append(append(b, s[from:]...), '"')
 }

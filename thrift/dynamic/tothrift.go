@@ -1,56 +1,70 @@
 package dynamic
 
 import (
-	"bytes"
 	"encoding/binary"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"strconv"
 	"strings"
 
+	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/idl"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
-const defaultBytes = 16 << 20
+const (
+	defaultBytes = 16 << 20
+	// headroom is more than any scalar takes with the header of its field.
+	headroom = 32
+)
 
-// A writer reads JSON token by token and appends Thrift. b is built in one
-// piece, since the number of elements stands before them.
+// A writer reads JSON token by token and appends Thrift to an Out. The number
+// of elements stands before them and is patched afterwards.
 type writer struct {
-	in   *json.Decoder
-	b    []byte
+	in   scanner
+	out  *buf.Out
+	b    []byte // the block of out that is being filled
+	sent int    // bytes that were committed to out
 	max  int
 	path []step
+	seen []bool // of the structs that are open: which fields were there
+	raw  []byte // of binary, decoded
 }
 
 // A step is a field's name, an index or a map's key on the way to a value.
 type step struct {
 	name string
-	at   int // index, if name is empty
-	key  bool
+	at   int // index; of a key its offset in the text
+	kind stepKind
 }
 
-func newWriter(text []byte, limit int) *writer {
-	if len(bytes.TrimSpace(text)) == 0 {
-		text = []byte("{}")
-	}
+type stepKind uint8
+
+const (
+	byName stepKind = iota
+	byIndex
+	byKey
+)
+
+func newWriter(out *buf.Out, text []byte, limit int) *writer {
 	if limit == 0 {
 		limit = defaultBytes
 	}
-	in := json.NewDecoder(bytes.NewReader(text))
-	in.UseNumber()
-	return &writer{in: in, max: limit}
+	w := &writer{in: scanner{p: text}, out: out, max: limit}
+	if w.in.space(); w.in.o == len(text) {
+		w.in = scanner{p: []byte("{}")}
+	}
+	return w
 }
 
-func (w *writer) errorf(format string, args ...any) error {
+// errorf makes the error of what stands at an offset of the text.
+func (w *writer) errorf(at int, format string, args ...any) error {
 	var path strings.Builder
 	for _, s := range w.path {
-		switch {
-		case s.key:
-			fmt.Fprintf(&path, "[%.40q]", s.name)
-		case s.name == "":
+		switch s.kind {
+		case byKey:
+			in := scanner{p: w.in.p, o: s.at}
+			text, _ := in.text() // it was read before
+			fmt.Fprintf(&path, "[%.40q]", text)
+		case byIndex:
 			fmt.Fprintf(&path, "[%d]", s.at)
 		default:
 			if path.Len() > 0 {
@@ -59,39 +73,106 @@ func (w *writer) errorf(format string, args ...any) error {
 			path.WriteString(s.name)
 		}
 	}
-	return &Error{Path: path.String(), Offset: int(w.in.InputOffset()), Why: fmt.Sprintf(format, args...)}
+	return &Error{Path: path.String(), Offset: at, Why: fmt.Sprintf(format, args...)}
 }
 
-// token gives the next token; the end of the text is an error.
-func (w *writer) token() (json.Token, error) {
-	tok, err := w.in.Token()
-	switch {
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, w.errorf("the JSON ends too early")
-	case err != nil:
-		return nil, w.errorf("%s", strings.TrimPrefix(err.Error(), "json: "))
+func (w *writer) syntax(bad *syntaxFault) error { return w.errorf(bad.at, "%s", bad.why) }
+
+// token gives the token that the next value begins with.
+func (w *writer) token() (token, error) {
+	tok, bad := w.in.value()
+	if bad != nil {
+		return tok, w.syntax(bad)
 	}
 	return tok, nil
 }
 
-// message gives the Thrift form of the whole text.
-func (w *writer) message(sh *shape, msg any) ([]byte, error) {
-	var err error
-	if r, ok := msg.(*Result); ok && sh.single {
-		err = w.result(sh, r.Field)
-	} else {
-		var tok json.Token
-		if tok, err = w.token(); err == nil {
-			err = w.object(sh, tok, 1)
-		}
-		if err == nil {
-			err = w.end()
-		}
+// room makes sure that n bytes fit in the block, n at most headroom.
+func (w *writer) room(n int) {
+	if cap(w.b)-len(w.b) < n {
+		w.sent += len(w.b)
+		w.b = w.out.Next(w.b)
 	}
+}
+
+// commit hands the block back; lend gets one again.
+func (w *writer) commit() {
+	w.sent += len(w.b)
+	w.out.Commit(w.b)
+	w.b = nil
+}
+
+func (w *writer) lend() { w.b = w.out.Block() }
+
+// bytes appends the length of p and a copy of it.
+func (w *writer) bytes(p []byte) {
+	w.room(headroom)
+	w.b = binary.BigEndian.AppendUint32(w.b, uint32(len(p)))
+	w.plain(p)
+}
+
+// plain appends a copy of p.
+func (w *writer) plain(p []byte) {
+	if len(p) <= cap(w.b)-len(w.b) {
+		w.b = append(w.b, p...)
+		return
+	}
+	w.commit()
+	w.sent += len(p)
+	w.out.Append(p)
+	w.lend()
+}
+
+// reserve makes place for a number of elements.
+func (w *writer) reserve() buf.Mark {
+	w.commit()
+	w.sent += 4
+	m := w.out.Reserve(4)
+	w.lend()
+	return m
+}
+
+func (w *writer) patch(m buf.Mark, n int) {
+	if n == 0 {
+		return
+	}
+	w.commit()
+	w.out.Patch(m, binary.BigEndian.AppendUint32(nil, uint32(n)))
+	w.lend()
+}
+
+func (w *writer) fits(at int) error {
+	if w.sent+len(w.b) > w.max {
+		return w.errorf(at, "the message is larger than %d bytes", w.max)
+	}
+	return nil
+}
+
+// message appends the Thrift form of the whole text; with an error the Out is
+// as it was.
+func (w *writer) message(sh *shape, msg any) error {
+	begin := w.out.Mark()
+	w.lend()
+	err := w.whole(sh, msg)
+	w.out.Commit(w.b)
 	if err != nil {
-		return nil, err
+		w.out.Truncate(begin)
 	}
-	return w.b, nil
+	return err
+}
+
+func (w *writer) whole(sh *shape, msg any) error {
+	if r, ok := msg.(*Result); ok && sh.single {
+		return w.result(sh, r.Field)
+	}
+	tok, err := w.token()
+	if err == nil {
+		err = w.object(sh, tok, 1)
+	}
+	if err == nil {
+		err = w.end()
+	}
+	return err
 }
 
 // result writes the struct of an answer with one field, or none.
@@ -99,9 +180,10 @@ func (w *writer) result(sh *shape, name string) error {
 	if name != "" {
 		f := sh.find(name)
 		if f == nil {
-			return w.errorf("%s has no field %q; %s", sh.name, name, sh.known())
+			return w.errorf(0, "%s has no field %q; %s", sh.name, name, sh.known())
 		}
 		w.path = append(w.path, step{name: name})
+		w.room(headroom)
 		w.b = appendHead(w.b, f)
 		tok, err := w.token()
 		if err == nil {
@@ -114,90 +196,117 @@ func (w *writer) result(sh *shape, name string) error {
 			return err
 		}
 	}
-	w.b = append(w.b, byte(thrift.TypeStop))
+	w.stop()
 	return nil
+}
+
+func (w *writer) stop() {
+	w.room(1)
+	w.b = append(w.b, byte(thrift.TypeStop))
 }
 
 // end makes sure that nothing but white space follows.
 func (w *writer) end() error {
-	if _, err := w.in.Token(); !errors.Is(err, io.EOF) {
-		return w.errorf("there is more after the end of the JSON value")
+	if w.in.space(); w.in.o < len(w.in.p) {
+		return w.errorf(w.in.o, "there is more after the end of the JSON value")
 	}
 	return nil
 }
 
-// describe names a token for an error.
-func describe(tok json.Token) string {
-	switch x := tok.(type) {
-	case nil:
+// String names a token for an error.
+func (t token) String() string {
+	switch t.kind {
+	case 'n':
 		return "null"
-	case bool:
-		return strconv.FormatBool(x)
-	case json.Number:
-		return "the number " + x.String()
-	case string:
-		return fmt.Sprintf("the string %.40q", x)
-	}
-	if tok == json.Delim('{') {
+	case 't':
+		return "true"
+	case 'f':
+		return "false"
+	case '0':
+		return fmt.Sprintf("the number %.60s", t.text)
+	case '"':
+		return fmt.Sprintf("the string %.40q", t.text)
+	case '{':
 		return "an object"
 	}
 	return "an array"
 }
 
 // object writes a struct whose first token is tok. depth is that of the struct.
-func (w *writer) object(sh *shape, tok json.Token, depth int) error {
-	if tok != json.Delim('{') {
-		return w.errorf("%s is an object, not %s", sh.name, describe(tok))
+func (w *writer) object(sh *shape, tok token, depth int) error {
+	if tok.kind != '{' {
+		return w.errorf(tok.at, "%s is an object, not %s", sh.name, tok)
 	}
 	if depth > maxDepth {
-		return w.errorf("nested more than %d deep", maxDepth)
+		return w.errorf(tok.at, "nested more than %d deep", maxDepth)
 	}
-	seen := make([]bool, len(sh.fields))
-	count := 0
-	for w.in.More() {
-		tok, err := w.token()
+	base := len(w.seen)
+	w.seen = append(w.seen, make([]bool, len(sh.fields))...)
+	count, guess := 0, 0
+	for first := true; ; first = false {
+		more, bad := w.in.more(first, '}')
+		if bad != nil {
+			return w.syntax(bad)
+		}
+		if !more {
+			break
+		}
+		name, bad := w.in.name()
+		if bad != nil {
+			return w.syntax(bad)
+		}
+		i := guess
+		if i >= len(sh.fields) || sh.fields[i].name != string(name.text) {
+			var ok bool
+			if i, ok = sh.byName[string(name.text)]; !ok {
+				return w.errorf(name.at, "%s has no field %q; %s", sh.name, name.text, sh.known())
+			}
+		}
+		guess = i + 1
+		there, err := w.field(&sh.fields[i], w.seen[base+i], name.at, depth)
 		if err != nil {
 			return err
 		}
-		name, _ := tok.(string)
-		i, ok := sh.byName[name]
-		if !ok {
-			return w.errorf("%s has no field %q; %s", sh.name, name, sh.known())
-		}
-		f := &sh.fields[i]
-		w.path = append(w.path, step{name: name})
-		if tok, err = w.token(); err != nil {
-			return err
-		}
-		if seen[i] {
-			return w.errorf("stands there twice")
-		}
-		if tok != nil { // null is absence
-			seen[i] = true
+		if there {
+			w.seen[base+i] = true
 			count++
-			w.b = appendHead(w.b, f)
-			if err := w.value(f.t, tok, depth+1); err != nil {
-				return err
-			}
 		}
-		w.path = w.path[:len(w.path)-1]
-	}
-	if _, err := w.token(); err != nil {
-		return err
 	}
 	if sh.union && count != 1 {
-		return w.errorf("the union %s has one member, not %d; %s", sh.name, count, sh.known())
+		return w.errorf(tok.at, "the union %s has one member, not %d; %s", sh.name, count, sh.known())
 	}
-	if err := w.absent(sh, seen); err != nil {
+	if err := w.absent(sh, w.seen[base:], tok.at); err != nil {
 		return err
 	}
-	w.b = append(w.b, byte(thrift.TypeStop))
-	return w.fits()
+	w.seen = w.seen[:base]
+	w.stop()
+	return w.fits(w.in.o)
+}
+
+// field writes the field whose name was read at an offset. null is absence.
+func (w *writer) field(f *field, seen bool, at, depth int) (there bool, err error) {
+	w.path = append(w.path, step{name: f.name})
+	tok, err := w.token()
+	switch {
+	case err != nil:
+		return false, err
+	case seen:
+		return false, w.errorf(at, "stands there twice")
+	case tok.kind != 'n':
+		w.room(headroom)
+		w.b = appendHead(w.b, f)
+		if err := w.value(f.t, tok, depth+1); err != nil {
+			return false, err
+		}
+		there = true
+	}
+	w.path = w.path[:len(w.path)-1]
+	return there, nil
 }
 
 // absent writes the defaults of fields that were not seen, and misses required
 // ones.
-func (w *writer) absent(sh *shape, seen []bool) error {
+func (w *writer) absent(sh *shape, seen []bool, at int) error {
 	if sh.union {
 		return nil
 	}
@@ -205,27 +314,22 @@ func (w *writer) absent(sh *shape, seen []bool) error {
 		switch f := &sh.fields[i]; {
 		case seen[i]:
 		case f.def != nil:
-			w.b = append(appendHead(w.b, f), f.def...)
-			if err := w.fits(); err != nil {
+			w.room(headroom)
+			w.b = appendHead(w.b, f)
+			w.plain(f.def)
+			if err := w.fits(at); err != nil {
 				return err
 			}
 		case f.required:
-			return w.errorf("%s needs the field %q", sh.name, f.name)
+			return w.errorf(at, "%s needs the field %q", sh.name, f.name)
 		}
-	}
-	return nil
-}
-
-func (w *writer) fits() error {
-	if len(w.b) > w.max {
-		return w.errorf("the message is larger than %d bytes", w.max)
 	}
 	return nil
 }
 
 // value writes a value whose first token is tok. depth is that of the value,
 // if it has one.
-func (w *writer) value(t *typ, tok json.Token, depth int) error {
+func (w *writer) value(t *typ, tok token, depth int) error {
 	switch t.kind {
 	case idl.List, idl.Set:
 		return w.list(t, tok, depth)
@@ -235,123 +339,4 @@ func (w *writer) value(t *typ, tok json.Token, depth int) error {
 		return w.object(t.shape, tok, depth)
 	}
 	return w.scalar(t, tok)
-}
-
-func (w *writer) list(t *typ, tok json.Token, depth int) error {
-	if tok != json.Delim('[') {
-		return w.errorf("%s is an array, not %s", t.text, describe(tok))
-	}
-	if depth > maxDepth {
-		return w.errorf("nested more than %d deep", maxDepth)
-	}
-	w.b = append(w.b, byte(t.elem.wire), 0, 0, 0, 0)
-	at, n := len(w.b)-4, 0
-	w.path = append(w.path, step{})
-	for ; w.in.More(); n++ {
-		w.path[len(w.path)-1].at = n
-		tok, err := w.token()
-		if err == nil {
-			err = w.value(t.elem, tok, depth+1)
-		}
-		if err == nil {
-			err = w.fits()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	w.path = w.path[:len(w.path)-1]
-	binary.BigEndian.PutUint32(w.b[at:], uint32(n))
-	_, err := w.token()
-	return err
-}
-
-// entries writes a map: an object, or an array of key and value.
-func (w *writer) entries(t *typ, tok json.Token, depth int) error {
-	if tok != json.Delim('{') && tok != json.Delim('[') {
-		return w.errorf("%s is an object or an array of {\"key\", \"value\"}, not %s", t.text, describe(tok))
-	}
-	if tok == json.Delim('{') && !t.key.scalar() {
-		return w.errorf("%s is an array of {\"key\", \"value\"}, because its keys are no scalars", t.text)
-	}
-	if depth > maxDepth {
-		return w.errorf("nested more than %d deep", maxDepth)
-	}
-	w.b = append(w.b, byte(t.key.wire), byte(t.elem.wire), 0, 0, 0, 0)
-	at, n := len(w.b)-4, 0
-	w.path = append(w.path, step{})
-	for ; w.in.More(); n++ {
-		var err error
-		if tok == json.Delim('{') {
-			err = w.member(t, depth)
-		} else {
-			w.path[len(w.path)-1] = step{at: n}
-			err = w.pair(t, depth)
-		}
-		if err == nil {
-			err = w.fits()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	w.path = w.path[:len(w.path)-1]
-	binary.BigEndian.PutUint32(w.b[at:], uint32(n))
-	_, err := w.token()
-	return err
-}
-
-// member writes an entry whose key is the name of an object's member.
-func (w *writer) member(t *typ, depth int) error {
-	tok, err := w.token()
-	if err != nil {
-		return err
-	}
-	name, _ := tok.(string)
-	w.path[len(w.path)-1] = step{name: name, key: true}
-	var key json.Token = name
-	if t.key.kind == idl.Bool {
-		switch name {
-		case "true", "false":
-			key = name == "true"
-		}
-	}
-	if err := w.scalar(t.key, key); err != nil {
-		return err
-	}
-	if tok, err = w.token(); err != nil {
-		return err
-	}
-	return w.value(t.elem, tok, depth+1)
-}
-
-// pair writes an entry that is an object with key and value, in this order:
-// both are written as they come.
-func (w *writer) pair(t *typ, depth int) error {
-	const shapeOf = `an entry is {"key": …, "value": …}, in this order`
-	tok, err := w.token()
-	if err != nil {
-		return err
-	}
-	if tok != json.Delim('{') {
-		return w.errorf("%s, not %s", shapeOf, describe(tok))
-	}
-	for i, part := range [2]*typ{t.key, t.elem} {
-		if tok, err = w.token(); err != nil {
-			return err
-		}
-		if tok != [2]string{"key", "value"}[i] {
-			return w.errorf("%s", shapeOf)
-		}
-		if tok, err = w.token(); err != nil {
-			return err
-		}
-		if err := w.value(part, tok, depth+1); err != nil {
-			return err
-		}
-	}
-	if tok, err = w.token(); err == nil && tok != json.Delim('}') {
-		return w.errorf("%s", shapeOf)
-	}
-	return err
 }

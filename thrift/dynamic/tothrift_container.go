@@ -1,0 +1,149 @@
+package dynamic
+
+import "github.com/limosa-rpc/limosa/idl"
+
+func (w *writer) list(t *typ, tok token, depth int) error {
+	if tok.kind != '[' {
+		return w.errorf(tok.at, "%s is an array, not %s", t.text, tok)
+	}
+	if depth > maxDepth {
+		return w.errorf(tok.at, "nested more than %d deep", maxDepth)
+	}
+	w.room(headroom)
+	w.b = append(w.b, byte(t.elem.wire))
+	at, n := w.reserve(), 0
+	w.path = append(w.path, step{kind: byIndex})
+	for ; ; n++ {
+		more, bad := w.in.more(n == 0, ']')
+		if bad != nil {
+			return w.syntax(bad)
+		}
+		if !more {
+			break
+		}
+		w.path[len(w.path)-1].at = n
+		elem, err := w.token()
+		if err == nil {
+			err = w.value(t.elem, elem, depth+1)
+		}
+		if err == nil {
+			err = w.fits(w.in.o)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	w.path = w.path[:len(w.path)-1]
+	w.patch(at, n)
+	return nil
+}
+
+// entries writes a map: an object, or an array of key and value.
+func (w *writer) entries(t *typ, tok token, depth int) error {
+	end := byte('}')
+	switch {
+	case tok.kind == '[':
+		end = ']'
+	case tok.kind != '{':
+		return w.errorf(tok.at, "%s is an object or an array of {\"key\", \"value\"}, not %s", t.text, tok)
+	case !t.key.scalar():
+		return w.errorf(tok.at, "%s is an array of {\"key\", \"value\"}, because its keys are no scalars", t.text)
+	}
+	if depth > maxDepth {
+		return w.errorf(tok.at, "nested more than %d deep", maxDepth)
+	}
+	w.room(headroom)
+	w.b = append(w.b, byte(t.key.wire), byte(t.elem.wire))
+	at, n := w.reserve(), 0
+	w.path = append(w.path, step{})
+	for ; ; n++ {
+		more, bad := w.in.more(n == 0, end)
+		if bad != nil {
+			return w.syntax(bad)
+		}
+		if !more {
+			break
+		}
+		var err error
+		if end == '}' {
+			err = w.member(t, depth)
+		} else {
+			w.path[len(w.path)-1] = step{at: n, kind: byIndex}
+			err = w.pair(t, depth)
+		}
+		if err == nil {
+			err = w.fits(w.in.o)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	w.path = w.path[:len(w.path)-1]
+	w.patch(at, n)
+	return nil
+}
+
+// member writes an entry whose key is the name of an object's member.
+func (w *writer) member(t *typ, depth int) error {
+	w.path = w.path[:len(w.path)-1] // of a name that is none there is no path
+	name, bad := w.in.name()
+	if bad != nil {
+		return w.syntax(bad)
+	}
+	w.path = append(w.path, step{at: name.at, kind: byKey})
+	if t.key.kind == idl.Bool {
+		switch string(name.text) {
+		case "true", "false":
+			name.kind = name.text[0]
+		}
+	}
+	if err := w.scalar(t.key, name); err != nil {
+		return err
+	}
+	tok, err := w.token()
+	if err != nil {
+		return err
+	}
+	return w.value(t.elem, tok, depth+1)
+}
+
+// pair writes an entry that is an object with key and value, in this order:
+// both are written as they come.
+func (w *writer) pair(t *typ, depth int) error {
+	const shapeOf = `an entry is {"key": …, "value": …}, in this order`
+	tok, err := w.token()
+	if err != nil {
+		return err
+	}
+	if tok.kind != '{' {
+		return w.errorf(tok.at, "%s, not %s", shapeOf, tok)
+	}
+	for i, part := range [2]*typ{t.key, t.elem} {
+		more, bad := w.in.more(i == 0, '}')
+		var name token
+		if more && bad == nil {
+			name, bad = w.in.name()
+		}
+		if bad != nil {
+			return w.syntax(bad)
+		}
+		if !more || string(name.text) != [2]string{"key", "value"}[i] {
+			return w.errorf(tok.at, "%s", shapeOf)
+		}
+		elem, err := w.token()
+		if err == nil {
+			err = w.value(part, elem, depth+1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	more, bad := w.in.more(false, '}')
+	if bad != nil {
+		return w.syntax(bad)
+	}
+	if more {
+		return w.errorf(tok.at, "%s", shapeOf)
+	}
+	return nil
+}
