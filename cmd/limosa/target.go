@@ -22,7 +22,7 @@ func targetFlags() []cli.Flag {
 		&cli.StringFlag{Name: "idl", Usage: "IDL file that has the service; ./idl/*.thrift if not given"},
 		&cli.StringSliceFlag{Name: "I", Usage: "directory to search for included files; may be repeated"},
 		&cli.StringSliceFlag{Name: "H", Usage: "metadata to send, as key=value; may be repeated"},
-		&cli.StringFlag{Name: "transport", Value: "ttheader", Usage: "framing: ttheader, framed or buffered (ttheader if not given)"},
+		&cli.StringFlag{Name: "transport", Value: "ttheader", Usage: "framing: ttheader, theader, framed or buffered (ttheader if not given)"},
 		&cli.BoolFlag{Name: "multiplexed", Usage: "send Service:Method as the method's name, as Apache's TMultiplexedProtocol does"},
 	}
 }
@@ -68,10 +68,10 @@ func openTarget(c *cli.Command, addr, path string) (*target, error) {
 }
 
 func parseForm(s string) (limosa.Form, error) {
-	forms := []limosa.Form{limosa.TTHeader, limosa.Framed, limosa.Buffered}
+	forms := []limosa.Form{limosa.TTHeader, limosa.THeader, limosa.Framed, limosa.Buffered}
 	i := slices.IndexFunc(forms, func(f limosa.Form) bool { return f.String() == s })
 	if i < 0 {
-		return 0, usagef("unknown -transport %q; it is ttheader, framed or buffered", s)
+		return 0, usagef("unknown -transport %q; it is ttheader, theader, framed or buffered", s)
 	}
 	return forms[i], nil
 }
