@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,6 +27,7 @@ var update = flag.Bool("update", false, "write what the scripts print into them"
 //	apply            gives the last event to Apply, prints what that appends
 //	send [oneway|goaway|reset] [answer] [stream=FLAG,FLAG] [credit=N] [id=N] [service=S] [method=M] [timeout=D] [h:K=V] [p:K=V] [t:K=V] [err=CODE:TEXT] [d:K=V] [refused] [body=HEX]
 //	caps             prints what the session knows of its peer
+//	room ID          prints how many bytes of messages the stream's peer takes
 //
 // An answer takes Tag and method of the last request. BYTES are hex; "x" is a
 // string with its length in four bytes, 'x' in two; [ ] are preceded by their
@@ -101,6 +103,13 @@ func (r *scriptRun) run(line string) []string {
 		return describe(out.Bytes())
 	case "caps":
 		return []string{fmt.Sprintf("%+v", r.s.Caps())}
+	case "room":
+		var id uint64
+		fmt.Sscan(rest, &id)
+		if n := r.s.Room(id); n < math.MaxInt {
+			return []string{fmt.Sprint(n)}
+		}
+		return []string{"any"}
 	case "send":
 		return r.send(strings.Fields(rest))
 	}
