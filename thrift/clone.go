@@ -118,6 +118,8 @@ func (c *cloner) list(t *typ, q, p unsafe.Pointer) {
 			c.value(t.key, to, from)
 			c.value(t.elem, unsafe.Add(to, t.pairAt), unsafe.Add(from, t.pairAt))
 		}
+	case t.elem.kind == kStruct:
+		c.structures(t.elem.plan, unsafe.Slice((*unsafe.Pointer)(y), x.len), unsafe.Slice((*unsafe.Pointer)(x.data), x.len))
 	case t.elem.kind <= kString:
 		reflect.Copy(s, reflect.NewAt(t.rt, p).Elem())
 	default:
@@ -126,6 +128,33 @@ func (c *cloner) list(t *typ, q, p unsafe.Pointer) {
 		}
 	}
 	*(*slice)(q) = slice{y, x.len, x.len}
+}
+
+// structures copies the structs that from points to, in slabs as the decoder
+// makes them.
+func (c *cloner) structures(pl *plan, to, from []unsafe.Pointer) {
+	var slab unsafe.Pointer
+	room := 0
+	for i, p := range from {
+		if p == nil {
+			continue
+		}
+		if q := c.made[p]; q != nil {
+			to[i] = q
+			continue
+		}
+		if room == 0 {
+			room = min(len(from)-i, pl.slab)
+			slab = reflect.MakeSlice(pl.slices, room, room).UnsafePointer()
+		}
+		to[i] = slab
+		c.into(pl, slab, p)
+		if room--; room > 0 {
+			// Safety: the slab has room more structs of that size; behind the last
+			// one nothing is pointed to.
+			slab = unsafe.Add(slab, pl.size)
+		}
+	}
 }
 
 // entries copies the map at p to q.

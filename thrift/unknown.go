@@ -20,7 +20,7 @@ import (
 // What is in an Unknown is checked when it is written: anything but whole fields
 // gives a *TypeError. A struct without such a field drops what it does not
 // know; so does a union, whose variants have one field each. The other
-// protocols neither fill nor write it.
+// protocols neither fill nor write it, nor empty it.
 type Unknown []byte
 
 // addUnknown notes the field f of type Unknown.

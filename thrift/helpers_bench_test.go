@@ -1,0 +1,40 @@
+package thrift_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/limosa-rpc/limosa/thrift"
+)
+
+// BenchmarkHelpers has what works on any message, on the medium shape of
+// docs/codec.md, beside what a user would take instead.
+func BenchmarkHelpers(b *testing.B) {
+	m := shapes()["medium"].(*Medium)
+	c := thrift.Clone(m)
+	mask, err := thrift.Keep[Medium]("items.sku,tags")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		run  func() bool
+	}{
+		{"equal", func() bool { return thrift.Equal(m, c) }},
+		{"equal by reflection", func() bool { return reflect.DeepEqual(m, c) }},
+		{"clone", func() bool { return thrift.Clone(m) != nil }},
+		{"clone by encoding", func() bool { return decode(encode(b, m), new(Medium)) == nil }},
+		{"validate", func() bool { return thrift.Validate(m) == nil }},
+		{"string", func() bool { return thrift.String(m) != "" }},
+		{"mask", func() bool { mask.Apply(c); return true }}, // the last one: it changes c
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if !tt.run() {
+					b.Fatal("wrong")
+				}
+			}
+		})
+	}
+}
