@@ -1,6 +1,7 @@
 package ttheader
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +20,9 @@ var fuzzLimits = rpc.Limits{MessageBytes: 512, HeaderBytes: 128, HeaderEntries: 
 // answers requests.
 func fuzzCut(t *testing.T, p Protocol, side wire.Side, data []byte, piece int) {
 	s := p.Open(side, fuzzLimits)
+	if side == wire.Client {
+		fuzzOpen(t, s)
+	}
 	var in buf.In
 	var out buf.Out
 	before := buf.Live()
@@ -46,12 +50,17 @@ func fuzzCut(t *testing.T, p Protocol, side wire.Side, data []byte, piece int) {
 				break
 			}
 			checkEvent(t, side, &ev)
-			if ev.Flags&(wire.Settings|wire.GoAway) != 0 {
+			if ev.Flags&(wire.Settings|wire.GoAway|wire.Credit) != 0 {
 				s.Apply(&out, &ev)
+				if n := s.Room(ev.ID); n > math.MaxInt32 && n != math.MaxInt || ev.Flags&wire.Credit != 0 && n < ev.Credit && side == wire.Client && ev.ID == 1 {
+					t.Fatalf("room %d after credit of %d", n, ev.Credit)
+				}
 			}
 			ev.Body.Release()
 			ev.Body = buf.View{}
-			if side == wire.Server && ev.Flags&wire.Open != 0 {
+			if side == wire.Server && ev.Flags&(wire.Open|wire.Stream) == wire.Open|wire.Stream {
+				fuzzStream(t, s, &ev)
+			} else if side == wire.Server && ev.Flags&wire.Open != 0 {
 				ev.Flags = wire.Message | wire.End
 				if ev.Err != nil {
 					ev.Flags = wire.End
@@ -73,7 +82,93 @@ func fuzzCut(t *testing.T, p Protocol, side wire.Side, data []byte, piece int) {
 	}
 }
 
+// fuzzOpen opens stream 1, so that what arrives may be for it.
+func fuzzOpen(t *testing.T, s wire.Session) {
+	if _, err := frameBytes(s, &wire.Event{Flags: wire.Stream | wire.Open | wire.Message, ID: 1, Method: "m"}, []byte{0}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fuzzStream answers a stream in one of several ways, which the oracle must
+// be able to read. Nothing of it is kept.
+func fuzzStream(t *testing.T, s wire.Session, open *wire.Event) {
+	say := func(flags wire.Flags, err *rpc.Error) string {
+		ev := wire.Event{Flags: wire.Stream | flags, ID: open.ID, Tag: open.Tag, Method: open.Method, Err: err, Credit: 7}
+		if flags&wire.End != 0 {
+			ev.Trailer = open.Header
+		}
+		room := s.Room(open.ID)
+		p, failed := frameBytes(s, &ev, []byte{0}[:btoi(flags&wire.Message != 0)])
+		if failed != nil {
+			if len(open.Method) < 100 && len(open.Header) == 0 {
+				t.Fatal(failed)
+			}
+			if s.Room(open.ID) != room {
+				t.Fatal("what was taken back takes room")
+			}
+			return ""
+		}
+		types := ""
+		for _, f := range readAll(p) {
+			if f.Seq != uint32(seqOf(open.Tag)) || f.Proto != 0x10 {
+				t.Fatalf("%s of %s", f, trace(*open))
+			}
+			types += string(f.stream())
+		}
+		return types
+	}
+	got := ""
+	why := &rpc.Error{Code: rpc.Code(1 + open.ID%16), Msg: "no", Details: rpc.Metadata{{Key: "k", Value: "v"}}}
+	switch {
+	case open.Err != nil:
+		got = say(wire.End, open.Err)
+	case open.ID%4 == 0:
+		got = say(wire.Message|wire.End, nil)
+	case open.ID%4 == 1:
+		got = say(wire.Message, nil) + say(wire.Credit, nil) + say(wire.Message, nil) + say(wire.End, why)
+	case open.ID%4 == 2:
+		got = say(wire.Reset, why) + say(wire.End, why)
+	default:
+		got = say(wire.End, nil)
+	}
+	kin, small := s.(*Session).out.kin, len(open.Method) < 100 && len(open.Header) == 0
+	if want := map[bool]string{true: "2", false: ""}[!kin] + "4"; small && open.Err == nil && open.ID%4 == 3 && got != want {
+		t.Fatalf("frames %s, want %s", got, want)
+	}
+	if strings.Count(got, "2") > btoi(!kin) || small && (!strings.HasSuffix(got, "4") || strings.Count(got, "4") != 1) {
+		t.Fatalf("frames %s of a stream", got)
+	}
+	if small && len(s.(*Session).out.streams) != 0 {
+		t.Fatalf("%d streams are kept", len(s.(*Session).out.streams))
+	}
+}
+
+// checkStream checks which flags an event of a stream has, and what with them.
+func checkStream(t *testing.T, side wire.Side, ev *wire.Event) {
+	err, ok := ev.Err, false
+	switch f := ev.Flags &^ (wire.Settings | wire.GoAway | wire.Stream); f {
+	case wire.Open | wire.Unordered:
+		ok = side == wire.Server && (err == nil || err.Sent == rpc.Refused)
+	case wire.Message:
+		ok = err == nil && ev.Header == nil && ev.Trailer == nil
+	case wire.Credit:
+		ok = err == nil && ev.Credit > 0 && ev.Credit <= math.MaxInt32 && ev.Flags&wire.Settings == 0
+	case wire.End:
+		ok = err == nil || err.Sent == rpc.Processed || err.Sent == rpc.Refused && err.Remote
+	case wire.Reset:
+		ok = err != nil && (err.Sent == rpc.Processed || err.Sent == rpc.Refused && err.Remote)
+	case 0:
+		ok = err != nil && err.Sent == rpc.Processed && !err.Remote || err == nil && side == wire.Client && len(ev.Header) > 0
+	}
+	if !ok || ev.Encoding != rpc.Native || side == wire.Client && ev.ID > math.MaxUint32 || ev.Flags&wire.Open == 0 && (ev.Method != "" || ev.Timeout != 0) {
+		t.Fatalf("side %d got %s", side, trace(*ev))
+	}
+}
+
 func checkEvent(t *testing.T, side wire.Side, ev *wire.Event) {
+	if ev.Flags&wire.Stream != 0 {
+		checkStream(t, side, ev)
+	}
 	total := 0
 	for _, m := range []rpc.Metadata{ev.Header, ev.Trailer} {
 		for _, p := range m {
@@ -98,6 +193,8 @@ func checkEvent(t *testing.T, side wire.Side, ev *wire.Event) {
 		t.Fatalf("%s, error %v, %d bytes", ev.Flags, ev.Err, ev.Body.Len())
 	case ev.Timeout < 0:
 		t.Fatal(ev.Timeout)
+	case ev.Flags&wire.Credit != 0 != (ev.Credit != 0), ev.Flags&wire.Stream == 0 && ev.Flags&wire.Credit != 0:
+		t.Fatalf("%s, credit %d", ev.Flags, ev.Credit)
 	case side == wire.Client && (ev.Flags&wire.Open != 0 || ev.Flags&(wire.Reset|wire.Stream) == wire.Reset):
 		t.Fatalf("a client got %s", ev.Flags)
 	case side == wire.Server && ev.Flags&(wire.End|wire.Stream) == wire.End && ev.Flags&wire.Open == 0:
@@ -122,6 +219,10 @@ func seeds(f *testing.F, from string) {
 		}
 	}
 	for _, p := range recorded(f, from) {
+		f.Add(p, byte(200), byte(0))
+	}
+	for _, text := range ourStreams {
+		p, _ := scriptBytes(f, strings.NewReplacer("\n", " ", "\t", " ").Replace(text))
 		f.Add(p, byte(200), byte(0))
 	}
 }
