@@ -28,12 +28,23 @@ func Clone[M any](m *M) *M {
 // A cloner is the state of one copy.
 type cloner struct {
 	steps int
-	made  map[unsafe.Pointer]unsafe.Pointer // copies, once there are many
+	made  map[span]unsafe.Pointer // copies, once there are many
+}
+
+// note counts a step, and remembers the copy of what is at p.
+func (c *cloner) note(p unsafe.Pointer, n int, q unsafe.Pointer) {
+	if c.steps++; c.steps <= manySteps {
+		return
+	}
+	if c.made == nil {
+		c.made = map[span]unsafe.Pointer{}
+	}
+	c.made[span{p, n}] = q
 }
 
 // structure copies the struct at p.
 func (c *cloner) structure(pl *plan, p unsafe.Pointer) unsafe.Pointer {
-	if q := c.made[p]; q != nil {
+	if q := c.made[span{p, -1}]; q != nil {
 		return q
 	}
 	q := reflect.New(pl.rt).UnsafePointer()
@@ -43,12 +54,7 @@ func (c *cloner) structure(pl *plan, p unsafe.Pointer) unsafe.Pointer {
 
 // into copies the struct at p to q, which is zero.
 func (c *cloner) into(pl *plan, q, p unsafe.Pointer) {
-	if c.steps++; c.steps > manySteps {
-		if c.made == nil {
-			c.made = map[unsafe.Pointer]unsafe.Pointer{}
-		}
-		c.made[p] = q
-	}
+	c.note(p, -1, q)
 	for i := range pl.ops {
 		f := &pl.ops[i]
 		// Safety: p and q point to a pl.rt each, and offset is that of a field.
@@ -109,8 +115,15 @@ func (c *cloner) list(t *typ, q, p unsafe.Pointer) {
 	if x.data == nil {
 		return
 	}
+	if y := c.made[span{x.data, x.len}]; y != nil && t.nested() {
+		*(*slice)(q) = slice{y, x.len, x.len}
+		return
+	}
 	s := reflect.MakeSlice(t.rt, x.len, x.len)
 	y := s.UnsafePointer()
+	if t.nested() {
+		c.note(x.data, x.len, y)
+	}
 	switch {
 	case t.kind == kPairs:
 		for i := range x.len {
@@ -139,7 +152,7 @@ func (c *cloner) structures(pl *plan, to, from []unsafe.Pointer) {
 		if p == nil {
 			continue
 		}
-		if q := c.made[p]; q != nil {
+		if q := c.made[span{p, -1}]; q != nil {
 			to[i] = q
 			continue
 		}
@@ -168,7 +181,14 @@ func (c *cloner) entries(t *typ, q, p unsafe.Pointer) {
 	if from.IsNil() {
 		return
 	}
+	if m := c.made[span{from.UnsafePointer(), -1}]; m != nil {
+		*(*unsafe.Pointer)(q) = m
+		return
+	}
 	to := reflect.MakeMapWithSize(t.rt, from.Len())
+	if t.nested() {
+		c.note(from.UnsafePointer(), -1, to.UnsafePointer())
+	}
 	k, x, y := reflect.New(t.key.rt).Elem(), reflect.New(t.elem.rt), reflect.New(t.elem.rt)
 	for it := from.MapRange(); it.Next(); {
 		k.SetIterKey(it)

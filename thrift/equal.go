@@ -41,27 +41,44 @@ func Equal(a, b any) bool {
 	return e.fields(pl, p, y.UnsafePointer())
 }
 
+// A span is what a value refers to: a struct, a slice with n elements, a map.
+type span struct {
+	p unsafe.Pointer
+	n int // of a slice its length, else -1
+}
+
+// nested reports whether the elements of a list or a map may lead back to it.
+func (t *typ) nested() bool {
+	return t.elem.kind >= kStruct || t.key != nil && t.key.kind >= kStruct
+}
+
 // An equaler is the state of one comparison.
 type equaler struct {
 	steps int
-	seen  map[[2]unsafe.Pointer]bool // pairs that are equal, or will turn out otherwise elsewhere
-	hash  *hasher                    // nil until a set is out of order
+	seen  map[[2]span]bool // pairs that are equal, or will turn out otherwise elsewhere
+	hash  *hasher          // nil until a set is out of order
+}
+
+// again counts a step and reports whether the pair was met before.
+func (e *equaler) again(p, q unsafe.Pointer, n int) bool {
+	if e.steps++; e.steps <= manySteps {
+		return false
+	}
+	k := [2]span{{p, n}, {q, n}}
+	if e.seen[k] {
+		return true
+	}
+	if e.seen == nil {
+		e.seen = map[[2]span]bool{}
+	}
+	e.seen[k] = true
+	return false
 }
 
 // fields compares the structs at p and q.
 func (e *equaler) fields(pl *plan, p, q unsafe.Pointer) bool {
-	if p == q {
+	if p == q || e.again(p, q, -1) {
 		return true
-	}
-	if e.steps++; e.steps > manySteps {
-		k := [2]unsafe.Pointer{p, q}
-		if e.seen[k] {
-			return true
-		}
-		if e.seen == nil {
-			e.seen = map[[2]unsafe.Pointer]bool{}
-		}
-		e.seen[k] = true
 	}
 	for i := range pl.ops {
 		f := &pl.ops[i]
@@ -151,6 +168,9 @@ func (e *equaler) lists(t, el *typ, x, y slice) bool {
 	if x.len != y.len {
 		return false
 	}
+	if x.data == y.data || t.nested() && e.again(x.data, y.data, x.len) {
+		return true
+	}
 	size := t.stride()
 	for i := range x.len {
 		// Safety: both slices have x.len elements of that size.
@@ -215,6 +235,9 @@ func (e *equaler) maps(t *typ, p, q unsafe.Pointer) bool {
 	x, y := reflect.NewAt(t.rt, p).Elem(), reflect.NewAt(t.rt, q).Elem()
 	if x.Len() != y.Len() {
 		return false
+	}
+	if x.Len() == 0 || t.nested() && e.again(x.UnsafePointer(), y.UnsafePointer(), -1) {
+		return true
 	}
 	v, w := reflect.New(t.elem.rt), reflect.New(t.elem.rt)
 	for it := x.MapRange(); it.Next(); {

@@ -11,22 +11,22 @@ import (
 // nobody outside of the process can foretell.
 type hasher struct {
 	seed maphash.Seed
-	// structs remembers their hashes; one that is not known yet, because it
-	// contains itself, counts as zero.
-	structs map[unsafe.Pointer]uint64
+	// known remembers the hashes of structs and containers; one that is not
+	// known yet, because it contains itself, counts as zero.
+	known map[span]uint64
 }
 
 func newHasher() *hasher {
-	return &hasher{maphash.MakeSeed(), map[unsafe.Pointer]uint64{}}
+	return &hasher{maphash.MakeSeed(), map[span]uint64{}}
 }
 
 func (h *hasher) mix(a, b uint64) uint64 { return maphash.Comparable(h.seed, [2]uint64{a, b}) }
 
 func (h *hasher) fields(pl *plan, p unsafe.Pointer) uint64 {
-	if sum, ok := h.structs[p]; ok {
+	if sum, ok := h.known[span{p, -1}]; ok {
 		return sum
 	}
-	h.structs[p] = 0
+	h.known[span{p, -1}] = 0
 	var sum uint64
 	for i := range pl.ops {
 		f := &pl.ops[i]
@@ -39,7 +39,7 @@ func (h *hasher) fields(pl *plan, p unsafe.Pointer) uint64 {
 	if pl.unknown != 0 {
 		sum = h.mix(sum, maphash.Bytes(h.seed, *pl.kept(p)))
 	}
-	h.structs[p] = sum
+	h.known[span{p, -1}] = sum
 	return sum
 }
 
@@ -93,7 +93,14 @@ func (h *hasher) value(t *typ, p unsafe.Pointer) uint64 {
 
 // list hashes the elements: of what has no order, their sum.
 func (h *hasher) list(t, el *typ, s slice) uint64 {
+	if sum, ok := h.known[span{s.data, s.len}]; ok && t.nested() {
+		return sum
+	}
 	sum := uint64(s.len)
+	if t.nested() {
+		h.known[span{s.data, s.len}] = 0
+		defer func() { h.known[span{s.data, s.len}] = sum }()
+	}
 	for i := range s.len {
 		// Safety: s has s.len elements of that size.
 		x := h.element(t, el, unsafe.Add(s.data, i*t.stride()))
@@ -119,6 +126,11 @@ func (h *hasher) element(t, el *typ, p unsafe.Pointer) uint64 {
 func (h *hasher) entries(t *typ, p unsafe.Pointer) uint64 {
 	// Safety: p points to a t.rt, which is a map.
 	m := reflect.NewAt(t.rt, p).Elem()
+	at := span{m.UnsafePointer(), -1}
+	if sum, ok := h.known[at]; ok && t.nested() {
+		return sum
+	}
+	h.known[at] = 0
 	sum := uint64(m.Len())
 	k, v := reflect.New(t.key.rt), reflect.New(t.elem.rt)
 	for it := m.MapRange(); it.Next(); {
@@ -126,5 +138,6 @@ func (h *hasher) entries(t *typ, p unsafe.Pointer) uint64 {
 		v.Elem().SetIterValue(it)
 		sum += h.mix(h.value(t.key, k.UnsafePointer()), h.value(t.elem, v.UnsafePointer()))
 	}
+	h.known[at] = sum
 	return sum
 }

@@ -77,9 +77,10 @@ type maskNode struct {
 }
 
 // structOf follows containers to the struct or union that is in them; nil if
-// there is none.
+// there is none. A container may be one of itself: the bound is larger than any
+// other chain.
 func structOf(t *typ) *typ {
-	for t != nil {
+	for range 1 << 16 {
 		switch t.kind {
 		case kStruct, kUnion:
 			return t
@@ -227,11 +228,13 @@ func (n *maskNode) value(t *typ, p unsafe.Pointer, keep bool) (gone bool) {
 // that are gone.
 func (n *maskNode) list(t *typ, p unsafe.Pointer, keep bool) {
 	// Safety: p points to a t.rt, a slice of elements of that size; pairAt is
-	// where a pair's value is, and 0 for other slices.
-	s := reflect.NewAt(t.rt, p).Elem()
-	left := 0
+	// where a pair's value is, and 0 for other slices. The slice is gone through
+	// by a copy of its header: an element may lead back to the field, and unset it.
+	held := *(*slice)(p)
+	s := reflect.NewAt(t.rt, unsafe.Pointer(&held)).Elem()
+	left, data := 0, held.data
 	for i := range s.Len() {
-		q := unsafe.Add((*slice)(p).data, i*t.stride())
+		q := unsafe.Add(data, i*t.stride())
 		if n.value(t.elem, unsafe.Add(q, t.pairAt), keep) {
 			continue
 		}
@@ -243,20 +246,40 @@ func (n *maskNode) list(t *typ, p unsafe.Pointer, keep bool) {
 	for i := left; i < s.Len(); i++ {
 		s.Index(i).SetZero()
 	}
-	s.SetLen(left)
+	if s.SetLen(left); (*slice)(p).data == data {
+		*(*slice)(p) = held
+	}
 }
 
 // entries changes the values of the map at p, and deletes those that are gone.
 func (n *maskNode) entries(t *typ, p unsafe.Pointer, keep bool) {
-	// Safety: p points to a t.rt, which is a map.
-	m := reflect.NewAt(t.rt, p).Elem()
+	// Safety: p points to a t.rt, which is a map and therefore a pointer. It is
+	// copied: a value may lead back to the field, and unset it.
+	held := *(*unsafe.Pointer)(p)
+	m := reflect.NewAt(t.rt, unsafe.Pointer(&held)).Elem()
 	x := reflect.New(t.elem.rt)
+	if t.elem.kind == kStruct || t.elem.kind == kMap || m.Len() == 0 {
+		for it := m.MapRange(); it.Next(); {
+			x.Elem().SetIterValue(it)
+			n.value(t.elem, x.UnsafePointer(), keep)
+		}
+		return
+	}
+	// Other values may become shorter, or go. A key that is no number is never
+	// found again: its entry can only be put into another map.
+	to, double := m, t.key.wire == TypeDouble
+	if double {
+		to = reflect.MakeMapWithSize(t.rt, m.Len())
+	}
 	for it := m.MapRange(); it.Next(); {
 		x.Elem().SetIterValue(it)
-		if n.value(t.elem, x.UnsafePointer(), keep) {
+		if gone := n.value(t.elem, x.UnsafePointer(), keep); !gone {
+			to.SetMapIndex(it.Key(), x.Elem())
+		} else if !double {
 			m.SetMapIndex(it.Key(), reflect.Value{})
-		} else {
-			m.SetMapIndex(it.Key(), x.Elem()) // a slice in it may be shorter
 		}
+	}
+	if double && *(*unsafe.Pointer)(p) == held {
+		*(*unsafe.Pointer)(p) = to.UnsafePointer()
 	}
 }

@@ -2,6 +2,7 @@ package thrift_test
 
 import (
 	"errors"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -139,6 +140,35 @@ func TestMaskOfRing(t *testing.T) {
 	mask.Apply(m)
 	// The hundredth is the second one, of which only the value stays.
 	if m.Value != 0 || m.Children != nil || m.Next == nil || m.Next.Next != nil {
+		t.Errorf("%s", thrift.String(m))
+	}
+}
+
+// A key that is no number is never found, but masked.
+func TestMaskOfKeysThatAreNoNumbers(t *testing.T) {
+	type nanMaps struct {
+		Unions  map[float64]Either  `thrift:"unions,1"`
+		Leaves  map[float64]*Leaf   `thrift:"leaves,2"`
+		Lists   map[float64][]*Leaf `thrift:"lists,3"`
+		Nothing map[float64]Either  `thrift:"nothing,4"`
+	}
+	nan := math.NaN()
+	m := &nanMaps{
+		Unions: map[float64]Either{nan: &EitherText{"x"}, 1: &EitherNumber{1}, 2: &EitherText{"y"}},
+		Leaves: map[float64]*Leaf{nan: {1, "x"}, 2: {2, "y"}},
+		Lists:  map[float64][]*Leaf{nan: {{1, "x"}}},
+	}
+	mask, err := thrift.Keep[nanMaps]("unions.text,leaves.name,lists.name,nothing.text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mask.Apply(m)
+	want := &nanMaps{
+		Unions: map[float64]Either{nan: &EitherText{"x"}, 2: &EitherText{"y"}},
+		Leaves: map[float64]*Leaf{nan: {0, "x"}, 2: {0, "y"}},
+		Lists:  map[float64][]*Leaf{nan: {{0, "x"}}},
+	}
+	if !thrift.Equal(m, want) || m.Nothing != nil {
 		t.Errorf("%s", thrift.String(m))
 	}
 }

@@ -50,7 +50,28 @@ func Validate(m any) error {
 // A validator is the state of one check.
 type validator struct {
 	steps int
-	fine  map[unsafe.Pointer]int // structs that are right at a depth, once there are many
+	fine  map[span]int // the depth at which something is right, once there is much
+}
+
+// known counts a step and reports whether what is at p was found right, with no
+// more levels allowed than depth.
+func (v *validator) known(at span, depth int) bool {
+	if v.steps++; v.steps <= manySteps {
+		return false
+	}
+	had, ok := v.fine[at]
+	return ok && had <= depth
+}
+
+// right notes that what is at p is right.
+func (v *validator) right(at span, depth int) {
+	if v.steps <= manySteps {
+		return
+	}
+	if v.fine == nil {
+		v.fine = map[span]int{}
+	}
+	v.fine[at] = depth
 }
 
 const whyLong = "is longer than 2,147,483,647"
@@ -60,10 +81,9 @@ func (v *validator) fields(pl *plan, p unsafe.Pointer, depth int) *InvalidError 
 	if depth <= 0 {
 		return &InvalidError{Why: whyDeep}
 	}
-	if v.steps++; v.steps > manySteps {
-		if v.fine[p] >= -depth && v.fine[p] != 0 {
-			return nil
-		}
+	at := span{p, -1}
+	if v.known(at, depth) {
+		return nil
 	}
 	for i := range pl.ops {
 		f := &pl.ops[i]
@@ -83,12 +103,7 @@ func (v *validator) fields(pl *plan, p unsafe.Pointer, depth int) *InvalidError 
 	if pl.unknown != 0 && !pl.kept(p).whole(depth-1) {
 		return &InvalidError{Why: "has a thrift.Unknown that does not hold whole fields, or too deep ones"}
 	}
-	if v.steps > manySteps {
-		if v.fine == nil {
-			v.fine = map[unsafe.Pointer]int{}
-		}
-		v.fine[p] = -depth
-	}
+	v.right(at, depth)
 	return nil
 }
 
@@ -157,6 +172,10 @@ func (v *validator) list(t *typ, s slice, depth int) *InvalidError {
 	if t.elem.kind < kString && (t.key == nil || t.key.kind < kString) {
 		return nil
 	}
+	at := span{s.data, s.len}
+	if t.nested() && v.known(at, depth) {
+		return nil
+	}
 	for i := range s.len {
 		// Safety: s has s.len elements of that size; a pair's key is its first
 		// field, pairAt is where its value is, and 0 for other slices.
@@ -170,6 +189,9 @@ func (v *validator) list(t *typ, s slice, depth int) *InvalidError {
 		if bad = v.value(t.elem, unsafe.Add(p, t.pairAt), depth-1); bad != nil {
 			return bad.within("[" + strconv.Itoa(i) + "]")
 		}
+	}
+	if t.nested() {
+		v.right(at, depth)
 	}
 	return nil
 }
@@ -186,6 +208,10 @@ func (v *validator) entries(t *typ, p unsafe.Pointer, depth int) *InvalidError {
 	if t.elem.kind < kString && t.key.kind < kString {
 		return nil
 	}
+	at := span{m.UnsafePointer(), -1}
+	if t.nested() && v.known(at, depth) {
+		return nil
+	}
 	k, x := reflect.New(t.key.rt), reflect.New(t.elem.rt)
 	for it := m.MapRange(); it.Next(); {
 		k.Elem().SetIterKey(it)
@@ -197,6 +223,9 @@ func (v *validator) entries(t *typ, p unsafe.Pointer, depth int) *InvalidError {
 		if bad != nil {
 			return bad.within("[" + briefKey(k.Elem()) + "]")
 		}
+	}
+	if t.nested() {
+		v.right(at, depth)
 	}
 	return nil
 }
