@@ -334,6 +334,13 @@ func (d *compactDecoder) list(t *typ, p unsafe.Pointer, o, depth int) (int, faul
 		return o, f
 	}
 	s := d.room(t, n)
+	if e.wire == TypeI64 {
+		// Safety: s points to n numbers of 64 bits, and p to a slice of such.
+		if o, f = d.numbers(unsafe.Slice((*int64)(s), n), o); f == fine {
+			*(*slice)(p) = slice{s, n, n}
+		}
+		return o, f
+	}
 	for i := range n {
 		// Safety: s points to n elements of that size.
 		if o, f = d.value(e, unsafe.Add(s, i*e.size), o, depth-1); f != fine {

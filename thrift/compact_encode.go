@@ -161,8 +161,11 @@ func (e *compactEncoder) list(b []byte, t *typ, p unsafe.Pointer, depth int) []b
 	} else {
 		b = binary.AppendUvarint(append(b, 0xf0|kind), uint64(s.len))
 	}
-	if el.kind == k1 {
+	switch {
+	case el.kind == k1:
 		return e.raw(b, *(*[]byte)(p))
+	case el.wire == TypeI64:
+		return e.numbers(b, *(*[]int64)(p))
 	}
 	for i := range s.len {
 		if cap(b)-len(b) < headroom {
