@@ -174,6 +174,18 @@ func TestBreakingGit(t *testing.T) {
 		}
 		checkBroken(t, strings.TrimPrefix(ref, "git:")+":sub/", out)
 	}
+	// What lies outside of the repository is what it is.
+	include := t.TempDir()
+	put(t, map[string]string{filepath.Join(include, "far.thrift"): "struct Far { }", "inc.thrift": "include \"far.thrift\"\nstruct I { 1: far.Far f }"})
+	git("add", "inc.thrift")
+	git("commit", "-q", "-m", "inc")
+	if code, out, errs := runTool(t, "", "breaking", "-against", "HEAD", "-I", include, "inc.thrift"); code != 0 || out+errs != "" {
+		t.Errorf("-I: exit code %d, %s%s", code, out, errs)
+	}
+	put(t, map[string]string{"else/sub/inc.thrift": "include \"far.thrift\"\nstruct I { }"})
+	if code, out, errs := runTool(t, "", "breaking", "-against", "else/sub", "-I", include, "inc.thrift"); code != 0 || out+errs != "" {
+		t.Errorf("-I, a directory: exit code %d, %s%s", code, out, errs)
+	}
 	t.Chdir("idl")
 	if code, out, errs := runTool(t, "", "breaking", "-against", "trunk", "a.thrift", "../../outside.thrift"); code != 1 || errs != "" || strings.Count(out, "\n") != 6 || !strings.Contains(out, "shared/b.thrift:1:19: wire") {
 		t.Errorf("from below: exit code %d, %s%s", code, out, errs)

@@ -85,18 +85,19 @@ func (t *oldTree) path(name string) (string, error) {
 	return filepath.Join(t.dir, rel), err
 }
 
-// open reads the old version of a file; it is what idl.Thrift wants.
+// open reads the old version of a file; it is what idl.Thrift wants. What lies
+// outside of the trees, such as a directory of -I, has no versions.
 func (t *oldTree) open(name string) ([]byte, error) {
-	if t.git == nil {
-		p, err := t.path(name)
-		if err != nil {
-			return nil, err
-		}
-		return os.ReadFile(p)
-	}
 	rel, err := t.relative(name)
 	if err != nil {
-		return nil, err
+		return os.ReadFile(name)
+	}
+	if t.git == nil {
+		data, err := os.ReadFile(filepath.Join(t.dir, rel))
+		if errors.Is(err, fs.ErrNotExist) && !filepath.IsLocal(rel) {
+			return os.ReadFile(name)
+		}
+		return data, err
 	}
 	blob, ok := t.git.blobs[filepath.ToSlash(rel)]
 	if !ok {
