@@ -442,3 +442,27 @@ func TestTakenBack(t *testing.T) {
 		t.Fatal(readAll(p), err)
 	}
 }
+
+// TestStreamCodes walks the table of docs/wire/streams.md both ways.
+func TestStreamCodes(t *testing.T) {
+	for typ, want := range map[thrift.ExceptionType]rpc.Code{
+		12001: rpc.Unknown, 12002: rpc.Internal, 12003: rpc.Internal, 12004: rpc.Internal, 12005: rpc.Internal,
+		12006: rpc.Unavailable, 12007: rpc.Canceled, 12008: rpc.Canceled, 12009: rpc.Unknown, 12010: rpc.Unknown,
+		12011: rpc.Internal, 12012: rpc.Unknown, 12013: rpc.Unavailable, 12014: rpc.DeadlineExceeded, 12015: rpc.DeadlineExceeded,
+		1: rpc.Unimplemented, 6: rpc.Internal, 7: rpc.InvalidArgument, -1: rpc.Unknown, 12016: rpc.Unknown,
+	} {
+		if got := streamCode(typ); got != want {
+			t.Errorf("type %d is %v, want %v", typ, got, want)
+		}
+	}
+	out := map[rpc.Code]thrift.ExceptionType{rpc.Canceled: 12007, rpc.DeadlineExceeded: 12015, rpc.Unavailable: 12013, rpc.Internal: 12011}
+	for c := range rpc.Code(rpc.Codes) {
+		want, own := out[c]
+		if !own {
+			want = 12001
+		}
+		if got := resetType(c); got != want || own && streamCode(got) != c {
+			t.Errorf("%v goes out as %d, want %d", c, got, want)
+		}
+	}
+}
