@@ -12,6 +12,10 @@ import (
 // bytes are half a vector, and it knows nothing smaller.
 const vectorLeast = 8
 
+// wideAbove is what is swapped by wide vectors where there are any: more bytes
+// than this. Up to there they save nothing. The assembly relies on it too.
+const wideAbove = 256
+
 // The functions below put numbers of the host's byte order into a message and
 // take them out of one. A list or set of i16, i32, i64 or double is a slice of
 // uint16, uint32 or uint64 to them. The message may begin at any address; one
@@ -37,7 +41,11 @@ func From16(dst []uint16, src []byte) {
 			return
 		}
 		src = src[: 2*len(dst) : len(src)]
-		swap16(at(dst), at(src), len(src), hasWide())
+		if len(src) > wideAbove && hasWide() {
+			wide16(at(dst), at(src), len(src))
+			return
+		}
+		swap16(at(dst), at(src), len(src))
 		return
 	}
 	i := 0
@@ -64,7 +72,11 @@ func From32(dst []uint32, src []byte) {
 			return
 		}
 		src = src[: 4*len(dst) : len(src)]
-		swap32(at(dst), at(src), len(src), hasWide())
+		if len(src) > wideAbove && hasWide() {
+			wide32(at(dst), at(src), len(src))
+			return
+		}
+		swap32(at(dst), at(src), len(src))
 		return
 	}
 	i := 0
@@ -91,7 +103,11 @@ func From64(dst []uint64, src []byte) {
 			return
 		}
 		src = src[: 8*len(dst) : len(src)]
-		swap64(at(dst), at(src), len(src), hasWide())
+		if len(src) > wideAbove && hasWide() {
+			wide64(at(dst), at(src), len(src))
+			return
+		}
+		swap64(at(dst), at(src), len(src))
 		return
 	}
 	i := 0
@@ -118,7 +134,11 @@ func To16(dst []byte, src []uint16) {
 			return
 		}
 		dst = dst[: 2*len(src) : len(dst)]
-		swap16(at(dst), at(src), len(dst), hasWide())
+		if len(dst) > wideAbove && hasWide() {
+			wide16(at(dst), at(src), len(dst))
+			return
+		}
+		swap16(at(dst), at(src), len(dst))
 		return
 	}
 	i := 0
@@ -147,7 +167,11 @@ func To32(dst []byte, src []uint32) {
 			return
 		}
 		dst = dst[: 4*len(src) : len(dst)]
-		swap32(at(dst), at(src), len(dst), hasWide())
+		if len(dst) > wideAbove && hasWide() {
+			wide32(at(dst), at(src), len(dst))
+			return
+		}
+		swap32(at(dst), at(src), len(dst))
 		return
 	}
 	i := 0
@@ -176,7 +200,11 @@ func To64(dst []byte, src []uint64) {
 			return
 		}
 		dst = dst[: 8*len(src) : len(dst)]
-		swap64(at(dst), at(src), len(dst), hasWide())
+		if len(dst) > wideAbove && hasWide() {
+			wide64(at(dst), at(src), len(dst))
+			return
+		}
+		swap64(at(dst), at(src), len(dst))
 		return
 	}
 	i := 0

@@ -13,30 +13,27 @@ DATA reverse64<>+0(SB)/8, $0x0001020304050607
 DATA reverse64<>+8(SB)/8, $0x08090a0b0c0d0e0f
 GLOBL reverse64<>(SB), RODATA|NOPTR, $16
 
-// func swap16(dst, src unsafe.Pointer, n int, wide bool)
-TEXT ·swap16(SB), NOSPLIT, $0-25
+// func swap16(dst, src unsafe.Pointer, n int)
+TEXT ·swap16(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
-	MOVBLZX wide+24(FP), R8
 	VBROADCASTI128 reverse16<>(SB), Y14
 	JMP  swap<>(SB)
 
-// func swap32(dst, src unsafe.Pointer, n int, wide bool)
-TEXT ·swap32(SB), NOSPLIT, $0-25
+// func swap32(dst, src unsafe.Pointer, n int)
+TEXT ·swap32(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
-	MOVBLZX wide+24(FP), R8
 	VBROADCASTI128 reverse32<>(SB), Y14
 	JMP  swap<>(SB)
 
-// func swap64(dst, src unsafe.Pointer, n int, wide bool)
-TEXT ·swap64(SB), NOSPLIT, $0-25
+// func swap64(dst, src unsafe.Pointer, n int)
+TEXT ·swap64(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
-	MOVBLZX wide+24(FP), R8
 	VBROADCASTI128 reverse64<>(SB), Y14
 	JMP  swap<>(SB)
 
@@ -45,7 +42,7 @@ TEXT ·swap64(SB), NOSPLIT, $0-25
 // so that this holds in place too, and stored last.
 //
 // Eight vectors a turn, because with four the loop's own instructions cost a
-// fifth of lists of 2 to 8 KB; or four of 64 bytes, if R8 is not 0. All stores go through the cache: beyond 1 MB others
+// fifth of lists of 2 to 8 KB. All stores go through the cache: beyond 1 MB others
 // would be faster, as memmove's are, but whoever reads the list next would wait
 // for memory.
 TEXT swap<>(SB), NOSPLIT|NOFRAME, $0
@@ -67,8 +64,6 @@ TEXT swap<>(SB), NOSPLIT|NOFRAME, $0
 	// reach into them, but not beyond.
 	SUBQ $256, CX
 	JLE  half
-	TESTL R8, R8
-	JNE  wide
 	PCALIGN $64
 
 turn:
@@ -125,29 +120,6 @@ last:
 	VZEROUPPER
 	RET
 
-wide:
-	VSHUFI64X2 $0, Z14, Z14, Z14 // the first 16 bytes, four times
-	PCALIGN $64
-
-wideTurn:
-	VMOVDQU64 (SI), Z0
-	VMOVDQU64 64(SI), Z1
-	VMOVDQU64 128(SI), Z2
-	VMOVDQU64 192(SI), Z3
-	VPSHUFB Z14, Z0, Z0
-	VPSHUFB Z14, Z1, Z1
-	VPSHUFB Z14, Z2, Z2
-	VPSHUFB Z14, Z3, Z3
-	VMOVDQU64 Z0, (DI)
-	VMOVDQU64 Z1, 64(DI)
-	VMOVDQU64 Z2, 128(DI)
-	VMOVDQU64 Z3, 192(DI)
-	ADDQ $256, SI
-	ADDQ $256, DI
-	SUBQ $256, CX
-	JGT  wideTurn
-	JMP  half
-
 upTo128:
 	VMOVDQU (SI), Y0
 	VMOVDQU 32(SI), Y1
@@ -179,5 +151,71 @@ upTo31:
 	VPSHUFB X14, X1, X1
 	VMOVDQU X0, (DI)
 	VMOVDQU X1, -16(DI)(CX*1)
+	VZEROUPPER
+	RET
+
+// func wide16(dst, src unsafe.Pointer, n int)
+TEXT ·wide16(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTI32X4 reverse16<>(SB), Z14
+	JMP  wide<>(SB)
+
+// func wide32(dst, src unsafe.Pointer, n int)
+TEXT ·wide32(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTI32X4 reverse32<>(SB), Z14
+	JMP  wide<>(SB)
+
+// func wide64(dst, src unsafe.Pointer, n int)
+TEXT ·wide64(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTI32X4 reverse64<>(SB), Z14
+	JMP  wide<>(SB)
+
+// wide does the same as swap for 256 bytes or more, four vectors of 64 a turn:
+// half the instructions.
+TEXT wide<>(SB), NOSPLIT|NOFRAME, $0
+	LEAQ (DI)(CX*1), DX
+	VMOVDQU64 -256(SI)(CX*1), Z4
+	VMOVDQU64 -192(SI)(CX*1), Z5
+	VMOVDQU64 -128(SI)(CX*1), Z6
+	VMOVDQU64 -64(SI)(CX*1), Z7
+	VPSHUFB Z14, Z4, Z4
+	VPSHUFB Z14, Z5, Z5
+	VPSHUFB Z14, Z6, Z6
+	VPSHUFB Z14, Z7, Z7
+	SUBQ $256, CX // what lies before the last four
+	JLE  last
+	PCALIGN $64
+
+turn:
+	VMOVDQU64 (SI), Z0
+	VMOVDQU64 64(SI), Z1
+	VMOVDQU64 128(SI), Z2
+	VMOVDQU64 192(SI), Z3
+	VPSHUFB Z14, Z0, Z0
+	VPSHUFB Z14, Z1, Z1
+	VPSHUFB Z14, Z2, Z2
+	VPSHUFB Z14, Z3, Z3
+	VMOVDQU64 Z0, (DI)
+	VMOVDQU64 Z1, 64(DI)
+	VMOVDQU64 Z2, 128(DI)
+	VMOVDQU64 Z3, 192(DI)
+	ADDQ $256, SI
+	ADDQ $256, DI
+	SUBQ $256, CX
+	JGT  turn
+
+last:
+	VMOVDQU64 Z4, -256(DX)
+	VMOVDQU64 Z5, -192(DX)
+	VMOVDQU64 Z6, -128(DX)
+	VMOVDQU64 Z7, -64(DX)
 	VZEROUPPER
 	RET

@@ -13,10 +13,14 @@ func hasWide() bool { return false }
 // All is loaded before it can be overwritten if dst is src.
 //
 //go:noescape
-func swap16(dst, src unsafe.Pointer, n int, _ bool)
+func swap16(dst, src unsafe.Pointer, n int)
 
 //go:noescape
-func swap32(dst, src unsafe.Pointer, n int, _ bool)
+func swap32(dst, src unsafe.Pointer, n int)
 
 //go:noescape
-func swap64(dst, src unsafe.Pointer, n int, _ bool)
+func swap64(dst, src unsafe.Pointer, n int)
+
+func wide16(_, _ unsafe.Pointer, _ int) { panic("codec: no wide vectors here") }
+func wide32(_, _ unsafe.Pointer, _ int) { panic("codec: no wide vectors here") }
+func wide64(_, _ unsafe.Pointer, _ int) { panic("codec: no wide vectors here") }

@@ -55,14 +55,14 @@ upTo32: \
 	VST1 [V1.B16], (R3); \
 	RET
 
-// func swap16(dst, src unsafe.Pointer, n int, _ bool)
-TEXT ·swap16(SB), NOSPLIT, $0-25
+// func swap16(dst, src unsafe.Pointer, n int)
+TEXT ·swap16(SB), NOSPLIT, $0-24
 	SWAP(VREV16)
 
-// func swap32(dst, src unsafe.Pointer, n int, _ bool)
-TEXT ·swap32(SB), NOSPLIT, $0-25
+// func swap32(dst, src unsafe.Pointer, n int)
+TEXT ·swap32(SB), NOSPLIT, $0-24
 	SWAP(VREV32)
 
-// func swap64(dst, src unsafe.Pointer, n int, _ bool)
-TEXT ·swap64(SB), NOSPLIT, $0-25
+// func swap64(dst, src unsafe.Pointer, n int)
+TEXT ·swap64(SB), NOSPLIT, $0-24
 	SWAP(VREV64)
