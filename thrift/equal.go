@@ -20,8 +20,8 @@ const manySteps = 10_000
 // of type Unknown kept is compared as bytes.
 //
 // Two nils are equal, of one pointer type or without a type. Messages of different
-// types, and values that are no messages, are not equal. Values that refer to
-// themselves are compared to the end.
+// types, and values that are no messages (lazy views are none here), are not equal.
+// Values that refer to themselves are compared to the end.
 func Equal(a, b any) bool {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	if !x.IsValid() || !y.IsValid() {
@@ -128,9 +128,10 @@ func (e *equaler) value(t *typ, p, q unsafe.Pointer) bool {
 		return e.lists(t, t.elem, *(*slice)(p), *(*slice)(q))
 	case kPairs:
 		return e.lists(t, t, *(*slice)(p), *(*slice)(q))
-	default: // kMap
+	case kMap:
 		return e.maps(t, p, q)
 	}
+	return false
 }
 
 func (e *equaler) unions(t *typ, x, y face) bool {

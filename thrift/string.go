@@ -155,7 +155,7 @@ func (w *writer) value(t *typ, p unsafe.Pointer, depth int) {
 		w.add("nil")
 	case kList, kPairs:
 		w.list(t, *(*slice)(p), depth)
-	default: // kMap
+	case kMap:
 		w.entries(t, p, depth)
 	}
 }
