@@ -53,7 +53,7 @@ func (s *Session) findTHeader(p []byte) (f frame, need int, err error) {
 		return f, 0, &FrameError{Offset: 12, Why: "header beyond the frame's end"}
 	case o == f.end:
 		return f, 0, &FrameError{Offset: o, Why: "no message after a THeader"}
-	case o > s.maxHeader && n > s.lim.MessageBytes:
+	case o > 2*s.maxHeader && n > s.lim.MessageBytes:
 		return f, 0, headerTooLarge(o)
 	}
 	want := f.end
@@ -76,7 +76,7 @@ func (s *Session) findTHeader(p []byte) (f frame, need int, err error) {
 	h := &s.in.head
 	h.flags, h.seq = binary.BigEndian.Uint16(p[6:]), binary.BigEndian.Uint32(p[8:])
 	switch {
-	case o > s.maxHeader:
+	case o > 2*s.maxHeader: // persistent pairs come twice
 		return f, 0, f.headerErr(errHeaderLimit)
 	case how.fault() != nil:
 		return f, 0, nil // where a transform that is not known ends, and the infos begin, is not known

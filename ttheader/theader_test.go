@@ -108,12 +108,9 @@ func TestZlib(t *testing.T) {
 // TestZlibIsBounded has what becomes much larger than a message may be.
 func TestZlibIsBounded(t *testing.T) {
 	lim := rpc.Limits{MessageBytes: 64 << 10}.WithDefaults()
-	message := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), make([]byte, 50<<20)...)
+	message := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), make([]byte, 8<<20)...)
 	for times := 1; times <= 3; times++ {
 		p := zlibFrame(t, 0, message, times)
-		if len(p) > lim.MessageBytes {
-			p = zlibFrame(t, 0, message[:30<<20], times)
-		}
 		s := Protocol{}.Open(wire.Server, lim)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -252,4 +249,25 @@ func FuzzTHeaderPairs(f *testing.F) {
 		}
 		got.Body.Release()
 	})
+}
+
+// TestTHeaderAtItsLimit: as much metadata as is allowed, all of it persistent.
+func TestTHeaderAtItsLimit(t *testing.T) {
+	for over, want := range map[int]rpc.Code{0: rpc.OK, 1: rpc.ResourceExhausted} {
+		ev := wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: 65537, Method: "Ping"}
+		each := testLimits.HeaderBytes/testLimits.HeaderEntries - 2
+		for i := range testLimits.HeaderEntries {
+			ev.Header = append(ev.Header, rpc.Pair{Key: fmt.Sprintf("%02d", i), Value: strings.Repeat("v", each), Scope: rpc.Persistent})
+		}
+		ev.Header[7].Value += strings.Repeat("v", over)
+		p, err := frameBytes(Protocol{Form: THeader}.Open(wire.Client, testLimits), &ev, []byte{0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := cutOne(t, Protocol{}.Open(wire.Server, testLimits), p)
+		if err != nil || want == rpc.OK && (got.Err != nil || fmt.Sprint(got.Header) != fmt.Sprint(ev.Header)) || want != rpc.OK && (got.Err == nil || got.Err.Code != want) {
+			t.Errorf("%d over: %.100s, %v", over, trace(got), err)
+		}
+		got.Body.Release()
+	}
 }
