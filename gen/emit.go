@@ -154,6 +154,10 @@ func (e *emitter) typ(t *idl.Type) string {
 
 // bare is typ without the star of structs.
 func (e *emitter) bare(t *idl.Type) string {
+	if e.g.lazy[t] {
+		s := t.True().Struct
+		return e.at(s.File, s, "lazy")
+	}
 	switch t.Kind {
 	case idl.UUID:
 		return e.use("thrift") + ".UUID"
@@ -251,6 +255,7 @@ func (e *emitter) structure(d *idl.Struct) {
 		e.exceptionText(name, d)
 	}
 	e.codec(name, e.members(d.Fields), hasDefaults(d.Fields))
+	e.lazy(d)
 }
 
 func (e *emitter) fields(name string, fields []*idl.Field) {

@@ -36,12 +36,15 @@ type Config struct {
 	// Prefix is the import path of the output directory. It is needed only
 	// when one generated package imports another.
 	Prefix string
+	// Lazy gives every struct a view (see thrift.Lazy), not only those that are
+	// annotated with lazy.
+	Lazy bool
 }
 
 // Generate makes the Go files of all files of s, included ones as well. An
 // error is an idl.Errors, with places in the IDL.
 func (c Config) Generate(s *idl.Schema) ([]File, error) {
-	g := &generator{Config: c, pkgs: map[string]*pkg{}, files: map[*idl.File]*file{}, names: map[key]string{}}
+	g := &generator{Config: c, pkgs: map[string]*pkg{}, files: map[*idl.File]*file{}, names: map[key]string{}, lazy: map[*idl.Type]bool{}}
 	g.plan(s)
 	if len(g.errs) > 0 {
 		return nil, g.errs
@@ -69,6 +72,7 @@ type generator struct {
 	order []*pkg
 	files map[*idl.File]*file
 	names map[key]string
+	lazy  map[*idl.Type]bool // arguments and results that are views
 	errs  idl.Errors
 }
 
@@ -128,6 +132,7 @@ func (g *generator) plan(s *idl.Schema) {
 		for _, f := range p.files {
 			for _, s := range f.Services {
 				g.nameMethods(p, s)
+				g.markLazy(f, s)
 			}
 		}
 	}

@@ -38,7 +38,7 @@ all .thrift files below it. Exit codes: 0 done, 1 an error in an IDL or, with
 type options struct {
 	out, prefix, plugin string
 	include             []string
-	check, quiet        bool
+	check, quiet, lazy  bool
 	paths               []string
 }
 
@@ -105,6 +105,7 @@ func (c Command) flags(args []string) (*options, error) {
 	f.StringVar(&o.prefix, "prefix", "", "the import `path` of -out; by default worked out from the nearest go.mod")
 	f.StringVar(&o.plugin, "plugin", "", "a `command` that is given the schema as JSON and gives further files as JSON: [{\"path\", \"content\"}]")
 	f.BoolVar(&o.check, "check", false, "write nothing; exit 1 and name the files that are stale or missing")
+	f.BoolVar(&o.lazy, "lazy", false, "give every struct a lazy view, not only those annotated with (lazy)")
 	f.BoolVar(&o.quiet, "q", false, "no warnings")
 	f.Func("I", "a `directory` to search for includes; may be repeated", func(s string) error {
 		o.include = append(o.include, c.path(s))
@@ -186,7 +187,7 @@ func (c Command) generate(o *options, schema *idl.Schema) (files []File, code in
 			return nil, 2, err
 		}
 	}
-	files, err = Config{Prefix: strings.TrimSuffix(prefix, "/")}.Generate(schema)
+	files, err = Config{Prefix: strings.TrimSuffix(prefix, "/"), Lazy: o.lazy}.Generate(schema)
 	if err != nil {
 		return nil, 1, err
 	}

@@ -240,6 +240,7 @@ func (g *generator) nameStruct(p *pkg, s *idl.Struct) {
 	for _, f := range s.Fields {
 		g.names[key{f, ""}] = fields.take(camel(f.Name))
 	}
+	g.nameLazy(p, s)
 }
 
 func hasDefaults(fields []*idl.Field) bool {

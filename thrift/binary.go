@@ -56,9 +56,12 @@ var errTooLong = &TypeError{Type: reflect.TypeFor[string](), Why: "longer than 2
 // Append encodes msg at the end of out. Strings of buf.RefMin bytes and more
 // are referred to, everything else is copied. Errors wrap a *TypeError.
 func (c Binary) Append(out *buf.Out, msg any) error {
-	pl, p, err := planOf(msg)
+	pl, p, err := anyPlanOf(msg)
 	if err != nil {
 		return &rpc.Error{Code: rpc.Internal, Op: "encode", Err: err}
+	}
+	if pl.of != nil {
+		return appendLazy(out, msg)
 	}
 	depth := c.MaxDepth
 	if depth == 0 {
@@ -87,15 +90,21 @@ func (c Binary) Append(out *buf.Out, msg any) error {
 // three times the body for strings. Errors wrap a *SyntaxError and have the
 // code rpc.InvalidArgument; msg is partly filled then.
 func (c Binary) Decode(body buf.View, msg any, lim *rpc.Limits) error {
-	pl, p, err := planOf(msg)
+	pl, p, err := anyPlanOf(msg)
 	if err != nil {
 		return &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
 	}
 	if lim == nil {
 		lim = rpc.Limits{}.WithDefaults()
 	}
+	if pl.of != nil {
+		return pl.decodeLazy(body, msg, lim)
+	}
 	b := body.Bytes()
 	d := decoder{b: b, budget: int64(lim.DecodeBudget(len(b))), plain: c.Plan}
+	if pl.views {
+		d.body = body
+	}
 	var end int
 	var f fault
 	if pl.made != 0 && !c.Plan {

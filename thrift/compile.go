@@ -45,6 +45,9 @@ func (c *compiler) plan(rt reflect.Type) (*plan, error) {
 	}
 	pl := &plan{rt: rt, size: int(rt.Size()), slices: reflect.SliceOf(rt)}
 	c.plans[rt] = pl
+	if of := viewed(rt); of != nil {
+		return pl, c.view(pl, of)
+	}
 	pl.slab = slabOf(pl.size)
 	if d := reflect.TypeFor[defaulter](); reflect.PointerTo(rt).Implements(d) {
 		pl.preset = itab(d, reflect.PointerTo(rt))
@@ -95,6 +98,7 @@ func (pl *plan) add(id int16, f reflect.StructField, n need, t *typ) {
 			pl.bits |= o.bit
 		}
 	}
+	pl.views = pl.views || t.plan != nil && t.plan.views
 	pl.ops = append(pl.ops, o)
 	pl.names = append(pl.names, f.Name)
 	name, _, _ := strings.Cut(f.Tag.Get("thrift"), ",")
@@ -103,6 +107,7 @@ func (pl *plan) add(id int16, f reflect.StructField, n need, t *typ) {
 
 // index makes fields findable by id.
 func (pl *plan) index() {
+	pl.makeRuns()
 	top := -1
 	for _, o := range pl.ops {
 		if id := int(int16(o.head)); id <= maxDense {
@@ -253,7 +258,9 @@ func (c *compiler) slice(t *typ) (err error) {
 	default:
 		t.kind, t.wire = kList, TypeList
 	}
-	t.elem, err = c.typ(e)
+	if t.elem, err = c.typ(e); err == nil {
+		err = notInside(t.elem)
+	}
 	return err
 }
 
@@ -262,6 +269,9 @@ func (c *compiler) pair(t *typ, key, value reflect.Type) (err error) {
 		return err
 	}
 	if t.elem, err = c.typ(value); err != nil {
+		return err
+	}
+	if err = cmp.Or(notInside(t.key), notInside(t.elem)); err != nil {
 		return err
 	}
 	if t.kind == kMap {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"unsafe"
 
+	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
 )
 
@@ -12,6 +13,7 @@ import (
 // nothing here may go through a function value, or it would be allocated.
 type decoder struct {
 	b      []byte
+	body   buf.View // b's if there is a view in what is decoded, else empty
 	win    codec.Window
 	plain  bool   // generated methods are not used
 	budget int64  // bytes of memory that may still be allocated
@@ -350,6 +352,9 @@ func (d *decoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (int, faul
 	q, ok := d.fresh(pl)
 	if !ok {
 		return o, tooCostly
+	}
+	if pl.of != nil {
+		return d.lazy(pl, p, q, o, depth)
 	}
 	// Safety: p points to a *pl.rt.
 	*(*unsafe.Pointer)(p) = q

@@ -62,6 +62,9 @@ func (e *encoder) structure(b []byte, pl *plan, p unsafe.Pointer, depth int) []b
 	if pl.made != 0 && !e.plain {
 		return e.generated(b, pl, p, depth)
 	}
+	if pl.of != nil {
+		return e.lazy(b, pl, p)
+	}
 	return e.fields(b, pl, p, depth)
 }
 

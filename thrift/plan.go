@@ -65,6 +65,14 @@ type plan struct {
 	preset uintptr        // itab of *struct as a defaulter; 0: no defaults
 	made   uintptr        // itab of *struct as a generated; 0: no generated methods
 
+	runs  []run    // of ops, for the typed skip
+	runAt []uint32 // index plus one of the run that begins with an op
+	plain bool     // no field has fields or elements
+
+	of     *plan   // of a view: the struct that it shows; such a plan has no ops
+	lazyAt uintptr // of a view: offset of its Lazy
+	views  bool    // is a view, or has one within
+
 	unknown uintptr // one more than the offset of the field of type Unknown; 0: there is none
 }
 
@@ -134,6 +142,7 @@ func (pl *plan) find(head uint32) (*op, int) {
 // no difference, and types live for ever. A zero Binary could not carry it.
 type memo struct {
 	table atomic.Pointer[table]
+	views atomic.Pointer[table] // plans with views in them, which are for Binary only
 	mu    struct {
 		sync.Mutex
 		plans map[reflect.Type]*plan // by struct type
@@ -209,6 +218,9 @@ func planOf(msg any) (*plan, unsafe.Pointer, error) {
 		}
 	}
 	pl, err := plans.add(msg, w.typ)
+	if err == nil && pl.views {
+		return nil, nil, &TypeError{Type: pl.rt, Why: errView}
+	}
 	return pl, w.data, err
 }
 
@@ -227,9 +239,12 @@ func (m *memo) add(msg any, typ unsafe.Pointer) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := m.table.Load()
-	if t == nil || t.find(typ) == nil {
-		m.table.Store(t.with(typ, pl))
+	into := &m.table
+	if pl.views {
+		into = &m.views
+	}
+	if t := into.Load(); t == nil || t.find(typ) == nil {
+		into.Store(t.with(typ, pl))
 	}
 	return pl, nil
 }

@@ -1,0 +1,266 @@
+package thrift
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// A Lazy is a struct that is read and changed where its bytes lie. Generated
+// views embed it: LazyUser has the struct User's fields as methods. What is not
+// changed is forwarded byte by byte, unknown fields included.
+//
+// OpenLazy, Binary.Decode and a field of the view's type make one. It holds a
+// reference to the received block until Release; views of what is inside share
+// it. It belongs to one goroutine at a time, with all views of what is inside.
+//
+// A message is checked as a whole when it is opened, so that nothing can fail
+// later: taken is what Binary.Decode takes, without its memory budget, since
+// nothing is allocated. The zero Lazy holds no message; using it panics, as
+// using one after its Release does.
+type Lazy struct {
+	own *lease
+	pl  *plan
+	// at has the offset of each field's value in own.b, by the index of the op;
+	// 0: the message does not have it. nil: not looked at yet.
+	at    []uint32
+	from  uint32 // of the struct's first byte
+	end   uint32 // of the byte after its stop, if at is there
+	level uint16 // 1 for the outermost struct
+	again bool   // some field comes twice, or has elements of another type
+	first bool   // what Open gave: has the lease's reference
+}
+
+// A lease is a message's memory, with what was changed in it. All views of one
+// message share it; a value that was set has one of its own once there is a view
+// of something in it.
+type lease struct {
+	b     []byte // nil after Release
+	view  buf.View
+	edits []edit // by from
+	err   error  // of the first value that cannot be encoded
+
+	text codec.Window // see str
+	last int          // end of the string that was read last
+
+	list  uint32   // offset of the list whose elements were looked up last
+	elems []uint32 // where they begin
+
+	// Room for what most messages need, so that it takes no allocations.
+	room  [fewFields]uint32
+	one   [1]edit
+	small [16]byte
+	taken uint8 // of small
+}
+
+// fewFields is how many fields have their index in the lease itself.
+const fewFields = 64
+
+// aLazy is what every generated view is, by embedding a Lazy.
+type aLazy interface{ lazy() *Lazy }
+
+func (x *Lazy) lazy() *Lazy { return x }
+
+// A LazyView is a pointer to a generated view V.
+type LazyView[V any] interface {
+	*V
+	lazy() *Lazy
+}
+
+// OpenLazy makes a view of the message that body holds, and keeps a reference of
+// its own until Release; body is borrowed. lim may be nil. Errors are those of
+// Binary.Decode.
+func OpenLazy[V any, P LazyView[V]](body buf.View, lim *rpc.Limits) (P, error) {
+	x := P(new(V))
+	if err := (Binary{}).Decode(body, x, lim); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// NewLazy makes a view of msg, a pointer to the struct that V is a view of, to
+// be passed where a view is asked for. Errors are those of Binary.Append.
+func NewLazy[V any, P LazyView[V]](msg any) (P, error) {
+	x := P(new(V))
+	pl, _, err := anyPlanOf(x)
+	if err != nil {
+		return nil, err
+	}
+	if of, _, err := planOf(msg); err != nil {
+		return nil, err
+	} else if of != pl.of {
+		return nil, &TypeError{Type: reflect.TypeOf(msg), Why: "is not what " + reflect.TypeFor[V]().Name() + " is a view of"}
+	}
+	var out buf.Out
+	defer out.Reset()
+	if err := (Binary{}).Append(&out, msg); err != nil {
+		return nil, err
+	}
+	if err := pl.open(x.lazy(), buf.ViewOf(out.Bytes()), defaultDepth); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// Release gives the reference to the received bytes back. x and all views of
+// what is inside must not be used afterwards, strings and other values stay.
+// Only the view that was opened, or that came as a whole message, is released,
+// and once. A view that is forgotten costs a block of the pool, which is left
+// to the garbage collector.
+func (x *Lazy) Release() {
+	l := x.own
+	if !x.first || l == nil || l.b == nil {
+		panic("thrift: Release of a lazy message that is not open, or of a part of one")
+	}
+	l.view.Release()
+	*l = lease{}
+}
+
+// open makes x the view of the struct that body holds; x keeps a reference.
+func (pl *plan) open(x *Lazy, body buf.View, depth int) error {
+	b := body.Bytes()
+	l := &lease{b: b}
+	*x = Lazy{own: l, pl: pl.of, level: 1, first: true}
+	if end, f := x.indexIn(depth); f != fine || end != len(b) {
+		if f == fine {
+			f = trailing
+		}
+		*x = Lazy{}
+		return pl.of.refusal(body, depth, end, f)
+	}
+	l.view = body.Retain()
+	return nil
+}
+
+// refusal finds the words for a message that is refused. The decoder has
+// better ones; they are worth a second look, since refusals are rare.
+func (pl *plan) refusal(body buf.View, depth, end int, f fault) error {
+	msg := reflect.New(pl.rt).Interface()
+	lim := (rpc.Limits{Depth: depth}).WithDefaults()
+	if err := (Binary{}).Decode(body, msg, lim); err != nil {
+		return err
+	}
+	return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &SyntaxError{Offset: min(end, body.Len()), Path: pl.rt.Name(), Why: faults[f]}}
+}
+
+// index looks where the fields of x are, in bytes that were checked.
+func (x *Lazy) index() {
+	if x.own == nil || x.own.b == nil {
+		panic("thrift: use of a lazy message that is not open or was released")
+	}
+	if _, f := x.indexIn(1 << 30); f != fine {
+		panic(fmt.Sprintf("thrift: checked bytes are wrong: %s", faults[f])) // a mistake in this package, or the bytes were written to
+	}
+}
+
+func (x *Lazy) indexIn(depth int) (end int, f fault) {
+	n := len(x.pl.ops)
+	if x.first && n <= fewFields {
+		x.at = x.own.room[:n:n]
+	} else {
+		x.at = make([]uint32, n)
+	}
+	return x.indexInto(depth)
+}
+
+func (x *Lazy) indexInto(depth int) (end int, f fault) {
+	c := checker{b: x.own.b}
+	end, f = c.fields(x.pl, int(x.from), depth, x.at)
+	x.end, x.again = uint32(end), c.again
+	return end, f
+}
+
+// find gives where the value of a field is, with 0 for one that is absent.
+func (x *Lazy) find(field int) (*lease, int) {
+	if x.at == nil || x.own.b == nil {
+		x.index()
+	}
+	if o := x.at[field]; o != 0 && len(x.own.edits) == 0 {
+		return x.own, int(o)
+	}
+	return x.findSlow(field)
+}
+
+func (x *Lazy) findSlow(field int) (*lease, int) {
+	l, o := x.own, x.at[field]
+	if e := l.edit(x.place(field), x.pl.ops[field].head); e != nil {
+		if e.val == nil {
+			return l, 0
+		}
+		if e.sub == nil {
+			e.sub = &lease{b: e.val, view: buf.ViewOf(e.val)}
+		}
+		return e.sub, 3
+	}
+	if o != 0 || x.pl.preset == 0 {
+		return l, int(o)
+	}
+	return x.preset(field)
+}
+
+// place is where a field's header is, or would be written.
+func (x *Lazy) place(field int) uint32 {
+	if o := x.at[field]; o != 0 {
+		return o - 3
+	}
+	return x.end - 1
+}
+
+// preset gives the default of a field that the message does not have, as
+// decoding would.
+func (x *Lazy) preset(field int) (*lease, int) {
+	p := reflect.New(x.pl.rt).UnsafePointer()
+	x.pl.setDefaults(p)
+	f := &x.pl.ops[field]
+	// Safety: p points to an x.pl.rt, which f is a field of.
+	q := unsafe.Add(p, f.offset)
+	if skip, _ := f.absent(q); skip || f.zero(q) {
+		return x.own, 0
+	}
+	val := x.encode(f, q)
+	if val == nil {
+		return x.own, 0
+	}
+	if f.kind == kStruct || f.kind == kList && f.t.elem.kind == kStruct {
+		// What is set in it later is to be sent, and with that the whole value.
+		x.put(field, val)
+		x.own.edit(x.place(field), f.head).preset = true
+		return x.findSlow(field)
+	}
+	return &lease{b: val}, 3
+}
+
+// zero tells whether the value at p is the one that stands for a field that is
+// not there anyway.
+func (f *op) zero(p unsafe.Pointer) bool {
+	switch f.kind {
+	case kList, kPairs, kBytes:
+		// Safety: p points to a slice.
+		return (*slice)(p).data == nil
+	case kMap:
+		// Safety: p points to a map, which is a pointer.
+		return *(*unsafe.Pointer)(p) == nil
+	}
+	// Safety: the type is that of a scalar, a string or a UUID.
+	return reflect.NewAt(f.t.rt, p).Elem().IsZero()
+}
+
+// str copies a string. Strings that are read one after the other share copies,
+// as decoded ones do; one that is read alone pins nothing else. A large one that
+// is most of its block aliases it: then the block is left to the collector.
+func (l *lease) str(o, n int) string {
+	near := uint(o-l.last) <= 64
+	l.last = o + n
+	switch {
+	case n >= buf.RefMin && 2*n >= l.view.Len()+l.view.Waste() && l.view.Keep():
+		// Safety: the bytes never change, and the block is not used again.
+		return unsafe.String(&l.b[o], n)
+	case near:
+		return l.text.String(l.b, o, n)
+	}
+	return string(l.b[o : o+n])
+}

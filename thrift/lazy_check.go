@@ -1,0 +1,409 @@
+package thrift
+
+import (
+	"encoding/binary"
+	"unsafe"
+)
+
+// A checker goes through a message as the decoder does and stores nothing: the
+// typed skip. It takes what the decoder takes.
+type checker struct {
+	b     []byte
+	again bool // a field of the struct that is indexed comes twice, or once with elements of another type
+}
+
+// A run is a part of a plan that is checked at once: up to four fields of fixed
+// size, and at the end perhaps one of another kind. It has the headers as
+// little-endian loads have them, and where they are; those that are not needed
+// repeat the first one, so that no loop counts them.
+type run struct {
+	want     [runFields]uint32
+	rel      [runFields]uint16
+	size     uint16 // bytes of it; a text counts with its length, another value only with its header
+	last     runEnd
+	from, to uint32 // ops
+	bits     uint64 // of the required fields in it
+}
+
+// A runEnd says what a run ends with.
+type runEnd uint8
+
+const (
+	endFixed runEnd = iota // a value of fixed size
+	endText                // a string or binary
+	endInner               // a value of another kind
+	loneText               // nothing but a string or binary
+)
+
+const runFields = 4
+
+// makeRuns fills in pl.runs and pl.runAt.
+func (pl *plan) makeRuns() {
+	pl.runAt = make([]uint32, len(pl.ops)+1)
+	pl.plain = true
+	open := false
+	for i := range pl.ops {
+		f := &pl.ops[i]
+		// What may well be absent begins a run, so that the fields before it are
+		// not looked at again.
+		if !open || f.need == optional || i-int(pl.runs[len(pl.runs)-1].from) == runFields {
+			pl.runs = append(pl.runs, run{from: uint32(i)})
+			pl.runAt[i] = uint32(len(pl.runs))
+		}
+		r, n := &pl.runs[len(pl.runs)-1], fixed[f.t.wire]
+		for k := i - int(r.from); k < runFields; k++ {
+			r.want[k], r.rel[k] = f.head>>16|f.head&0xff00|f.head<<16&0xff0000, r.size
+			if i > int(r.from) {
+				r.want[k], r.rel[k] = r.want[0], r.rel[0]
+			}
+		}
+		r.want[i-int(r.from)], r.rel[i-int(r.from)] = f.head>>16|f.head&0xff00|f.head<<16&0xff0000, r.size
+		r.to, r.bits, open = uint32(i+1), r.bits|f.bit, n != 0
+		switch {
+		case n != 0:
+			r.size += 3 + uint16(n)
+		case f.t.wire == TypeString:
+			if r.size, r.last = r.size+7, endText; r.size == 7 {
+				r.last, r.want[0] = loneText, f.head
+			}
+		default:
+			r.size, r.last = r.size+3, endInner
+			pl.plain = false
+		}
+	}
+}
+
+// pass passes over n of the runs from o on. It gives the first one that is not
+// there as it should be, or n, and where that begins.
+func pass(b []byte, runs []run, o int) (k, end int) {
+	if len(b) == 0 {
+		return 0, o
+	}
+	begin := unsafe.Pointer(&b[0]) // Safety: see below.
+	for k = range runs {
+		r := &runs[k]
+		left := len(b) - o - int(r.size)
+		if left <= 0 {
+			return k, o // after the run there is a stop at the least
+		}
+		// Safety: size+1 bytes from p on are there, and among them are 8 bytes of a
+		// text with what follows it, and 4 of every other field.
+		p := unsafe.Add(begin, o)
+		if r.last == loneText {
+			w := binary.BigEndian.Uint64((*[8]byte)(p)[:])
+			n := uint32(w >> 8)
+			if uint32(w>>40) != r.want[0] || uint(n) > uint(left) {
+				return k, o
+			}
+			o += 7 + int(n)
+			continue
+		}
+		bad := (le32(p, r.rel[0]) ^ r.want[0]) | (le32(p, r.rel[1]) ^ r.want[1]) | (le32(p, r.rel[2]) ^ r.want[2]) | (le32(p, r.rel[3]) ^ r.want[3])
+		if bad&0xffffff != 0 {
+			return k, o
+		}
+		if r.last == endText {
+			n := binary.BigEndian.Uint32((*[4]byte)(unsafe.Add(p, r.size-4))[:])
+			if uint(n) > uint(left) {
+				return k, o
+			}
+			o += int(n)
+		}
+		o += int(r.size)
+	}
+	return len(runs), o
+}
+
+// straight goes through the runs of a plan from run i on, as long as the fields
+// come in the order of the plan and none is left out, which is what most
+// messages look like. It gives the required fields that it has seen, the op
+// at which it ended, and its offset. at, unless it is nil, gets the offset of
+// each field's value.
+func (c *checker) straight(pl *plan, i, o, depth int, at []uint32) (seen uint64, next, end int, f fault) {
+	for ; i < len(pl.runs); i++ {
+		r := &pl.runs[i]
+		from := o
+		n := 0
+		if n, o = pass(c.b, pl.runs[i:i+1], from); n == 0 {
+			return seen, int(r.from), from, fine
+		}
+		if at != nil {
+			c.note(r, from, at)
+		}
+		seen |= r.bits
+		if r.last == endInner {
+			there, begin := false, o
+			if o, there, f = c.inner(&pl.ops[r.to-1], o, depth, at != nil); f != fine {
+				return seen, 0, o, f
+			}
+			if !there {
+				seen &^= pl.ops[r.to-1].bit
+			} else if at != nil {
+				c.again = c.again || at[r.to-1] != 0
+				at[r.to-1] = uint32(begin)
+			}
+		}
+	}
+	return seen, len(pl.ops), o, fine
+}
+
+// alike goes through structs of a list that have all fields, in the order of
+// the plan, and none with fields of its own. It gives how many there were.
+func (c *checker) alike(pl *plan, n, o int) (i, end int) {
+	b := c.b
+	for i = range n {
+		k, at := pass(b, pl.runs, o)
+		if k != len(pl.runs) || at >= len(b) || b[at] != byte(TypeStop) {
+			return i, o
+		}
+		o = at + 1
+	}
+	return n, o
+}
+
+// le32 loads a little-endian number.
+func le32(p unsafe.Pointer, rel uint16) uint32 {
+	// Safety: the caller says that 4 bytes are there.
+	return binary.LittleEndian.Uint32((*[4]byte)(unsafe.Add(p, rel))[:])
+}
+
+// inner checks the value of a field. there: it is of the field's type.
+func (c *checker) inner(f *op, o, depth int, indexed bool) (end int, there bool, flt fault) {
+	end, flt = c.value(f.t, o, depth-1)
+	if flt != wrongType {
+		return end, true, flt
+	}
+	c.again = c.again || indexed
+	end, flt = skip(c.b, o, f.t.wire, depth-1)
+	return end, false, flt
+}
+
+// note notes where the fields of a run that begins at o are, but for a last one
+// that is yet to be looked at.
+func (c *checker) note(r *run, o int, at []uint32) {
+	at = at[r.from:r.to]
+	if r.last == endInner {
+		at = at[:len(at)-1]
+	}
+	for k := range at {
+		c.again = c.again || at[k] != 0
+		at[k] = uint32(o) + uint32(r.rel[k&(runFields-1)]) + 3
+	}
+}
+
+// fields checks the struct at b[o:] and gives its end, or the offset of a
+// fault. at, unless it is nil, gets the offset of each field's value.
+func (c *checker) fields(pl *plan, o, depth int, at []uint32) (int, fault) {
+	if depth <= 0 {
+		return o, tooDeep
+	}
+	b, begin, next := c.b, o, 0
+	var seen uint64
+	for {
+		if r := int(pl.runAt[next]); r != 0 {
+			more, n, end, flt := c.straight(pl, r-1, o, depth, at)
+			if flt != fine {
+				return end, flt
+			}
+			seen, next, o = seen|more, n, end
+		}
+		if len(b)-o < 4 {
+			if o < len(b) && b[o] == byte(TypeStop) {
+				break
+			}
+			return o, short
+		}
+		head := binary.BigEndian.Uint32(b[o:]) >> 8
+		if head>>16 == uint32(TypeStop) {
+			break
+		}
+		end, flt := 0, wrongType
+		f, after := pl.find(head)
+		if f != nil {
+			end, flt = c.value(f.t, o+3, depth-1)
+		}
+		if flt == wrongType {
+			c.again = c.again || f != nil && at != nil
+			if end, flt = skip(b, o+3, Type(head>>16), depth-1); flt == fine {
+				next, o = len(pl.ops), end
+				continue
+			}
+		}
+		if flt != fine {
+			return end, flt
+		}
+		if at != nil {
+			c.again = c.again || at[after-1] != 0
+			at[after-1] = uint32(o + 3)
+		}
+		seen |= f.bit
+		next, o = after, end
+	}
+	if seen != pl.bits || pl.wide {
+		d := decoder{b: b}
+		return d.lacking(pl, seen, begin, o)
+	}
+	return o + 1, fine
+}
+
+// value checks a value of type t at b[o:] and gives its end.
+func (c *checker) value(t *typ, o, depth int) (int, fault) {
+	switch t.kind {
+	case kString, kBytes:
+		return c.texts(1, o)
+	case kStruct:
+		if t.plan.of != nil {
+			return c.fields(t.plan.of, o, depth, nil)
+		}
+		return c.fields(t.plan, o, depth, nil)
+	case kUnion:
+		return c.union(t, o, depth)
+	case kList:
+		return c.list(t, o, depth)
+	case kMap, kPairs:
+		return c.entries(t, o, depth)
+	case kPointer:
+		return c.value(t.elem, o, 0)
+	}
+	if n := int(fixed[t.wire]); len(c.b)-o >= n {
+		return o + n, fine
+	}
+	return o, short
+}
+
+// texts checks n strings, one after the other.
+func (c *checker) texts(n, o int) (int, fault) {
+	b := c.b
+	for ; n > 0; n-- {
+		left := len(b) - o - 4
+		if left < 0 {
+			return o, short
+		}
+		size := binary.BigEndian.Uint32(b[o:])
+		if uint(size) > uint(left) {
+			return o, tooLarge
+		}
+		o += 4 + int(size)
+	}
+	return o, fine
+}
+
+func (c *checker) union(t *typ, o, depth int) (int, fault) {
+	if depth <= 0 {
+		return o, tooDeep
+	}
+	b := c.b
+	for {
+		if o < len(b) && b[o] == byte(TypeStop) {
+			return o + 1, fine
+		}
+		if len(b)-o < 4 {
+			return o, short
+		}
+		head := binary.BigEndian.Uint32(b[o:]) >> 8
+		o += 3
+		end, flt := 0, wrongType
+		if v := t.variant(head); v != nil {
+			end, flt = c.value(v.plan.ops[0].t, o, depth-1)
+		}
+		if flt == wrongType {
+			end, flt = skip(b, o, Type(head>>16), depth-1)
+		}
+		if flt != fine {
+			return end, flt
+		}
+		o = end
+	}
+}
+
+// elems reads the header of a list or set; end is where its elements begin.
+func (c *checker) elems(t *typ, o, depth int) (n, end int, f fault) {
+	b := c.b
+	if depth <= 0 {
+		return 0, o, tooDeep
+	}
+	if len(b)-o < 5 {
+		return 0, o, short
+	}
+	have, count := Type(b[o]), binary.BigEndian.Uint32(b[o+1:])
+	if count == 0 {
+		return 0, o + 5, fine
+	}
+	if have != t.elem.wire {
+		return 0, o, wrongType
+	}
+	d := decoder{b: b}
+	n, f = d.count(count, least[have], o+5)
+	return n, o + 5, f
+}
+
+func (c *checker) list(t *typ, o, depth int) (int, fault) {
+	n, o, f := c.elems(t, o, depth)
+	if f != fine || n == 0 {
+		return o, f
+	}
+	e := t.elem
+	if size := int(fixed[e.wire]); size != 0 {
+		return o + n*size, fine // count has held that against the rest
+	}
+	switch e.kind {
+	case kStruct:
+		for n > 0 {
+			if e.plan.plain && depth > 1 {
+				var same int
+				if same, o = c.alike(e.plan, n, o); same == n {
+					break
+				}
+				n -= same
+			}
+			if o, f = c.fields(e.plan, o, depth-1, nil); f != fine {
+				return o, f
+			}
+			n--
+		}
+	case kString, kBytes:
+		return c.texts(n, o)
+	default:
+		for range n {
+			if o, f = c.value(e, o, depth-1); f != fine {
+				return o, f
+			}
+		}
+	}
+	return o, fine
+}
+
+func (c *checker) entries(t *typ, o, depth int) (int, fault) {
+	b := c.b
+	if depth <= 0 {
+		return o, tooDeep
+	}
+	if len(b)-o < 6 {
+		return o, short
+	}
+	key, elem, count := Type(b[o]), Type(b[o+1]), binary.BigEndian.Uint32(b[o+2:])
+	if count == 0 {
+		return o + 6, fine
+	}
+	if key != t.key.wire || elem != t.elem.wire {
+		return o, wrongType
+	}
+	d := decoder{b: b}
+	n, f := d.count(count, least[key]+least[elem], o+6)
+	if f != fine {
+		return o, f
+	}
+	o += 6
+	if t.key.wire == TypeString && t.elem.wire == TypeString {
+		return c.texts(2*n, o)
+	}
+	for range n {
+		if o, f = c.value(t.key, o, depth-1); f != fine {
+			return o, f
+		}
+		if o, f = c.value(t.elem, o, depth-1); f != fine {
+			return o, f
+		}
+	}
+	return o, fine
+}

@@ -1,0 +1,348 @@
+package thrift
+
+import (
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"math/bits"
+	"reflect"
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/internal/codec"
+)
+
+// A Number is a type that lists hold in a fixed number of bytes, an enum or a
+// scalar but bool.
+type Number interface {
+	~int8 | ~int16 | ~int32 | ~int64 | ~float64
+}
+
+// LazyGet gives a field as a plain value, which refers to nothing of the
+// message; for generated code, as are the functions below. Absent fields are
+// zero. Anything but numbers is copied or decoded on every call.
+func LazyGet[T any](x *Lazy, field int) T {
+	v, _ := LazyOpt[T](x, field)
+	return v
+}
+
+// LazyOpt is LazyGet for optional fields; ok: the message has it.
+func LazyOpt[T any](x *Lazy, field int) (v T, ok bool) {
+	l, o := x.find(field)
+	if o == 0 {
+		return v, false
+	}
+	t := x.pl.ops[field].t
+	if t.kind == kPointer {
+		t = t.elem
+	}
+	mustBe[T](t)
+	l.load(t, o, unsafe.Pointer(&v)) // Safety: v is of type t.
+	return v, true
+}
+
+// LazyStruct gives a view of a field that is a struct, nil if it is not there.
+func LazyStruct[V any, P LazyView[V]](x *Lazy, field int) P {
+	l, o := x.find(field)
+	if o == 0 {
+		return nil
+	}
+	v := P(new(V))
+	v.lazy().within(l, x.pl.ops[field].t.plan, o, x.level+1)
+	return v
+}
+
+// within makes x the view of a struct inside of a message.
+func (x *Lazy) within(l *lease, pl *plan, o int, level uint16) {
+	*x = Lazy{own: l, pl: pl, from: uint32(o), level: level}
+}
+
+func mustBe[T any](t *typ) {
+	if rt := reflect.TypeFor[T](); t.rt != rt {
+		panic(fmt.Sprintf("thrift: %s is no %s", t.rt, rt))
+	}
+}
+
+// load decodes the value of type t at o into p, which points to a t.rt, and
+// gives its end.
+func (l *lease) load(t *typ, o int, p unsafe.Pointer) int {
+	if l.b == nil {
+		panic("thrift: use of a lazy message after its Release")
+	}
+	// Safety: p points to what t says.
+	switch t.kind {
+	case k8:
+		*(*uint64)(p) = binary.BigEndian.Uint64(l.b[o:])
+		return o + 8
+	case k4:
+		*(*uint32)(p) = binary.BigEndian.Uint32(l.b[o:])
+		return o + 4
+	case kBool:
+		*(*bool)(p) = l.b[o] == 1
+		return o + 1
+	case kString:
+		n := int(binary.BigEndian.Uint32(l.b[o:]))
+		*(*string)(p) = l.str(o+4, n)
+		return o + 4 + n
+	}
+	d := decoder{b: l.b, budget: 1 << 62}
+	end, f := d.value(t, p, o, 1<<30)
+	if f != fine {
+		panic("thrift: checked bytes are wrong: " + faults[f])
+	}
+	return end
+}
+
+// LazyNumbers is a list or set of numbers where it was received. It is valid
+// until the message's Release.
+type LazyNumbers[T Number] struct {
+	own *lease
+	p   unsafe.Pointer
+	n   int
+}
+
+// LazyNumberList gives a field that is a list or set of numbers.
+func LazyNumberList[T Number](x *Lazy, field int) LazyNumbers[T] {
+	l, o := x.find(field)
+	if o == 0 {
+		return LazyNumbers[T]{}
+	}
+	mustBe[T](x.pl.ops[field].t.elem)
+	n := int(binary.BigEndian.Uint32(l.b[o+1:]))
+	if n == 0 {
+		return LazyNumbers[T]{}
+	}
+	// Safety: see At. The n elements from o+5 on lie within l.b: they were checked.
+	var v T
+	return LazyNumbers[T]{own: l, p: unsafe.Pointer(&l.b[o+5+int(unsafe.Sizeof(v))-8]), n: n}
+}
+
+// Len is the number of elements.
+func (s LazyNumbers[T]) Len() int { return s.n }
+
+// At gives element i. It panics if there is none.
+func (s LazyNumbers[T]) At(i int) T {
+	if uint(i) >= uint(s.n) || s.own.b == nil {
+		s.misuse(i)
+	}
+	// Safety: the 8 bytes that end with the element are there: the first element
+	// has a field's and a list's header before it. u's first bytes are the element.
+	var v T
+	u := bits.ReverseBytes64(*(*uint64)(unsafe.Add(s.p, uintptr(i)*unsafe.Sizeof(v))))
+	return *(*T)(unsafe.Pointer(&u))
+}
+
+//go:noinline
+func (s LazyNumbers[T]) misuse(i int) {
+	if uint(i) >= uint(s.n) {
+		panic(fmt.Sprintf("thrift: element %d of %d", i, s.n))
+	}
+	panic("thrift: use of a lazy list after its message's Release")
+}
+
+// All goes through the elements.
+func (s LazyNumbers[T]) All() iter.Seq2[int, T] {
+	return func(yield func(int, T) bool) {
+		for i := range s.n {
+			if !yield(i, s.At(i)) {
+				return
+			}
+		}
+	}
+}
+
+// Slice gives a copy.
+func (s LazyNumbers[T]) Slice() []T {
+	if s.n == 0 {
+		return nil
+	}
+	s.At(0)
+	list := make([]T, s.n)
+	// Safety: see At; the first of n elements of T's size ends 8 bytes after s.p.
+	var v T
+	q, p := unsafe.Pointer(unsafe.SliceData(list)), unsafe.Add(s.p, 8-unsafe.Sizeof(v))
+	switch b := unsafe.Slice((*byte)(p), s.n*int(unsafe.Sizeof(v))); unsafe.Sizeof(v) {
+	case 8:
+		codec.From64(unsafe.Slice((*uint64)(q), s.n), b)
+	case 4:
+		codec.From32(unsafe.Slice((*uint32)(q), s.n), b)
+	case 2:
+		codec.From16(unsafe.Slice((*uint16)(q), s.n), b)
+	default:
+		copy(unsafe.Slice((*byte)(q), s.n), b)
+	}
+	return list
+}
+
+// A sequence is where the elements of a list or set are.
+type sequence struct {
+	own *lease
+	t   *typ // of an element
+	o   int  // of the first one
+	n   int
+}
+
+// sequence finds a field that is a list or set; own is nil if it is not there.
+func (x *Lazy) sequence(field int) sequence {
+	l, o := x.find(field)
+	if o == 0 {
+		return sequence{}
+	}
+	return sequence{own: l, t: x.pl.ops[field].t.elem, o: o + 5, n: int(binary.BigEndian.Uint32(l.b[o+1:]))}
+}
+
+// offset gives where element i begins. The offsets of one list are kept, so that
+// going through it by index costs no more than once.
+func (s *sequence) offset(i int) int {
+	if uint(i) >= uint(s.n) {
+		panic(fmt.Sprintf("thrift: element %d of %d", i, s.n))
+	}
+	l := s.own
+	if l.b == nil {
+		panic("thrift: use of a lazy list after its message's Release")
+	}
+	if size := int(fixed[s.t.wire]); size != 0 {
+		return s.o + i*size
+	}
+	if int(l.list) != s.o {
+		l.list, l.elems = uint32(s.o), make([]uint32, s.n)
+		c := checker{b: l.b}
+		for k, o := 0, s.o; k < s.n; k++ {
+			l.elems[k] = uint32(o)
+			o, _ = c.value(s.t, o, 1<<30)
+		}
+	}
+	return int(l.elems[i])
+}
+
+// LazyList is a list or set of anything but numbers and structs, where it was
+// received. It is valid until the message's Release; its elements are copies.
+type LazyList[T any] struct{ s sequence }
+
+// LazyListOf gives a field that is such a list.
+func LazyListOf[T any](x *Lazy, field int) LazyList[T] {
+	s := x.sequence(field)
+	if s.own != nil {
+		mustBe[T](s.t)
+	}
+	return LazyList[T]{s}
+}
+
+// Len is the number of elements.
+func (s LazyList[T]) Len() int { return s.s.n }
+
+// At decodes element i. It panics if there is none.
+func (s LazyList[T]) At(i int) (v T) {
+	s.s.own.load(s.s.t, s.s.offset(i), unsafe.Pointer(&v)) // Safety: v is of type t.
+	return v
+}
+
+// All goes through the elements, decoding one at a time.
+func (s LazyList[T]) All() iter.Seq2[int, T] {
+	return func(yield func(int, T) bool) {
+		o := s.s.o
+		for i := range s.s.n {
+			var v T
+			o = s.s.own.load(s.s.t, o, unsafe.Pointer(&v)) // Safety: v is of type t.
+			if !yield(i, v) {
+				return
+			}
+		}
+	}
+}
+
+// LazyStructs is a list or set of structs, as views. It is valid until the
+// message's Release. What is set in an element is set in the message.
+type LazyStructs[V any] struct {
+	s     sequence
+	level uint16
+}
+
+// LazyStructList gives a field that is a list or set of structs.
+func LazyStructList[V any, P LazyView[V]](x *Lazy, field int) LazyStructs[V] {
+	return LazyStructs[V]{x.sequence(field), x.level + 2}
+}
+
+// Len is the number of elements.
+func (s LazyStructs[V]) Len() int { return s.s.n }
+
+// At makes a view of element i. It panics if there is none.
+func (s LazyStructs[V]) At(i int) *V {
+	o, v := s.s.offset(i), new(V)
+	any(v).(aLazy).lazy().within(s.s.own, s.s.t.plan, o, s.level)
+	return v
+}
+
+// viewSlab is how many views of elements All makes at once.
+const viewSlab = 16
+
+// All goes through the elements. Views that are made one after the other share
+// memory.
+func (s LazyStructs[V]) All() iter.Seq2[int, *V] {
+	return func(yield func(int, *V) bool) {
+		var views []V
+		var at []uint32
+		for i, o, n := 0, s.s.o, s.s.n; i < n; i++ {
+			if len(views) == 0 {
+				if s.s.own.b == nil {
+					panic("thrift: use of a lazy list after its message's Release")
+				}
+				k := min(n-i, viewSlab)
+				views, at = make([]V, k), make([]uint32, k*len(s.s.t.plan.ops))
+			}
+			p := &views[0]
+			views = views[1:]
+			x, fields := any(p).(aLazy).lazy(), len(s.s.t.plan.ops)
+			x.within(s.s.own, s.s.t.plan, o, s.level)
+			x.at, at = at[:fields:fields], at[fields:]
+			if _, f := x.indexInto(1 << 30); f != fine {
+				panic("thrift: checked bytes are wrong: " + faults[f])
+			}
+			o = int(x.end)
+			if !yield(i, p) {
+				return
+			}
+		}
+	}
+}
+
+// LazyMap is a map where it was received, its entries in their order; a key
+// that comes twice comes twice. It is valid until the message's Release; keys
+// and values are copies.
+type LazyMap[K, V any] struct {
+	own *lease
+	t   *typ
+	o   int
+	n   int
+}
+
+// LazyMapOf gives a field that is a map.
+func LazyMapOf[K, V any](x *Lazy, field int) LazyMap[K, V] {
+	l, o := x.find(field)
+	if o == 0 {
+		return LazyMap[K, V]{}
+	}
+	t := x.pl.ops[field].t
+	mustBe[K](t.key)
+	mustBe[V](t.elem)
+	return LazyMap[K, V]{own: l, t: t, o: o + 6, n: int(binary.BigEndian.Uint32(l.b[o+2:]))}
+}
+
+// Len is the number of entries.
+func (m LazyMap[K, V]) Len() int { return m.n }
+
+// All goes through the entries, decoding one at a time.
+func (m LazyMap[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		o := m.o
+		for range m.n {
+			var k K
+			var v V
+			// Safety: k and v are of the types of key and value.
+			o = m.own.load(m.t.key, o, unsafe.Pointer(&k))
+			o = m.own.load(m.t.elem, o, unsafe.Pointer(&v))
+			if !yield(k, v) {
+				return
+			}
+		}
+	}
+}

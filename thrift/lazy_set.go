@@ -1,0 +1,255 @@
+package thrift
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"reflect"
+	"slices"
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/buf"
+)
+
+// lazyMove is from how many bytes on what was not changed is forwarded by
+// reference. Below it one more piece costs as much as the copy.
+const lazyMove = 4 << 10
+
+// An edit replaces a part of a lease's bytes. Its val is header and value of a
+// field, and is never written again: an Out may refer to it.
+type edit struct {
+	from, to uint32 // the field's bytes; the same, where its struct's stop is, for a field that was not there
+	head     uint32 // 0 for what an earlier value of the same field took
+	val      []byte // nil: left out
+	sub      *lease // over val, once there is a view of something in it
+	preset   bool   // val is a default, which is sent if something was changed in it
+}
+
+// edit finds the edit of a field whose place is from.
+func (l *lease) edit(from, head uint32) *edit {
+	for i := l.editAt(from); i < len(l.edits) && l.edits[i].from == from; i++ {
+		if l.edits[i].head == head {
+			return &l.edits[i]
+		}
+	}
+	return nil
+}
+
+// editAt is the index of the first edit at from or after it.
+func (l *lease) editAt(from uint32) int {
+	if len(l.edits) == 0 {
+		return 0
+	}
+	i, _ := slices.BinarySearchFunc(l.edits, from, func(e edit, from uint32) int { return cmp.Compare(e.from, from) })
+	return i
+}
+
+// LazySet sets a field of x to v, by the index of the field in the struct; for
+// generated code. v is copied. A nil that Binary.Append would leave out removes
+// the field. What cannot be encoded is an error of the Append that follows.
+func LazySet[T any](x *Lazy, field int, v T) {
+	x.find(field)
+	f := &x.pl.ops[field]
+	if rt := reflect.TypeFor[T](); f.t.rt != rt {
+		panic(fmt.Sprintf("thrift: %s.%s is no %s", x.pl.rt, x.pl.names[f.name], rt))
+	}
+	// Safety: v is of the type that the op is for.
+	p := unsafe.Pointer(&v)
+	if skip, why := f.absent(p); skip {
+		if why != "" {
+			x.fail(&TypeError{Type: x.pl.rt, Field: x.pl.names[f.name], Why: why})
+		}
+		x.put(field, nil)
+		return
+	}
+	x.put(field, x.encode(f, p))
+}
+
+func (x *Lazy) fail(err error) {
+	if x.own.err == nil {
+		x.own.err = err
+	}
+}
+
+// encode gives header and value of the field at p.
+func (x *Lazy) encode(f *op, p unsafe.Pointer) []byte {
+	// Safety: for all loads below: p points to an f.t.rt, whose layout kind says.
+	head := [3]byte{byte(f.head >> 16), byte(f.head >> 8), byte(f.head)}
+	switch f.kind {
+	case kString:
+		if s := *(*string)(p); len(s) <= maxSize {
+			b := binary.BigEndian.AppendUint32(append(make([]byte, 0, 7+len(s)), head[:]...), uint32(len(s)))
+			return append(b, s...)
+		}
+	case k8:
+		return binary.BigEndian.AppendUint64(append(x.own.bytes(11), head[:]...), *(*uint64)(p))
+	case k4:
+		return binary.BigEndian.AppendUint32(append(x.own.bytes(7), head[:]...), *(*uint32)(p))
+	}
+	var out buf.Out
+	defer out.Reset()
+	e := encoder{out: &out}
+	b := e.value(append(out.Block(), head[:]...), f.t, p, defaultDepth-int(x.level))
+	out.Commit(b)
+	if e.err != nil {
+		x.fail(e.err)
+		return nil
+	}
+	return out.Bytes()
+}
+
+// bytes gives room for a value of n bytes.
+func (l *lease) bytes(n int) []byte {
+	if at := int(l.taken); n <= len(l.small)-at {
+		l.taken += uint8(n)
+		return l.small[at : at : at+n]
+	}
+	return make([]byte, 0, n)
+}
+
+// put replaces a field by val, header and value, or removes it.
+func (x *Lazy) put(field int, val []byte) {
+	l, head := x.own, x.pl.ops[field].head
+	from := x.place(field)
+	if e := l.edit(from, head); e != nil {
+		e.val, e.sub, e.preset = val, nil, false
+		return
+	}
+	if x.again {
+		x.dropEarlier(head, from)
+	}
+	to := from
+	if o := int(x.at[field]); o != 0 {
+		end, _ := skip(l.b, o, Type(head>>16), 1<<30)
+		to = uint32(end)
+	}
+	l.insert(edit{from: from, to: to, head: head, val: val})
+}
+
+// insert adds an edit, after others of its place. What was changed within the
+// bytes that it replaces is gone with them.
+func (l *lease) insert(e edit) {
+	i := l.editAt(e.from)
+	if e.from == e.to {
+		for i < len(l.edits) && l.edits[i].from == e.from {
+			i++
+		}
+	}
+	j := i
+	for j < len(l.edits) && l.edits[j].from < e.to {
+		j++
+	}
+	if l.edits == nil {
+		l.edits = l.one[:0]
+	}
+	l.edits = slices.Replace(l.edits, i, j, e)
+}
+
+// dropEarlier removes all values of a field but the one whose header is at
+// last: the peer would see them, and one that is wrong for us may be right
+// for it.
+func (x *Lazy) dropEarlier(head, last uint32) {
+	b := x.own.b
+	for o := int(x.from); b[o] != byte(TypeStop); {
+		have := binary.BigEndian.Uint32(b[o:]) >> 8
+		end, _ := skip(b, o+3, Type(have>>16), 1<<30)
+		if have == head && uint32(o) != last {
+			x.own.insert(edit{from: uint32(o), to: uint32(end)})
+		}
+		o = end
+	}
+}
+
+// append writes x with its changes at the end of out.
+func (x *Lazy) append(out *buf.Out) error {
+	if x.at == nil || x.own.b == nil {
+		x.index()
+	}
+	return x.own.append(out, x.from, x.end)
+}
+
+// append writes the bytes from begin to end with what replaces parts of them.
+func (l *lease) append(out *buf.Out, begin, end uint32) error {
+	at := begin
+	for i := l.editAt(begin); i < len(l.edits) && l.edits[i].from < end; i++ {
+		e := &l.edits[i]
+		if e.from < at {
+			continue // set through a view of what was replaced later
+		}
+		if e.silent() {
+			continue
+		}
+		l.share(out, at, e.from)
+		at = e.to
+		switch {
+		case e.sub != nil:
+			if err := e.sub.append(out, 0, uint32(len(e.val))); err != nil {
+				return err
+			}
+		case len(e.val) >= lazyMove:
+			out.Move(buf.ViewOf(e.val))
+		default:
+			out.Append(e.val)
+		}
+	}
+	l.share(out, at, end)
+	return l.err
+}
+
+// silent tells whether e is a default in which nothing was changed.
+func (e *edit) silent() bool {
+	return e.preset && (e.sub == nil || !slices.ContainsFunc(e.sub.edits, func(in edit) bool { return !in.silent() }))
+}
+
+// share appends bytes that were not changed.
+func (l *lease) share(out *buf.Out, from, to uint32) {
+	if to-from >= lazyMove {
+		out.Move(l.view.Slice(int(from), int(to)))
+	} else {
+		out.Append(l.b[from:to])
+	}
+}
+
+// flat gives the bytes of x with its changes.
+func (x *Lazy) flat() ([]byte, error) {
+	if x.at == nil || x.own.b == nil {
+		x.index()
+	}
+	if l := x.own; len(l.edits) == 0 && l.err == nil {
+		return l.b[x.from:x.end], nil
+	}
+	var out buf.Out
+	defer out.Reset()
+	if err := x.append(&out); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// LazyPlain decodes x, with its changes, into a T, the struct that x is a view
+// of; for generated code. It refers to nothing of the message. An error is that
+// of a value that was set and cannot be encoded.
+func LazyPlain[T any](x *Lazy) (*T, error) {
+	b, err := x.flat()
+	if err != nil {
+		return nil, err
+	}
+	msg := new(T)
+	if pl, _, err := planOf(msg); err != nil || pl != x.pl {
+		panic(fmt.Sprintf("thrift: a view of %s is no view of %T", x.pl.rt, *msg))
+	}
+	d, f := decoder{b: b, budget: 1 << 62}, fine
+	// Safety: msg points to an x.pl.rt.
+	if p := unsafe.Pointer(msg); x.pl.made != 0 {
+		_, f = d.generated(x.pl, p, 0, 1<<30)
+	} else {
+		if x.pl.preset != 0 {
+			x.pl.setDefaults(p)
+		}
+		_, f = d.fields(x.pl, p, 0, 1<<30)
+	}
+	if f != fine {
+		return nil, f.at(0)
+	}
+	return msg, nil
+}
