@@ -3,6 +3,7 @@ package ttheader
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -69,7 +70,7 @@ func (p *streamPair) say(e *streamEnd, m *modelSide, ev wire.Event, body []byte)
 		o := seen
 		o.Flags |= wire.Message
 		o.Body = buf.ViewOf(body)
-		m.due = append(m.due, trace(o))
+		m.due = append(m.due, brief(o))
 	}
 	if ev.Flags&wire.Credit != 0 && knows {
 		o := seen
@@ -111,6 +112,14 @@ func (p *streamPair) seenErr(e *streamEnd, ev wire.Event) *rpc.Error {
 		err.Code = thrift.ExceptionOf(err.Code).Code()
 	}
 	return &err
+}
+
+// brief is an event in one line, without the bytes of a large body.
+func brief(ev wire.Event) string {
+	if n := ev.Body.Len(); n > 64 {
+		ev.Body = buf.ViewOf(fmt.Appendf(nil, "%d %x", n, crc32.ChecksumIEEE(ev.Body.Bytes())))
+	}
+	return trace(ev)
 }
 
 // room checks what a session thinks it may send against the model.
@@ -176,6 +185,7 @@ func (p *streamPair) act(e *streamEnd, m *modelSide) {
 		}
 		ev.Flags |= wire.Message
 		body = make([]byte, 1+p.rng.IntN(10)+p.rng.IntN(2)*p.rng.IntN(30_000))
+		body[len(body)/2] = byte(m.sent)
 		m.sent += len(body) + StreamMessage
 		if p.rng.IntN(20) == 0 {
 			ev.Flags |= wire.End
@@ -219,7 +229,7 @@ func (p *streamPair) arrive(e *streamEnd) {
 		}
 		got := ev
 		got.ID, got.Tag = from.ev.ID, [2]uint64{}
-		line := trace(got)
+		line := brief(got)
 		if ev.Flags&wire.Credit != 0 {
 			line += fmt.Sprint(" ", ev.Credit)
 		}
