@@ -49,8 +49,8 @@ func (c *ServerConn) cancelAll(err error) {
 	var calls []*rpc.Call
 	c.out.Lock()
 	for r := c.running; r != nil; r = r.next {
-		if r.call != nil {
-			calls = append(calls, r.call)
+		if call := r.shown.Load(); call != nil {
+			calls = append(calls, call)
 		}
 	}
 	c.unlock()

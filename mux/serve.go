@@ -15,8 +15,8 @@ func (c *ServerConn) cancel(id uint64) {
 	var call *rpc.Call
 	c.out.Lock()
 	for r := c.running; r != nil; r = r.next {
-		if r.ev.ID == id && r.call != nil {
-			call = r.call
+		if r.ev.ID == id {
+			call = r.shown.Load()
 			break
 		}
 	}
@@ -33,7 +33,7 @@ const flushAfter = int64(200 * time.Microsecond)
 // beginLocked takes the next request off the queue, into r.
 func (c *ServerConn) beginLocked(r *request) {
 	a := &c.queue[c.head]
-	*r = request{ev: a.ev, h: a.h, why: a.why}
+	*r = request{ev: a.ev, routed: a.routed, arrived: c.arrived}
 	*a = arrival{}
 	c.head++
 	if m := r.h.Method; m != nil && (m.Kind == rpc.Oneway) != (r.ev.Flags&wire.Oneway != 0) {
@@ -43,7 +43,7 @@ func (c *ServerConn) beginLocked(r *request) {
 	r.err = c.roomLocked()
 	c.enterLocked(r)
 	c.served++
-	r.timed = c.served%timeEvery == 0
+	r.timed = c.served%timeEvery == 0 || r.h.Method != nil && r.h.Method.Cost() == 0
 }
 
 // serveLocked serves the next request, in r, with a spare worker behind it
@@ -51,14 +51,13 @@ func (c *ServerConn) beginLocked(r *request) {
 func (c *ServerConn) serveLocked(r *request) {
 	c.beginLocked(r)
 	lone := c.lone.next()
-	r.timed = r.timed || lone
 	if !lone && c.cfg.Handlers == Spare {
 		c.spareLocked()
 	}
 	c.out.Unlock()
 	c.serve(r)
 	if lone {
-		c.lone.done()
+		c.lone.done(c.arrived)
 	}
 	if r.h.Method != nil {
 		c.unsent += int64(r.h.Method.Cost())
@@ -103,7 +102,7 @@ func (c *ServerConn) serve(r *request) {
 	c.answer(r, err)
 }
 
-// timeEvery: of so many requests that run beside a spare, one is timed.
+// timeEvery: of so many requests one is timed.
 const timeEvery = 16
 
 // roomLocked says why this connection takes no further call, if it does not.
@@ -146,9 +145,8 @@ func (c *ServerConn) admit(r *request) error {
 		call.SetBody(ev.Body, c.cfg.Limits)
 		ev.Body = buf.View{}
 	}
-	c.out.Lock()
-	r.call = call // from here on a cancel finds it
-	c.unlock()
+	r.call = call
+	r.shown.Store(call)
 	return nil
 }
 
@@ -191,11 +189,11 @@ func (c *ServerConn) exitLocked(r *request) {
 // run runs the handler.
 func (c *ServerConn) run(r *request) error {
 	var deadline, start time.Time
-	if r.timed || r.ev.Timeout > 0 {
-		start = time.Now()
-	}
 	if r.ev.Timeout > 0 {
-		deadline = start.Add(r.ev.Timeout)
+		deadline = r.arrived.Add(r.ev.Timeout)
+	}
+	if r.timed {
+		start = time.Now()
 	}
 	ctx := r.call.Begin(c.cfg.Base, deadline)
 	err := Handle(ctx, r.call, r.h.Serve, c.cfg.Logger)

@@ -17,7 +17,8 @@ import (
 
 // A Router finds the handler of a method; interceptors are part of Serve
 // already. service is empty where the protocol does not say it. ok == false is
-// answered with Unimplemented and why.
+// answered with Unimplemented and why. A handler that was found stays the one
+// of its names for as long as the connection lives.
 type Router func(service, method string) (h rpc.Handler, why string, ok bool)
 
 // ServerConfig is what every connection of a server shares.
@@ -92,8 +93,13 @@ type ServerConn struct {
 	loop  loopRole
 
 	// Guarded by the output lock.
-	queue    []arrival // requests that were cut and not begun, from head on
-	head     int
+	queue   []arrival // requests that were cut and not begun, from head on
+	head    int
+	arrived time.Time // when they were received
+	last    struct {  // what was looked for and found last
+		service, method string
+		routed
+	}
 	reading  bool       // somebody holds the read role
 	spare    bool       // a worker was started and has not come to the loop yet
 	owed     bool       // whoever comes to it is the flusher
@@ -121,7 +127,12 @@ type ServerConn struct {
 
 // An arrival is a request that nobody has begun, with its handler.
 type arrival struct {
-	ev  wire.Event
+	ev wire.Event
+	routed
+}
+
+// What a Router said of a request.
+type routed struct {
 	h   rpc.Handler
 	why string // why there is no handler
 }
@@ -129,13 +140,18 @@ type arrival struct {
 // A request is one call on the server, from dispatch to answer.
 type request struct {
 	// Set by beginLocked, then constant.
-	h     rpc.Handler
-	why   string // why there is no handler
-	timed bool   // note what the handler takes
+	routed
+	arrived time.Time
+	timed   bool // note what the handler takes
+
+	// Owned by the worker that runs it.
+	call *rpc.Call // nil until admit has made it
+
+	// Atomic: call, for those that may cancel it.
+	shown atomic.Pointer[rpc.Call]
 
 	// Guarded by the output lock once it is listed.
 	ev         wire.Event // as it came; later its answer
-	call       *rpc.Call  // nil until admit has made it
 	prev, next *request
 	ordered    bool
 	listed     bool // in inOrder
@@ -242,7 +258,9 @@ func (c *ServerConn) took(why netio.Why, err error) {
 	for i := range c.batch {
 		c.takeEvent(&c.batch[i])
 	}
+	now := time.Now()
 	c.out.Lock()
+	c.arrived = now
 	woken := c.enqueueLocked()
 	c.reading = false
 	cancels := false
@@ -278,8 +296,7 @@ func (c *ServerConn) enqueueLocked() (woken *waiter) {
 		if ev.Flags&(wire.Open|wire.Stream) != wire.Open {
 			continue
 		}
-		a := arrival{ev: *ev}
-		a.h, a.why, _ = c.cfg.Route(ev.Service, ev.Method)
+		a := arrival{*ev, c.routeLocked(ev)}
 		if a.h.Method != nil {
 			took := a.h.Method.Cost()
 			cost, known = cost+took, known && took > 0
@@ -295,6 +312,15 @@ func (c *ServerConn) enqueueLocked() (woken *waiter) {
 	clear(c.batch)
 	c.batch = c.batch[:0]
 	return woken
+}
+
+// routeLocked finds the handler of a request; mostly it is the last one's.
+func (c *ServerConn) routeLocked(ev *wire.Event) routed {
+	if c.last.h.Method == nil || ev.Service != c.last.service || ev.Method != c.last.method {
+		c.last.service, c.last.method = ev.Service, ev.Method
+		c.last.h, c.last.why, _ = c.cfg.Route(ev.Service, ev.Method)
+	}
+	return c.last.routed
 }
 
 // takeEvent makes what is to be made of an event that is no request.

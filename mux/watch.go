@@ -9,10 +9,12 @@ import (
 const (
 	// loneCalls and loneTime bound a batch that runs on the goroutine that has
 	// read it, without a spare worker: so many calls, so much time by estimate.
-	loneCalls = 16
-	loneTime  = 50 * time.Microsecond
+	loneCalls = 64
+	loneTime  = 100 * time.Microsecond
+	// clockEvery calls of such a batch, the clock is looked at.
 	// watchEvery is how often lone batches are looked at; restAfter is how many
 	// looks without one it takes until nobody looks any more.
+	clockEvery = 8 // calls of a batch
 	watchEvery = time.Millisecond
 	restAfter  = 20
 )
@@ -55,8 +57,14 @@ func (l *lone) next() bool {
 	return true
 }
 
-// done counts it out.
-func (l *lone) done() { l.seq.Add(1) }
+// done counts it out. A batch that takes much longer than was thought is one no
+// more: the clock is read now and then.
+func (l *lone) done(arrived time.Time) {
+	l.seq.Add(1)
+	if l.left%clockEvery == clockEvery-1 && time.Since(arrived) > 2*loneTime {
+		l.left = 0
+	}
+}
 
 // A Watch looks after the lone batches of a server's connections. The zero
 // value is ready; Close joins its goroutine, which runs only while there are
@@ -140,6 +148,9 @@ func (w *Watch) round() bool {
 func (c *ServerConn) rescue() {
 	c.out.Lock()
 	c.lone.left = 0
+	if r := c.running; r != nil && r.h.Method != nil {
+		r.h.Method.NoteCost(watchEvery) // at least; it is not timed each time
+	}
 	c.spareLocked()
 	c.unlock()
 }
