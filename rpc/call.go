@@ -28,12 +28,24 @@ type Call struct {
 
 	several *streaming // nil: a call of one message
 
-	// Server only.
-	life lifetime
-	lazy lazyBody
+	serving *serving // on the server, else nil: a client's call is half the size without
 
 	answered bool // client: result holds the answer of an earlier attempt
 	encoding Encoding
+}
+
+// serving is what a call has on the server only.
+type serving struct {
+	life lifetime
+	lazy lazyBody
+}
+
+// served gives what the server's half of the call keeps.
+func (c *Call) served() *serving {
+	if c.serving == nil {
+		c.serving = new(serving) // not made by New
+	}
+	return c.serving
 }
 
 // lazyBody is a request that is decoded when somebody asks for it. It has a
@@ -73,8 +85,11 @@ func NewCall[A, R any](m *Method, service string) *Typed[A, R] {
 
 // New makes a server's call; it is what Method.New points to.
 func New[A, R any]() *Call {
-	x := new(Typed[A, R])
-	x.args, x.result = &x.Args, &x.Result
+	x := new(struct {
+		Typed[A, R]
+		own serving
+	})
+	x.args, x.result, x.serving = &x.Args, &x.Result, &x.own
 	return &x.Call
 }
 
@@ -106,7 +121,10 @@ func Result[R any](c *Call) *R { return c.result.(*R) }
 // server the first use decodes it; after the handler has returned an
 // undecoded request is gone, and Request returns an error.
 func (c *Call) Request() (any, error) {
-	l := &c.lazy
+	if c.serving == nil {
+		return c.args, nil
+	}
+	l := &c.serving.lazy
 	l.Lock()
 	defer l.Unlock()
 	switch l.state {
@@ -141,7 +159,8 @@ func (c *Call) Response() any { return c.result }
 // SetBody gives a server's call the bytes of its request; for engines. The
 // call owns v until Release.
 func (c *Call) SetBody(v buf.View, lim *Limits) {
-	c.lazy.state, c.lazy.body, c.lazy.lim = bodyWaiting, v, lim
+	l := &c.served().lazy
+	l.state, l.body, l.lim = bodyWaiting, v, lim
 }
 
 // SetEncoding says how the bodies of the call are written from now on; for
@@ -172,7 +191,7 @@ func (noCodec) Decode(buf.View, any, *Limits) error { return errNoCodec }
 // Release gives the bytes of the request back; for engines, once the handler
 // has returned.
 func (c *Call) Release() {
-	l := &c.lazy
+	l := &c.served().lazy
 	l.Lock()
 	defer l.Unlock()
 	if l.state == bodyWaiting {
@@ -226,13 +245,14 @@ func clearMessage(msg any) { reflect.ValueOf(msg).Elem().SetZero() }
 // parent, deadline and end from the call. The zero deadline is none. For
 // engines; the context is valid until End and readable for ever.
 func (c *Call) Begin(parent context.Context, deadline time.Time) context.Context {
-	c.life.parent, c.life.deadline = parent, deadline
+	l := &c.served().life
+	l.parent, l.deadline = parent, deadline
 	return (*callContext)(c)
 }
 
 // End ends the context of a server's call with context.Canceled or
 // context.DeadlineExceeded. Only the first call counts. For engines.
-func (c *Call) End(err error) { c.life.end(err) }
+func (c *Call) End(err error) { c.served().life.end(err) }
 
 // FromContext finds the call that is being handled under ctx: the one whose
 // handler was given ctx or an ancestor of it. It is nil outside of a handler.

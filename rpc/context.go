@@ -31,11 +31,11 @@ type callKey struct{}
 type callContext Call
 
 func (x *callContext) Deadline() (time.Time, bool) {
-	return x.life.deadline, !x.life.deadline.IsZero()
+	return x.serving.life.deadline, !x.serving.life.deadline.IsZero()
 }
 
 func (x *callContext) Done() <-chan struct{} {
-	l := &x.life
+	l := &x.serving.life
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.done == nil {
@@ -49,7 +49,7 @@ func (x *callContext) Done() <-chan struct{} {
 }
 
 func (x *callContext) Err() error {
-	l := &x.life
+	l := &x.serving.life
 	if !l.deadline.IsZero() && !time.Now().Before(l.deadline) {
 		l.end(context.DeadlineExceeded) // no timer runs unless somebody waits
 	}
@@ -62,13 +62,13 @@ func (x *callContext) Value(key any) any {
 	if _, ok := key.(callKey); ok {
 		return (*Call)(x)
 	}
-	return x.life.parent.Value(key)
+	return x.serving.life.parent.Value(key)
 }
 
 // AfterFunc is what package context looks for in a foreign context: with it a
 // child context needs no goroutine to watch its parent.
 func (x *callContext) AfterFunc(f func()) (stop func() bool) {
-	l := &x.life
+	l := &x.serving.life
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.err != nil {
