@@ -232,3 +232,36 @@ func TestStreamsNeedTTHeader(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkChat exchanges messages on one stream, both ends in this process.
+func BenchmarkChat(b *testing.B) {
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	l, err := limosa.Listen("127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- (&limosa.Server{Services: []rpc.Service{streams(nil)}}).Serve(ctx, l) }()
+	c, err := limosa.Dial(l.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := strings.Repeat("x", 1024)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for _, err := range talk(ctx, c, func(yield func(*string, error) bool) {
+		for range b.N {
+			if !yield(&text, nil) {
+				return
+			}
+		}
+	}) {
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	c.Close()
+	cancel()
+	<-served
+}

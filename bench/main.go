@@ -45,11 +45,15 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return usageError{"say what to measure: rpc, where, net, idle, accept, relay, pipe, codec or simd (go run ./bench rpc -h lists its flags)"}
+		return usageError{"say what to measure: rpc, stream, where, net, idle, accept, relay, pipe, codec or simd (go run ./bench rpc -h lists its flags)"}
 	}
 	switch args[0] {
 	case "rpc":
 		return rpcMain(ctx, args[1:])
+	case "stream":
+		return streamMain(ctx, args[1:])
+	case childStream:
+		return streamChildMain(ctx, args[1:])
 	case "relay":
 		return relayMain(ctx, args[1:])
 	case "pipe":
@@ -73,5 +77,5 @@ func run(ctx context.Context, args []string) error {
 	case childServer, childClient:
 		return childMain(ctx, args[0], args[1:])
 	}
-	return usageError{fmt.Sprintf("unknown benchmark %q; there is: %s", args[0], strings.Join([]string{"rpc", "where", "net", "idle", "accept", "relay", "pipe", "codec", "simd"}, ", "))}
+	return usageError{fmt.Sprintf("unknown benchmark %q; there is: %s", args[0], strings.Join([]string{"rpc", "stream", "where", "net", "idle", "accept", "relay", "pipe", "codec", "simd"}, ", "))}
 }

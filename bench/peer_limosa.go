@@ -70,7 +70,9 @@ func limosaOver(name string, addr func() (string, error), form limosa.Form, like
 				return "", err
 			}
 			s := like
-			s.Services = []rpc.Service{limosaecho.Service(limosaEcho{work})}
+			service := limosaecho.Service(limosaEcho{work})
+			service.Methods = append(service.Methods, exchangeHandler())
+			s.Services = []rpc.Service{service}
 			return serveLimosa(ctx, at, &s)
 		},
 		dial: func(_ context.Context, at string, n int, _ func()) (*target, error) {

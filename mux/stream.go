@@ -50,7 +50,7 @@ type stream struct {
 	first wire.Flags           // what the first frame of this side has besides: a client's Open
 
 	// Guarded by the output lock.
-	ev       wire.Event // what all its frames have in common
+	ev       wire.Event // of the frame at hand, and what all its frames have in common
 	sending  any        // the message that is framed
 	private  *buf.Out   // or this, encoded outside the lock
 	opened   bool       // client: the first frame was appended
@@ -201,12 +201,12 @@ func (s *stream) interrupted() error {
 func (s *stream) appendLocked(flags wire.Flags, body func(*buf.Out) error) (n int, err error) {
 	out := s.out.Out()
 	before := out.Len()
-	ev := s.ev
+	ev := &s.ev
 	ev.Flags = wire.Stream | flags
 	if !s.opened {
 		ev.Flags |= s.first
 	}
-	if err := encode(out, s.sess, &ev, body); err != nil {
+	if err := encode(out, s.sess, ev, body); err != nil {
 		return 0, err
 	}
 	s.host.wroteLocked(s, before)
@@ -357,11 +357,10 @@ func (s *stream) arrivedLocked(ev *wire.Event) {
 // holdLocked puts a message into the queue, within the limits.
 func (s *stream) holdLocked(body buf.View) *rpc.Error {
 	n := body.Len() + s.cost
-	bounded := s.sess.Caps().Window > 0 // as a peer that knows credit
 	switch {
-	case bounded && s.credit <= 0:
+	case s.credit <= 0 && s.bounded():
 		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Msg: "the peer sends more than it was granted", Sent: rpc.Processed}
-	case !bounded && s.held > s.lim.QueuedBytes:
+	case s.held > s.lim.QueuedBytes && !s.bounded():
 		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Sent: rpc.Processed,
 			Msg: fmt.Sprintf("%d bytes of messages wait to be received, and the peer cannot be told to stop", s.held)}
 	case s.whole.held > heldFactor*s.lim.MessageBytes:
@@ -375,6 +374,9 @@ func (s *stream) holdLocked(body buf.View) *rpc.Error {
 	return nil
 }
 
+// bounded reports whether the peer knows credit.
+func (s *stream) bounded() bool { return s.sess.Caps().Window > 0 }
+
 // refuseLocked ends the call from this side because of what the peer sent.
 func (s *stream) refuseLocked(err *rpc.Error) {
 	s.resetLocked(err)
@@ -383,13 +385,12 @@ func (s *stream) refuseLocked(err *rpc.Error) {
 
 // resetLocked tells the peer that this side has given the call up.
 func (s *stream) resetLocked(why *rpc.Error) {
-	ev := s.ev
-	ev.Flags, ev.Err = wire.Stream|wire.Reset, why
-	before := s.out.Out().Len()
-	if encode(s.out.Out(), s.sess, &ev, nil) == nil {
-		s.host.wroteLocked(s, before)
+	s.ev.Err = why
+	if _, err := s.appendLocked(wire.Reset, nil); err == nil {
+		s.reset = true
 	}
-	s.sendDone, s.reset = true, true
+	s.ev.Err = nil
+	s.sendDone = true
 }
 
 // endLocked notes the end of the peer's side, which is the call's unless it is

@@ -197,6 +197,14 @@ func Gather[A, R any](ctx context.Context, to Caller, c *Call, in iter.Seq2[*A, 
 	return res, nil
 }
 
+// Converse makes a call of several messages and lets f send and receive as it
+// likes. The call ends when f returns: in order if the server has ended it by
+// then, else it is cancelled; an error of f is the result.
+func Converse(ctx context.Context, to Caller, c *Call, f func(ctx context.Context, s Stream) error) error {
+	c.streaming().drive = f
+	return to.Do(ctx, c)
+}
+
 // run makes the call and yields its error, if there is one and the loop was
 // not left.
 func run[R any](ctx context.Context, to Caller, c *Call, yield func(*R, error) bool, drive func(context.Context, Stream) error) {
