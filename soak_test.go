@@ -121,7 +121,9 @@ func TestSoak(t *testing.T) {
 		length = d
 	}
 	before, blocks := runtime.NumGoroutine(), buf.Live()
-	target, stop := start(t, &limosa.Server{Services: []rpc.Service{service(nil)}, Drain: time.Second}, "127.0.0.1:0")
+	all := service(nil)
+	all.Methods = append(all.Methods, streams(nil).Methods[:3]...)
+	target, stop := start(t, &limosa.Server{Services: []rpc.Service{all}, Drain: time.Second}, "127.0.0.1:0")
 	s := newSaboteur(t, target)
 	var calls, answered, cancelled, lost atomic.Int64
 	ctx, cancel := context.WithTimeout(t.Context(), length)
@@ -130,6 +132,25 @@ func TestSoak(t *testing.T) {
 	for _, form := range []limosa.Form{limosa.TTHeader, limosa.Framed, limosa.Buffered} {
 		c := &limosa.Client{Target: s.l.Addr().String(), Thrift: form}
 		defer c.Close()
+		if form == limosa.TTHeader {
+			for range 8 {
+				work.Go(func() {
+					for ctx.Err() == nil {
+						calls.Add(1)
+						switch code, err := soakStream(context.WithoutCancel(ctx), c); {
+						case err == nil:
+							answered.Add(1)
+						case code == rpc.DeadlineExceeded, code == rpc.Canceled:
+							cancelled.Add(1)
+						case code == rpc.Unavailable:
+							lost.Add(1)
+						default:
+							t.Errorf("stream: %v", err)
+						}
+					}
+				})
+			}
+		}
 		for w := range 8 {
 			work.Go(func() {
 				for i := 0; ctx.Err() == nil; i++ {
@@ -185,6 +206,54 @@ func TestSoak(t *testing.T) {
 		waitFor(t, "goroutines", func() (int, bool) { n := runtime.NumGoroutine(); return n - before, n <= before+3 })
 		waitFor(t, "blocks", func() (int, bool) { n := buf.Live(); return int(n - blocks), n <= blocks })
 	})
+}
+
+// soakStream makes one stream, which may be left or expire in the middle, and
+// checks what comes on it.
+func soakStream(ctx context.Context, c rpc.Caller) (rpc.Code, error) {
+	limit := 10 * time.Second
+	if rand.IntN(5) == 0 {
+		limit = time.Duration(rand.IntN(3000)) * time.Microsecond
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	n, leave, i := rand.IntN(300), rand.IntN(600), 0
+	var last error
+	next := func(s *string, err error, want string) bool {
+		if last = err; err == nil && *s != want {
+			last = fmt.Errorf("message %d is %.30q", i, *s)
+		}
+		i++
+		return last == nil && i != leave
+	}
+	switch rand.IntN(3) {
+	case 0:
+		for s, err := range tally(ctx, c, n) {
+			if !next(s, err, fmt.Sprint("m", i)) {
+				break
+			}
+		}
+	case 1:
+		for s, err := range talk(ctx, c, words(n)) {
+			if !next(s, err, fmt.Sprint("w", i, "!")) {
+				break
+			}
+		}
+	default:
+		want := 0
+		for s := range words(n) {
+			want += len(*s)
+		}
+		var got *string
+		if got, last = rpc.Gather[string, string](ctx, c, &rpc.NewCall[string, string](joinMethod, "Test").Call, words(n)); last == nil && *got != fmt.Sprint(want) {
+			last = fmt.Errorf("join %d is %s", n, *got)
+		}
+		i = n
+	}
+	if last == nil && i != n && i != leave {
+		last = fmt.Errorf("%d messages of %d", i, n)
+	}
+	return rpc.CodeOf(last), last
 }
 
 // waitFor polls what ends by itself within a moment.

@@ -23,3 +23,10 @@ func Abandoned(c *Conn) int {
 	defer c.unlock(false)
 	return c.abandoned
 }
+
+// Held is what waits to be received on streams.
+func Held(s *ServerConn) int {
+	s.out.Lock()
+	defer s.unlock()
+	return s.streams.held
+}

@@ -102,8 +102,12 @@ func newRigOf(t *testing.T, form ttheader.Form, lim rpc.Limits, h handlers, wher
 
 func newRigWith(t *testing.T, form ttheader.Form, lim rpc.Limits, route mux.Router, where mux.Handlers) *rig {
 	t.Helper()
+	return newRigOver(t, ttheader.Protocol{Form: form}, lim, route, where)
+}
+
+func newRigOver(t *testing.T, p wire.Protocol, lim rpc.Limits, route mux.Router, where mux.Handlers) *rig {
+	t.Helper()
 	full := lim.WithDefaults()
-	p := ttheader.Protocol{Form: form}
 	r := &rig{finished: make(chan error, 1)}
 	r.cend, r.send = netio.Pipe(netio.PipeConfig{})
 	cfg := &mux.ServerConfig{Config: mux.Config{Limits: full, Logger: slog.New(slog.DiscardHandler)}, Route: route, Base: t.Context(), Handlers: where}

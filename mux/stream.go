@@ -170,10 +170,12 @@ func (s *stream) roomLocked() error {
 		s.out.Lock()
 		var err error
 		switch {
-		case s.over:
-			err = io.EOF
 		case s.gone:
 			err = s.interrupted()
+		case s.over:
+			if err = io.EOF; s.first&wire.Open == 0 && s.err != nil {
+				err = s.err // a handler returns it
+			}
 		case s.sendDone:
 			err = &rpc.Error{Code: rpc.FailedPrecondition, Op: "send", Msg: "this side of the stream has ended"}
 		case s.sess.Room(s.ev.ID) > 0:
@@ -275,16 +277,16 @@ func (s *stream) refill() error {
 		r.at = 0
 		s.whole.held -= s.held
 		s.held = 0
-	case s.ended:
+	case s.ended && s.err != nil:
 		err := s.err
 		s.host.releaseLocked(false)
-		if err == nil {
-			return io.EOF
-		}
 		return err
-	case s.gone:
+	case s.gone: // also after an orderly end: what came meanwhile was dropped
 		s.host.releaseLocked(false)
 		return s.interrupted()
+	case s.ended:
+		s.host.releaseLocked(false)
+		return io.EOF
 	default:
 		s.inRow = 0
 		if !s.opened {
@@ -332,7 +334,7 @@ func (s *stream) arrivedLocked(ev *wire.Event) {
 	ev.Body = buf.View{}
 	s.trailer = append(append(s.trailer, ev.Header...), ev.Trailer...)
 	switch {
-	case s.ended || s.gone && ev.Flags == wire.Message|wire.Stream:
+	case s.ended && ev.Flags&wire.Reset == 0 || s.gone && ev.Flags == wire.Message|wire.Stream:
 		body.Release()
 	case ev.Flags&wire.Message != 0:
 		if err := s.holdLocked(body); err != nil {
@@ -349,6 +351,9 @@ func (s *stream) arrivedLocked(ev *wire.Event) {
 			e := *ev.Err
 			e.Peer = s.peer
 			err = &e
+			if s.first&wire.Open == 0 { // a handler may return it
+				err = rpc.Errorf(e.Code, "the caller has given the call up")
+			}
 		}
 		s.endLocked(err)
 	}
@@ -396,10 +401,11 @@ func (s *stream) resetLocked(why *rpc.Error) {
 // endLocked notes the end of the peer's side, which is the call's unless it is
 // a client's orderly one. What has arrived can still be received.
 func (s *stream) endLocked(err error) {
-	if !s.ended {
-		s.ended, s.err = true, err
+	if s.over {
+		return
 	}
-	s.over = s.over || err != nil || s.first&wire.Open != 0
+	s.ended, s.err = true, err
+	s.over = err != nil || s.first&wire.Open != 0
 }
 
 // stirLocked adds the waiters whose wait is over to list.

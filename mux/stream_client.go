@@ -62,6 +62,9 @@ func (c *Conn) openStream(ctx context.Context, call *rpc.Call) (*clientStream, e
 	s.slot.end, s.slot.size = c.appended, 0
 	s.ev = wire.Event{ID: s.id, Timeout: timeout, Service: call.Service, Method: call.Method.Name, Header: call.Header}
 	c.streams.open++
+	if c.role == nobody {
+		c.restLocked() // it may send for long before it receives
+	}
 	return s, nil
 }
 

@@ -98,7 +98,7 @@ func (c *ServerConn) runStream(s *serverStream) error {
 	ctx := r.call.Begin(c.cfg.Base, deadline)
 	c.out.Lock()
 	s.stream.call, s.ctx = r.call, ctx
-	gone := s.gone || s.ended && s.err != nil
+	gone := s.over
 	c.unlock()
 	stop := context.AfterFunc(ctx, s.cancel)
 	if gone {
@@ -141,13 +141,16 @@ func (c *ServerConn) streamLocked(ev *wire.Event, list *waiter) *waiter {
 	if ev.Flags&wire.Open == 0 || ev.Flags&(wire.Message|wire.End) != 0 {
 		s.arrivedLocked(ev)
 	}
+	if call := s.r.call; s.reset && call != nil && !s.gone {
+		c.spawnLocked(func() { call.End(context.Canceled) }) // which takes the lock
+	}
 	return s.stirLocked(list)
 }
 
 // loseLocked ends all streams of a connection from which nothing more comes.
 func (c *ServerConn) loseLocked(list *waiter) *waiter {
 	for _, s := range c.open {
-		s.endLocked(lost(c.peer, rpc.Processed, c.err))
+		s.endLocked(rpc.Errorf(rpc.Unavailable, "the connection was lost"))
 		list = s.stirLocked(list)
 	}
 	return list

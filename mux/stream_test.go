@@ -16,6 +16,7 @@ import (
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
+	"github.com/limosa-rpc/limosa/wire"
 )
 
 // streamHandlers serves streams of strings.
@@ -608,4 +609,60 @@ func TestStreamHooks(t *testing.T) {
 		}
 		r.quiet(t)
 	})
+}
+
+// greedy is a protocol whose client heeds no credit.
+type greedy struct{ ttheader.Protocol }
+
+type greedySession struct{ wire.Session }
+
+func (g greedy) Open(side wire.Side, lim *rpc.Limits) wire.Session {
+	if side == wire.Server {
+		return g.Protocol.Open(side, lim)
+	}
+	return greedySession{g.Protocol.Open(side, lim)}
+}
+
+func (greedySession) Room(uint64) int { return 1 << 30 }
+
+// TestFloodEndsTheStream: what nobody receives is bounded, whether the peer
+// knows no credit or does not heed it, and the connection stays.
+func TestFloodEndsTheStream(t *testing.T) {
+	for name, p := range map[string]wire.Protocol{"no credit": ttheader.Protocol{NoOffer: true}, "not heeded": greedy{}} {
+		t.Run(name, func(t *testing.T) {
+			func() { // in real time: a sender without credit never waits
+				told := make(chan error, 1)
+				h := simple
+				h.sum = func(ctx context.Context, in iter.Seq2[*string, error]) (*string, error) {
+					<-ctx.Done() // reads nothing
+					for _, err := range in {
+						if err != nil {
+							told <- err
+							return nil, err
+						}
+					}
+					return nil, nil
+				}
+				r := newRigOver(t, p, rpc.Limits{QueuedBytes: 1 << 20}, h.route, mux.Spare)
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				sent := 0
+				endless := func(yield func(*string, error) bool) {
+					for yield(new(strings.Repeat("x", 1000)), nil) {
+						sent++
+					}
+				}
+				_, err := r.sum(ctx, endless)
+				if want := map[string]rpc.Code{"no credit": rpc.Unknown, "not heeded": rpc.ResourceExhausted}[name]; rpc.CodeOf(err) != want || !strings.Contains(err.Error(), "the peer") {
+					t.Errorf("the sender is told %v after %d messages", err, sent)
+				}
+				if err := <-told; rpc.CodeOf(err) != rpc.ResourceExhausted {
+					t.Errorf("the handler is told %v", err)
+				}
+				if n := mux.Held(r.server); n != 0 {
+					t.Errorf("%d bytes are held", n)
+				}
+			}()
+		})
+	}
 }
