@@ -19,7 +19,7 @@ struct Small {
   8: string owner
   9: i64 made
   10: string note
-}
+} (lazy)
 
 struct Item {
   1: i64 id
@@ -30,7 +30,7 @@ struct Item {
   6: bool live
   7: i64 made
   8: string note
-}
+} (lazy)
 
 struct Medium {
   1: i64 id
@@ -40,7 +40,7 @@ struct Medium {
   5: list<string> words
   6: list<i32> counts
   7: binary blob
-}
+} (lazy)
 
 struct Large {
   1: i64 id
@@ -51,7 +51,7 @@ struct Numbers {
   1: i64 id
   2: Item item
   3: list<i64> numbers
-}
+} (lazy)
 
 struct Text {
   1: string text
@@ -71,4 +71,4 @@ struct Wide {
   36: Item t36, 37: Small t37, 38: list<Item> l38, 39: binary b39, 40: map<string, string> m40
   41: string s41, 42: string s42, 43: string s43, 44: string s44, 45: string s45
   46: i64 n46, 47: i32 n47, 48: double n48, 49: bool n49, 50: string s50
-}
+} (lazy)
