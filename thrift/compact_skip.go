@@ -207,9 +207,11 @@ func enterCompact(p []byte, o int, kind compactKind) (next int, inner level, f f
 	case compactMap:
 		key, elem, n, next, f = compactMapHead(p, o)
 	case compactString:
-		if n, next, f = compactSize(p, o); f == fine {
-			// The end may be beyond what has arrived; then it is gone to at once.
-			next += n
+		if n, next, f = compactSize(p, o); f != fine {
+			return next, inner, f
+		}
+		if next, f = bounded(p, next, n); f == short {
+			f = fine // the end is beyond what has arrived: it is gone to at once
 		}
 		return next, inner, f
 	default:

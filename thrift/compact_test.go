@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -243,7 +244,8 @@ func TestCompactRefuses(t *testing.T) {
 		var syntax *thrift.SyntaxError
 		if !errors.As(err, &syntax) || syntax.Why != tt.why || syntax.Offset != tt.offset || rpc.CodeOf(err) != rpc.InvalidArgument {
 			// What is unknown to the message is passed over, and truncated then.
-			if syntax == nil || tt.why != "size beyond the end" || syntax.Why != "truncated" {
+			// In 32 bits the end of 2 GB is beyond all offsets.
+			if syntax == nil || tt.why != "size beyond the end" || syntax.Why != "truncated" && (strconv.IntSize > 32 || syntax.Why != tt.why) {
 				t.Errorf("%s: %v; want %q at %d", tt.in, err, tt.why, tt.offset)
 			}
 		}
@@ -274,6 +276,9 @@ func TestCompactSmallMessagesCannotCostMuch(t *testing.T) {
 		spent := int(after.TotalAlloc - before.TotalAlloc)
 		if allowed := 32*len(tt.body) + 64<<10 + 1<<10; spent > allowed {
 			t.Errorf("%s: %d bytes of memory for %d; allowed are %d", tt.name, spent, len(tt.body), allowed)
+		}
+		if strconv.IntSize == 32 && err == nil {
+			continue // half the size fits
 		}
 		if tt.why == "" && err != nil || tt.why != "" && (err == nil || !strings.Contains(err.Error(), tt.why)) {
 			t.Errorf("%s: %v; want %q", tt.name, err, tt.why)
