@@ -84,11 +84,13 @@ func TestNoAllocations(t *testing.T) {
 	if raceEnabled || invariant.Enabled {
 		t.Skip("this build allocates blocks anew")
 	}
-	for _, p := range []Protocol{{}, {NoOffer: true}, {Form: Framed}, {Form: Buffered}} {
+	for _, p := range []Protocol{
+		{}, {NoOffer: true}, {Form: Framed}, {Form: Buffered}, {Form: THeader}, {Form: Framed, Compact: true}, {Form: THeader, Compact: true},
+	} {
 		r := newTrip(p, 1024)
 		r.req.Timeout = 1500e6
 		if n := testing.AllocsPerRun(200, r.run); n != 0 {
-			t.Errorf("%s, offer %v: %v allocations", p.Form, !p.NoOffer, n)
+			t.Errorf("%+v: %v allocations", p, n)
 		}
 	}
 	r := newTrip(Protocol{}, 1024)

@@ -289,7 +289,7 @@ func (w *theaderWriter) header(flags uint16, seq uint32, compact bool, pairs rpc
 	if all > 0 {
 		w.b = binary.AppendUvarint(append(w.b, infoPairs), uint64(all))
 		if timeout > 0 {
-			w.pair(keyClientTimeout, strconv.FormatInt(units(timeout, time.Millisecond), 10))
+			w.number(keyClientTimeout, units(timeout, time.Millisecond))
 		}
 		w.pairs(pairs, false)
 	}
@@ -315,6 +315,14 @@ func (w *theaderWriter) pairs(pairs rpc.Metadata, persistent bool) {
 			w.pair(p.Key, p.Value)
 		}
 	}
+}
+
+// number is pair for a decimal value, whose length takes one byte.
+func (w *theaderWriter) number(key string, n int64) {
+	w.b = append(binary.AppendUvarint(w.b, uint64(len(key))), key...)
+	at := len(w.b)
+	w.b = strconv.AppendInt(append(w.b, 0), n, 10)
+	w.b[at] = byte(len(w.b) - at - 1)
 }
 
 func (w *theaderWriter) pair(key, value string) {
