@@ -16,7 +16,7 @@ import (
 // event may combine Settings with Open (a client's offer) or with End (the
 // first answer of a peer that said no hello), and GoAway with End. The Header
 // of a client's Settings event holds the doors of the server under KeyUnix and
-// KeyShm.
+// KeyShm. A server that has given a stream up by Reset still ends it by End.
 type Session struct {
 	// Set by Open, then constant.
 	p         Protocol
