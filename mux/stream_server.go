@@ -141,7 +141,7 @@ func (c *ServerConn) streamLocked(ev *wire.Event, list *waiter) *waiter {
 	if ev.Flags&wire.Open == 0 || ev.Flags&(wire.Message|wire.End) != 0 {
 		s.arrivedLocked(ev)
 	}
-	if call := s.r.call; s.reset && call != nil && !s.gone {
+	if call := s.call; s.reset && call != nil && !s.gone {
 		c.spawnLocked(func() { call.End(context.Canceled) }) // which takes the lock
 	}
 	return s.stirLocked(list)
