@@ -1,11 +1,14 @@
 package thrift
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"math/bits"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/internal/codec"
@@ -35,9 +38,31 @@ func LazyOpt[T any](x *Lazy, field int) (v T, ok bool) {
 	if t.kind == kPointer {
 		t = t.elem
 	}
-	mustBe[T](t)
-	l.load(t, o, unsafe.Pointer(&v)) // Safety: v is of type t.
+	if !isType[T](t) {
+		mustBe[T](t)
+	}
+	// Safety: v is of type t.
+	switch p := unsafe.Pointer(&v); t.kind {
+	case k8:
+		*(*uint64)(p) = binary.BigEndian.Uint64(l.b[o:])
+	case k4:
+		*(*uint32)(p) = binary.BigEndian.Uint32(l.b[o:])
+	case kBool:
+		*(*bool)(p) = l.b[o] == 1
+	case kString:
+		*(*string)(p) = l.str(o+4, int(binary.BigEndian.Uint32(l.b[o:])))
+	default:
+		l.load(t, o, p)
+	}
 	return v, true
+}
+
+// isType tells whether T is what t is for, by the address of the type.
+func isType[T any](t *typ) bool {
+	rt := reflect.TypeFor[T]()
+	// Safety: both are interfaces that hold a pointer, of which there is one for
+	// each type; it is their second word.
+	return (*words)(unsafe.Pointer(&rt)).data == (*words)(unsafe.Pointer(&t.rt)).data
 }
 
 // LazyStruct gives a view of a field that is a struct, nil if it is not there.
@@ -69,17 +94,7 @@ func (l *lease) load(t *typ, o int, p unsafe.Pointer) int {
 		panic("thrift: use of a lazy message after its Release")
 	}
 	// Safety: p points to what t says.
-	switch t.kind {
-	case k8:
-		*(*uint64)(p) = binary.BigEndian.Uint64(l.b[o:])
-		return o + 8
-	case k4:
-		*(*uint32)(p) = binary.BigEndian.Uint32(l.b[o:])
-		return o + 4
-	case kBool:
-		*(*bool)(p) = l.b[o] == 1
-		return o + 1
-	case kString:
+	if t.kind == kString {
 		n := int(binary.BigEndian.Uint32(l.b[o:]))
 		*(*string)(p) = l.str(o+4, n)
 		return o + 4 + n
@@ -111,9 +126,27 @@ func LazyNumberList[T Number](x *Lazy, field int) LazyNumbers[T] {
 	if n == 0 {
 		return LazyNumbers[T]{}
 	}
-	// Safety: see At. The n elements from o+5 on lie within l.b: they were checked.
 	var v T
-	return LazyNumbers[T]{own: l, p: unsafe.Pointer(&l.b[o+5+int(unsafe.Sizeof(v))-8]), n: n}
+	size := int(unsafe.Sizeof(v))
+	b, at := l.b, o+5+size-8
+	if bigEndian() {
+		b, at = turned(b[o-3:o+5+n*size], size), size
+	}
+	// Safety: see At. The n elements from o+5 on lie within l.b: they were checked.
+	return LazyNumbers[T]{own: l, p: unsafe.Pointer(&b[at]), n: n}
+}
+
+// bigEndian tells how this machine stores numbers.
+func bigEndian() bool { return binary.NativeEndian.Uint16([]byte{0, 1}) == 1 }
+
+// turned gives a copy of a list with its field's header in which the bytes of
+// each element are turned around, for machines that would do so themselves.
+func turned(list []byte, size int) []byte {
+	list = bytes.Clone(list)
+	for e := list[8:]; len(e) >= size; e = e[size:] {
+		slices.Reverse(e[:size])
+	}
+	return list
 }
 
 // Len is the number of elements.
@@ -122,22 +155,21 @@ func (s LazyNumbers[T]) Len() int { return s.n }
 // At gives element i. It panics if there is none.
 func (s LazyNumbers[T]) At(i int) T {
 	if uint(i) >= uint(s.n) || s.own.b == nil {
-		s.misuse(i)
+		panic(errNoElement)
 	}
 	// Safety: the 8 bytes that end with the element are there: the first element
-	// has a field's and a list's header before it. u's first bytes are the element.
-	var v T
-	u := bits.ReverseBytes64(*(*uint64)(unsafe.Add(s.p, uintptr(i)*unsafe.Sizeof(v))))
+	// has a field's and a list's header before it. Turned around, the element is
+	// the first of them.
+	u := bits.ReverseBytes64(*(*uint64)(unsafe.Add(s.p, i*s.size())))
 	return *(*T)(unsafe.Pointer(&u))
 }
 
-//go:noinline
-func (s LazyNumbers[T]) misuse(i int) {
-	if uint(i) >= uint(s.n) {
-		panic(fmt.Sprintf("thrift: element %d of %d", i, s.n))
-	}
-	panic("thrift: use of a lazy list after its message's Release")
+func (s LazyNumbers[T]) size() int {
+	var v T
+	return int(unsafe.Sizeof(v))
 }
+
+var errNoElement = errors.New("thrift: no such element in a lazy list, or its message was released")
 
 // All goes through the elements.
 func (s LazyNumbers[T]) All() iter.Seq2[int, T] {
@@ -155,12 +187,17 @@ func (s LazyNumbers[T]) Slice() []T {
 	if s.n == 0 {
 		return nil
 	}
-	s.At(0)
-	list := make([]T, s.n)
-	// Safety: see At; the first of n elements of T's size ends 8 bytes after s.p.
-	var v T
-	q, p := unsafe.Pointer(unsafe.SliceData(list)), unsafe.Add(s.p, 8-unsafe.Sizeof(v))
-	switch b := unsafe.Slice((*byte)(p), s.n*int(unsafe.Sizeof(v))); unsafe.Sizeof(v) {
+	s.At(0) // panics if the message was released
+	list, size := make([]T, s.n), s.size()
+	if bigEndian() {
+		for i := range list {
+			list[i] = s.At(i)
+		}
+		return list
+	}
+	// Safety: see At; the first of n elements ends 8 bytes after s.p.
+	q, p := unsafe.Pointer(unsafe.SliceData(list)), unsafe.Add(s.p, 8-size)
+	switch b := unsafe.Slice((*byte)(p), s.n*size); size {
 	case 8:
 		codec.From64(unsafe.Slice((*uint64)(q), s.n), b)
 	case 4:

@@ -50,8 +50,8 @@ func (l *lease) editAt(from uint32) int {
 func LazySet[T any](x *Lazy, field int, v T) {
 	x.find(field)
 	f := &x.pl.ops[field]
-	if rt := reflect.TypeFor[T](); f.t.rt != rt {
-		panic(fmt.Sprintf("thrift: %s.%s is no %s", x.pl.rt, x.pl.names[f.name], rt))
+	if !isType[T](f.t) {
+		panic(fmt.Sprintf("thrift: %s.%s is no %s", x.pl.rt, x.pl.names[f.name], reflect.TypeFor[T]()))
 	}
 	// Safety: v is of the type that the op is for.
 	p := unsafe.Pointer(&v)
