@@ -63,8 +63,9 @@ func (c *ServerConn) serveLocked(r *request) {
 		c.unsent += int64(r.h.Method.Cost())
 	}
 	if c.unsent > flushAfter && c.claimLocked() {
+		others := c.count > 0
 		c.out.Unlock()
-		flush(c.nc, false, c.spawn)
+		flush(c.nc, others, c.spawn)
 		c.out.Lock()
 	}
 }
