@@ -271,3 +271,71 @@ func TestTHeaderAtItsLimit(t *testing.T) {
 		got.Body.Release()
 	}
 }
+
+// plainFrame is a frame with a bare THeader before a message.
+func plainFrame(message []byte) []byte {
+	p := be32(be16(be16(make([]byte, 4), theaderMagic), 0), 77)
+	p = append(append(be16(p, 1), 0, 0, 0, 0), message...)
+	binary.BigEndian.PutUint32(p, uint32(len(p)-4))
+	return p
+}
+
+// TestTHeaderOfTheLargestMessage: what has the limit's size is taken, one byte
+// more is not.
+func TestTHeaderOfTheLargestMessage(t *testing.T) {
+	const limit = 1000
+	lim := rpc.Limits{MessageBytes: limit}.WithDefaults()
+	head := thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5)
+	sized := func(n int) []byte { return append(bytes.Clone(head), make([]byte, n-len(head))...) }
+	for over, want := range map[int]rpc.Code{0: rpc.OK, 1: rpc.ResourceExhausted} {
+		for name, p := range map[string][]byte{
+			"plain":      plainFrame(sized(limit - 14 + over)), // the frame counts from behind its length
+			"compressed": zlibFrame(t, 0, sized(limit+over), 1),
+		} {
+			ev, err := cutOne(t, Protocol{}.Open(wire.Server, lim), p)
+			if err != nil || ev.Method != "Ping" || (ev.Err == nil) != (want == rpc.OK) || ev.Err != nil && ev.Err.Code != want {
+				t.Errorf("%s, %d over: %.100s, %v", name, over, trace(ev), err)
+			}
+			ev.Body.Release()
+		}
+	}
+	// Compressed, and too large as it is: not looked into.
+	noise := make([]byte, 2*limit)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range noise {
+		noise[i] = byte(rng.Uint32())
+	}
+	ev, err := cutOne(t, Protocol{}.Open(wire.Server, lim), zlibFrame(t, 0, append(bytes.Clone(head), noise...), 1))
+	if err != nil || ev.Method != "" || ev.Err == nil || ev.Err.Code != rpc.ResourceExhausted || seqOf(ev.Tag) != 77 {
+		t.Errorf("%.100s, %v", trace(ev), err)
+	}
+}
+
+// TestTHeaderOfOldMessages: without a version, where that is allowed by name.
+func TestTHeaderOfOldMessages(t *testing.T) {
+	old, _ := scriptBytes(t, `"Ping" 01 00000005 00`)
+	strict, _ := scriptBytes(t, `80010001 "Ping" 00000005 00`)
+	for _, zipped := range []bool{false, true} {
+		wrap := plainFrame
+		if zipped {
+			wrap = func(p []byte) []byte { return zlibFrame(t, 0, p, 1) }
+		}
+		s := Protocol{NonStrict: true}.Open(wire.Server, testLimits)
+		for _, tt := range []struct {
+			message []byte
+			tag     uint64
+		}{{old, tagOld}, {strict, 0}} {
+			ev, err := cutOne(t, s, wrap(tt.message))
+			if err != nil || ev.Method != "Ping" || ev.Tag[0]&tagOld != tt.tag {
+				t.Errorf("compressed %v: %s, %v", zipped, trace(ev), err)
+			}
+			ev.Body.Release()
+		}
+		if _, err := cutOne(t, Protocol{}.Open(wire.Server, testLimits), wrap(old)); rpc.CodeOf(err) != rpc.DataLoss {
+			t.Errorf("compressed %v, not allowed: %v", zipped, err)
+		}
+	}
+	if _, err := cutOne(t, Protocol{NonStrict: true}.Open(wire.Server, testLimits), zlibFrame(t, 0, nil, 1)); rpc.CodeOf(err) != rpc.DataLoss {
+		t.Errorf("nothing, compressed: %v", err)
+	}
+}
