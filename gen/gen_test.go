@@ -35,12 +35,14 @@ func TestGenerateErrors(t *testing.T) {
 		list  []string
 		want  string
 	}{
-		"stream result": {map[string]string{"a.thrift": "struct A {}\nservice S {\n  void ok()\n  stream<A> f(1: A a)\n}"}, []string{"a.thrift"},
-			"a.thrift:4:3: method S.f streams: streams are not generated in this version of limosa-gen"},
-		"stream argument": {map[string]string{"a.thrift": "struct A {}\nservice S { A f(1: stream<A> a) }"}, []string{"a.thrift"},
-			"a.thrift:2:20: method S.f streams"},
-		"kitex stream": {map[string]string{"a.thrift": "struct A {}\nservice S { A f(1: A a) (streaming.mode = 'client') }"}, []string{"a.thrift"},
-			"a.thrift:2:26: method S.f streams"},
+		"stream of numbers": {map[string]string{"a.thrift": "struct A {}\nservice S {\n  void ok()\n  stream<i32> f(1: A a)\n}"}, []string{"a.thrift"},
+			"a.thrift:4:15: method S.f streams: its result must be a struct"},
+		"stream of a union": {map[string]string{"a.thrift": "struct A {}\nunion U { 1: A a }\nservice S { A f(1: stream<U> u) }"}, []string{"a.thrift"},
+			"a.thrift:3:30: method S.f streams: its argument must be a struct"},
+		"stream without an argument": {map[string]string{"a.thrift": "struct A {}\nservice S { stream<A> f() }"}, []string{"a.thrift"},
+			"a.thrift:2:13: method S.f streams: it must have one argument"},
+		"kitex stream that throws": {map[string]string{"a.thrift": "struct A {}\nexception E {}\nservice S { A f(1: A a) throws (1: E e) (streaming.mode = 'client') }"}, []string{"a.thrift"},
+			"a.thrift:3:38: method S.f streams: it cannot throw; the errors of a stream have codes"},
 		"one namespace, one name": {map[string]string{"a.thrift": "namespace go n\nstruct A {}", "b.thrift": "namespace go n\nenum A { X }"},
 			[]string{"b.thrift", "a.thrift"}, "b.thrift:2:6: A is defined in a.thrift as well, and both are the Go package n"},
 		"one file name": {map[string]string{"x/a.thrift": "namespace go n", "y/a.thrift": "namespace go n"},

@@ -25,7 +25,7 @@ var goWords = func() map[string]bool {
 
 // imported are the packages that generated code may import, by name.
 var imported = map[string]string{
-	"binary": "encoding/binary", "context": "context", "errors": "errors", "fmt": "fmt", "math": "math", "strconv": "strconv",
+	"binary": "encoding/binary", "context": "context", "errors": "errors", "fmt": "fmt", "iter": "iter", "math": "math", "strconv": "strconv",
 	"limosa": "github.com/limosa-rpc/limosa",
 	"rpc":    "github.com/limosa-rpc/limosa/rpc",
 	"thrift": "github.com/limosa-rpc/limosa/thrift",

@@ -8,8 +8,8 @@ import (
 
 func (e *emitter) service(s *idl.Service) {
 	for _, m := range s.Methods {
-		if m.ClientStream || m.ServerStream {
-			e.g.errorf(e.f.File, m.StreamPos, "method %s.%s streams: streams are not generated in this version of limosa-gen", s.Name, m.Name)
+		if streams(m) {
+			e.checkStream(s, m)
 		}
 	}
 	if len(e.g.errs) > 0 {
@@ -47,6 +47,9 @@ func (e *emitter) face(s *idl.Service) {
 }
 
 func (e *emitter) signature(m *idl.Method) string {
+	if streams(m) {
+		return e.streamSignature(m)
+	}
 	var b strings.Builder
 	b.WriteString("(ctx context.Context")
 	for _, f := range m.Args {
@@ -69,6 +72,10 @@ func (e *emitter) resultName(m *idl.Method) string {
 
 // messages writes a method's arguments, result and description.
 func (e *emitter) messages(s *idl.Service, m *idl.Method) {
+	if streams(m) {
+		e.streamMethod(s, m)
+		return
+	}
 	e.fields(e.name(m, "args"), m.Args)
 	if hasDefaults(m.Args) {
 		e.setDefaults(e.name(m, "args"), m.Args)
@@ -169,6 +176,10 @@ func (e *emitter) idlOf() string {
 }
 
 func (e *emitter) body(m *idl.Method) {
+	if streams(m) {
+		e.streamBody(m)
+		return
+	}
 	args := "args"
 	if len(m.Args) == 0 {
 		args = "_"
@@ -229,6 +240,10 @@ func (e *emitter) call(s *idl.Service, m *idl.Method) {
 		e.doc("", idl.Annotations{{Key: "deprecated", Value: why}})
 	}
 	e.p("func (c *%s) %s%s {", e.name(s, "client"), e.name(m, ""), e.signature(m))
+	if streams(m) {
+		e.streamCall(s, m)
+		return
+	}
 	e.p("x := rpc.NewCall[%s, %s](&%s, %q)", e.name(m, "args"), e.resultName(m), e.name(m, "var"), s.Name)
 	for _, f := range m.Args {
 		e.p("x.Args.%s = %s", e.name(f, ""), e.name(f, "param"))
@@ -271,6 +286,8 @@ func (e *emitter) unimplemented(s *idl.Service) {
 	for _, m := range s.Methods {
 		value := "rpc.Unimplemented"
 		switch {
+		case m.ServerStream:
+			value = "rpc.Failed[" + e.bare(m.Result) + "](" + value + ")"
 		case m.Result != nil && isScalar(m.Result):
 			value = e.zero(m.Result) + ", " + value
 		case m.Result != nil:

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"sync/atomic"
@@ -208,6 +209,10 @@ func Converse(ctx context.Context, to Caller, c *Call, f func(ctx context.Contex
 // run makes the call and yields its error, if there is one and the loop was
 // not left.
 func run[R any](ctx context.Context, to Caller, c *Call, yield func(*R, error) bool, drive func(context.Context, Stream) error) {
+	if c.Driven() {
+		yield(nil, Errorf(FailedPrecondition, "the messages of %v were iterated before: a call is made once", c.Method))
+		return
+	}
 	stopped := false
 	c.streaming().drive = func(ctx context.Context, s Stream) error {
 		err := drive(ctx, s)
@@ -256,7 +261,10 @@ func sendAll[A any](ctx context.Context, s Stream, in iter.Seq2[*A, error]) erro
 
 // First gives the one message of a server-streaming call, on the server.
 func First[A any](c *Call) (*A, error) {
-	m := new(A)
+	m, ok := c.args.(*A)
+	if !ok {
+		return nil, &Error{Code: Internal, Op: "arguments", Err: fmt.Errorf("call of %v holds %T", c.Method, c.args)}
+	}
 	if err := c.Stream().Receive(m); err == io.EOF {
 		return nil, Errorf(InvalidArgument, "%v needs a message", c.Method)
 	} else if err != nil {
@@ -289,4 +297,21 @@ func SendAll[R any](c *Call, out iter.Seq2[*R, error]) error {
 		}
 	}
 	return nil
+}
+
+// SendLast sends the one answer of a client-streaming call, unless there is an
+// error.
+func SendLast[R any](c *Call, res *R, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case res == nil:
+		return fmt.Errorf("%v: the handler gave neither a message nor an error", c.Method)
+	}
+	return c.Stream().Send(res)
+}
+
+// Failed is a sequence that consists of err.
+func Failed[R any](err error) iter.Seq2[*R, error] {
+	return func(yield func(*R, error) bool) { yield(nil, err) }
 }
