@@ -230,7 +230,7 @@ func readPlain(p []byte) (f plain) {
 		}
 	}
 	head := u32()
-	if head&0xffffff00 != 0x80010000 {
+	if uint32(head)&0xffffff00 != 0x80010000 {
 		panic("version")
 	}
 	f.Type = byte(head)
