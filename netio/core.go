@@ -80,9 +80,7 @@ func (g *gate) lose() (alone bool) {
 // is told of a loss. A connection embeds it and adds how bytes are moved.
 type core struct {
 	// Set by the constructor, then constant.
-	out    *Output
-	remote net.Addr
-	local  net.Addr
+	out *Output
 
 	gate gate
 	lost atomic.Pointer[func()] // what OnLost was given and has not run
@@ -96,10 +94,15 @@ type core struct {
 	pending error // found together with a full socket: the next Receive's to report
 }
 
-// Output, Local and Remote are those of Conn.
-func (c *core) Output() *Output  { return c.out }
-func (c *core) Local() net.Addr  { return c.local }
-func (c *core) Remote() net.Addr { return c.remote }
+// Output is Conn's.
+func (c *core) Output() *Output { return c.out }
+
+// ends are the addresses of a connection that keeps them. They are constant.
+type ends struct{ local, remote net.Addr }
+
+// Local and Remote are Conn's.
+func (e *ends) Local() net.Addr  { return e.local }
+func (e *ends) Remote() net.Addr { return e.remote }
 
 // enter begins a Receive; leave is to be deferred right after it.
 func (c *core) enter(owed bool, step Step) {

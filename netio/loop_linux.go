@@ -157,25 +157,31 @@ func (l *loop) removeLocked(t ticket) {
 	l.mu.free = append(l.mu.free, t.Slot)
 }
 
-// serve runs until the file is closed.
-func (l *loop) serve() {
-	fetch := l.fetch // bound once
+// serve runs until the file is closed. It stays in RawConn.Read for good: to
+// enter that anew would reset the poller's edge and cost a look for what came
+// before.
+func (l *loop) serve() { l.raw.Read(l.work) } //nolint:errcheck // closed: there is nothing else to end it
+
+// work is RawConn.Read's callback: it handles events until there are none;
+// false has Go's poller park the goroutine.
+func (l *loop) work(uintptr) (leave bool) {
 	for {
-		if len(l.again) > 0 {
-			l.fetch(0)
-		} else if l.raw.Read(fetch) != nil {
-			return
-		}
+		l.fetch(0)
 		l.find()
 		for _, e := range l.ready {
 			e.c.event(e.flags)
 		}
 		clear(l.ready)
 		l.goOn()
+		// What comes from here on wakes us. After several events look again
+		// before that: more have come by now, most likely.
+		if l.n <= 1 && len(l.again) == 0 {
+			return false
+		}
 	}
 }
 
-// fetch looks for events; false has Go's poller park the goroutine.
+// fetch looks for events.
 func (l *loop) fetch(uintptr) (some bool) {
 	l.n, _ = l.poll.Poll(l.events[:]) // it cannot fail but for a closed descriptor
 	return l.n > 0

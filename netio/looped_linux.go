@@ -27,6 +27,7 @@ const (
 // its own, which Go's poller does not know.
 type looped struct {
 	core
+	ends
 	output Output
 
 	// Set by loops.wrap, then constant.

@@ -61,7 +61,7 @@ type Output struct {
 	// mu is the lock. Lock order: mu before wait.
 	mu struct {
 		sync.Mutex
-		out      *buf.Out // what writers append to
+		out      *buf.Out // what writers append to; nil until somebody does
 		counted  int      // bytes of out that queued counts already
 		flushing bool     // somebody is the flusher
 		fin      bool     // CloseWrite was called: the end is to be sent after out, and counts as one byte
@@ -70,7 +70,7 @@ type Output struct {
 	}
 
 	// Owned by the flusher, or by whoever holds mu while nobody flushes.
-	sending *buf.Out // on its way; swapped with out
+	sending *buf.Out // on its way; swapped with out; nil while nothing is
 	plain   *buf.Out // with seal only: swapped with out, not yet transformed
 }
 
@@ -98,7 +98,6 @@ func (o *Output) init(s Sender, src buf.Source, stall time.Duration) {
 		stall = 1<<63 - 1
 	}
 	o.sender, o.stall, o.source = s, stall, src
-	o.mu.out, o.sending = buf.NewOut(src), buf.NewOut(src)
 }
 
 // Lock takes the connection's lock. Hold it briefly: never call a method of the
@@ -107,7 +106,12 @@ func (o *Output) Lock() { o.mu.Lock() }
 
 // Out is what is to be sent. It is used under the lock only; what Out.Block
 // lends is handed back before Unlock.
-func (o *Output) Out() *buf.Out { return o.mu.out }
+func (o *Output) Out() *buf.Out {
+	if o.mu.out == nil {
+		o.mu.out = o.borrow()
+	}
+	return o.mu.out
+}
 
 // Unlock gives the lock back. True: there is output and nobody sends it, so the
 // caller is the flusher now, and must call Flush, or Receive with owed set. On
@@ -121,7 +125,7 @@ func (o *Output) Unlock() (flusher bool) {
 // ClaimLocked is the answer of Unlock ahead of it, for who decides under the
 // lock what becomes of the flush. The Unlock that follows answers false then.
 func (o *Output) ClaimLocked() (flusher bool) {
-	n := o.mu.out.Len()
+	n := held(o.mu.out)
 	if d := n - o.mu.counted; d != 0 {
 		o.mu.counted = n
 		o.count(d)
@@ -137,7 +141,7 @@ func (o *Output) ClaimLocked() (flusher bool) {
 
 // dueLocked reports whether there is anything to be sent.
 func (o *Output) dueLocked() bool {
-	return o.mu.out.Len() > 0 || o.mu.fin && !o.mu.finSent && !o.mu.finDone
+	return held(o.mu.out) > 0 || o.mu.fin && !o.mu.finSent && !o.mu.finDone
 }
 
 // Queued is the number of bytes that are queued and not yet handed to the
@@ -209,7 +213,7 @@ func (o *Output) flush(s sends, wait time.Duration) (full bool, err error) {
 		if !more {
 			return false, o.Err()
 		}
-		for o.sending.Len() > 0 {
+		for held(o.sending) > 0 {
 			n, err := s.Send(o.sending, wait)
 			if n > 0 {
 				o.sending.Sent(n)
@@ -241,14 +245,14 @@ func (o *Output) take() (more bool, err error) {
 		o.giveUp()
 		return false, nil
 	}
-	if o.sending.Len() > 0 {
+	if held(o.sending) > 0 {
 		return true, nil
 	}
 	if o.seal != nil && o.plain.Len() > 0 {
 		return true, o.transform()
 	}
 	o.mu.Lock()
-	if o.mu.out.Len() > 0 {
+	if held(o.mu.out) > 0 {
 		if o.seal == nil {
 			o.mu.out, o.sending = o.sending, o.mu.out
 		} else {
@@ -268,12 +272,16 @@ func (o *Output) take() (more bool, err error) {
 		return true, o.finish()
 	}
 	o.mu.flushing = false
+	o.giveBackLocked()
 	o.mu.Unlock()
 	return false, nil
 }
 
 // transform seals some of plain into sending.
 func (o *Output) transform() error {
+	if o.sending == nil {
+		o.sending = o.borrow()
+	}
 	before := o.plain.Len() + o.sending.Len()
 	err := o.seal.seal(o.plain, o.sending)
 	o.count(o.plain.Len() + o.sending.Len() - before)
@@ -289,6 +297,9 @@ func (o *Output) finish() error {
 		o.finDoneLocked()
 		o.mu.Unlock()
 		return err
+	}
+	if o.sending == nil {
+		o.sending = o.borrow()
 	}
 	before := o.sending.Len()
 	err := o.seal.finish(o.sending)
@@ -379,12 +390,16 @@ func (o *Output) dropLocked() {
 	o.finDoneLocked()
 	o.count(-o.mu.counted)
 	o.mu.counted = 0
-	o.mu.out.Reset()
+	if o.mu.out != nil {
+		o.mu.out.Reset()
+	}
 	if o.mu.flushing {
 		return
 	}
-	n := o.sending.Len()
-	o.sending.Reset()
+	n := held(o.sending)
+	if o.sending != nil {
+		o.sending.Reset()
+	}
 	if o.plain != nil {
 		n += o.plain.Len()
 		o.plain.Reset()

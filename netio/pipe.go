@@ -50,6 +50,7 @@ func Pipe(cfg PipeConfig) (a, b *PipeConn) {
 // A PipeConn is one end of a Pipe: a Conn, with hooks for faults.
 type PipeConn struct {
 	core
+	ends
 
 	// Set by Pipe, then constant.
 	cfg     PipeConfig

@@ -23,6 +23,7 @@ const plainPiece = 64 << 10
 // happens. An idle connection keeps a read buffer.
 type plain struct {
 	core
+	ends
 
 	// Set by newPlain, then constant.
 	nc    net.Conn

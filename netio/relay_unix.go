@@ -34,6 +34,8 @@ type sockLane struct {
 	n     int64
 	end   error // what the source ended with
 	err   error // what the destination failed with
+	armed bool  // a write deadline is set, to until
+	until time.Time
 }
 
 func (r *relay) sockLane(src, dst Conn) relayLane {
@@ -45,7 +47,7 @@ func (r *relay) sockLane(src, dst Conn) relayLane {
 	if !ok {
 		return nil
 	}
-	l := &sockLane{r: r, src: s, dst: d, pipes: &s.cfg.Net.pipes}
+	l := &sockLane{r: r, src: s, dst: d, pipes: &s.net.pipes}
 	l.onIn, l.onOut, l.onFull = l.readable, l.writable, l.writableOrPark
 	return l
 }
@@ -122,7 +124,7 @@ func (l *sockLane) pull() {
 
 // fail notes that the source is broken.
 func (l *sockLane) fail(err error) {
-	l.src.out.fail(wrapError("receive", l.src.remote, err))
+	l.src.out.fail(wrapError("receive", l.src.Remote(), err))
 	l.end = l.src.out.Err()
 }
 
@@ -160,7 +162,7 @@ func (l *sockLane) receive(fd uintptr) (left int, err error) {
 			return left, err
 		}
 	}
-	n, left, err := l.src.recv(fd, l.src.in.Space())
+	n, left, err := l.src.recv(fd, l.src.in.Space(), true)
 	switch {
 	case err != nil:
 		return 0, err
@@ -256,9 +258,9 @@ func (l *sockLane) push() error {
 	for l.held() > 0 && l.err == nil {
 		before := l.n
 		err := d.raw.Write(l.onFull)
-		timedOut := d.armed && !time.Now().Before(d.until)
-		if d.armed || err != nil {
-			d.armed = false
+		timedOut := l.armed && !time.Now().Before(l.until)
+		if l.armed || err != nil {
+			l.armed = false
 			d.nc.SetWriteDeadline(time.Time{}) //nolint:errcheck // closed: the next Write says so
 		}
 		switch {
@@ -287,9 +289,9 @@ func (l *sockLane) writableOrPark(fd uintptr) (leave bool) {
 		return true
 	}
 	d := l.dst
-	if stall := d.out.stall; !d.armed && stall < 1<<62 {
-		d.armed, d.until = true, time.Now().Add(stall)
-		d.nc.SetWriteDeadline(d.until) //nolint:errcheck
+	if stall := d.out.stall; !l.armed && stall < 1<<62 {
+		l.armed, l.until = true, time.Now().Add(stall)
+		d.nc.SetWriteDeadline(l.until) //nolint:errcheck
 	}
 	// Look after setting the deadline, which may have covered up the stop's.
 	return l.r.stopped.Load()

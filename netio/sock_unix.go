@@ -27,15 +27,20 @@ type stream interface {
 // one RawConn.Read callback, and Go's poller parks it.
 type sock struct {
 	core
+	output Output
 
 	// Set by newSock, then constant.
 	nc    stream
 	raw   syscall.RawConn
-	cfg   Config
-	inq   bool // recv tells what is left in the kernel, a FIN included
+	net   *Net
 	limit *Limit
 	onIn  func(fd uintptr) bool // c.readable, bound once
-	onOut func(fd uintptr) bool // c.writable, bound once
+
+	fd      int32       // owned by the read role, inside readable
+	more    bool        // owned by the read role: the last step asked for more
+	inq     bool        // constant: recv tells what is left in the kernel, a FIN included
+	woken   atomic.Bool // Wake was called and no Send has seen it
+	closing atomic.Bool // Close was called
 
 	watch struct {
 		sync.Mutex
@@ -43,23 +48,7 @@ type sock struct {
 		on     bool // the Net watches for the loss of the peer
 		closed bool
 	}
-
-	woken   atomic.Bool // Wake was called and no Send has seen it
-	closing atomic.Bool // Close was called
-	fd      uintptr     // owned by the read role, inside readable
-
-	// Owned by the flusher.
-	sendOut  *buf.Out
-	sendN    int
-	sendErr  error
-	sendWait time.Duration
-	armed    bool // a write deadline is set, to until
-	until    time.Time
-	iov      [4][]byte // mostly enough; an idle connection should not hold 64
 }
-
-// vectors lends vectors for one call to who sends many pieces.
-var vectors = sync.Pool{New: func() any { return new([sys.MaxPieces][]byte) }}
 
 // newSock makes a sock of nc, which it owns from then on.
 func newSock(nc stream, cfg Config) (*sock, error) {
@@ -67,10 +56,9 @@ func newSock(nc stream, cfg Config) (*sock, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &sock{nc: nc, raw: raw, cfg: cfg}
-	c.local, c.remote = nc.LocalAddr(), nc.RemoteAddr()
-	c.onIn, c.onOut = c.readable, c.writable
-	c.out = NewOutput(c, nil, cfg.WriteStall)
+	c := &sock{nc: nc, raw: raw, net: cfg.Net}
+	c.onIn, c.out = c.readable, &c.output
+	c.output.init(c, nil, cfg.WriteStall)
 	cfg.tune(nc)
 	if _, ok := nc.(*net.TCPConn); ok {
 		err = raw.Control(func(fd uintptr) { c.inq = sys.EnableInq(fd) == nil })
@@ -97,7 +85,7 @@ func (c *sock) Receive(owed bool, step Step) (Why, error) {
 		c.settle(c)
 	default:
 		if !errors.Is(err, net.ErrClosed) {
-			c.out.fail(wrapError("receive", c.remote, err))
+			c.out.fail(wrapError("receive", c.Remote(), err))
 		}
 		c.stop(Lost, c.closedErr())
 	}
@@ -110,13 +98,16 @@ func (c *sock) Receive(owed bool, step Step) (Why, error) {
 // It always begins with a recv: entering RawConn.Read has reset the poller's
 // edge, and what had arrived before is not announced again.
 func (c *sock) readable(fd uintptr) (leave bool) {
-	c.fd = fd
+	c.fd = int32(fd)
 	for {
 		space := c.in.Space()
-		n, left, err := c.recv(fd, space)
+		// What is left interests only who would park then, and asking costs half
+		// as much as a recv that finds nothing: most steps do the same again.
+		n, left, err := c.recv(fd, space, c.more)
 		if n > 0 {
 			c.in.Filled(n)
-			if c.cut() {
+			done := c.cut()
+			if c.more = !done; done {
 				return c.settle((*direct)(c))
 			}
 			// With data and FIN in one event no second edge comes. So go on
@@ -137,16 +128,16 @@ func (c *sock) readable(fd uintptr) (leave bool) {
 			c.in.Idle()
 			return false
 		}
-		c.out.fail(wrapError("receive", c.remote, err))
+		c.out.fail(wrapError("receive", c.Remote(), err))
 		c.stop(Lost, c.out.Err())
 		return true
 	}
 }
 
-// recv receives once. left is what the kernel holds after it, counting a FIN as
-// one byte; -1: unknown. n 0 without an error is the peer's end.
-func (c *sock) recv(fd uintptr, p []byte) (n, left int, err error) {
-	if c.inq {
+// recv receives once. left, if asked for, is what the kernel holds after it,
+// counting a FIN as one byte; -1: unknown. n 0 without an error is the peer's end.
+func (c *sock) recv(fd uintptr, p []byte, ask bool) (n, left int, err error) {
+	if ask && c.inq {
 		return sys.RecvInq(fd, p)
 	}
 	n, err = sys.Recv(fd, p)
@@ -155,29 +146,12 @@ func (c *sock) recv(fd uintptr, p []byte) (n, left int, err error) {
 
 // Send is Sender's.
 func (c *sock) Send(out *buf.Out, wait time.Duration) (int, error) {
-	c.sendOut, c.sendWait = out, wait
-	for {
-		c.sendN, c.sendErr = 0, nil
-		err := c.raw.Write(c.onOut)
-		timedOut := c.armed && !time.Now().Before(c.until)
-		if c.armed {
-			c.armed = false
-			c.nc.SetWriteDeadline(time.Time{}) //nolint:errcheck // closed: the next Send says so
-		}
-		switch {
-		case err == nil:
-			return c.sendN, c.sendErr
-		case !errors.Is(err, os.ErrDeadlineExceeded):
-			return 0, c.sendError(err)
-		case timedOut:
-			return 0, os.ErrDeadlineExceeded
-		}
-		// Wake left a deadline in the past, now or for this Send to find.
-		c.nc.SetWriteDeadline(time.Time{}) //nolint:errcheck
-		if c.woken.Swap(false) && wait > 0 {
-			return 0, nil
-		}
-	}
+	s := sendings.Get().(*sending)
+	s.c, s.out, s.wait = c, out, wait
+	n, err := s.send()
+	s.c, s.out = nil, nil
+	sendings.Put(s)
+	return n, err
 }
 
 // sendError gives the error of a send its address.
@@ -185,29 +159,15 @@ func (c *sock) sendError(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		return net.ErrClosed
 	}
-	return wrapError("send", c.remote, err)
-}
-
-// writable is RawConn.Write's callback: it sends once, or parks.
-func (c *sock) writable(fd uintptr) (leave bool) {
-	c.sendN, c.sendErr = c.sendTo(fd, c.sendOut)
-	if c.sendN > 0 || c.sendErr != nil || c.sendWait == 0 {
-		return true
-	}
-	if !c.armed && c.sendWait < 1<<62 {
-		c.armed, c.until = true, time.Now().Add(c.sendWait)
-		c.nc.SetWriteDeadline(c.until) //nolint:errcheck
-	}
-	// Look after setting the deadline, which may have covered up Wake's.
-	return c.woken.Swap(false)
+	return wrapError("send", c.Remote(), err)
 }
 
 // sendTo sends to fd once, without waiting; 0, nil: the socket is full.
 func (c *sock) sendTo(fd uintptr, out *buf.Out) (int, error) {
-	iov := out.Iov(c.iov[:0])
+	var few [2][]byte // one is usual, and the stack of a parked reader is small
 	var n int
 	var err error
-	if len(iov) < len(c.iov) {
+	if iov := out.Iov(few[:0]); len(iov) < len(few) {
 		n, err = sys.Writev(fd, iov)
 	} else {
 		many := vectors.Get().(*[sys.MaxPieces][]byte)
@@ -215,7 +175,6 @@ func (c *sock) sendTo(fd uintptr, out *buf.Out) (int, error) {
 		clear(many[:])
 		vectors.Put(many)
 	}
-	clear(iov)
 	switch err {
 	case nil:
 		return n, nil
@@ -231,8 +190,12 @@ type direct sock
 
 // Send is Sender's; wait is 0.
 func (d *direct) Send(out *buf.Out, _ time.Duration) (int, error) {
-	return (*sock)(d).sendTo(d.fd, out)
+	return (*sock)(d).sendTo(uintptr(d.fd), out)
 }
+
+// Local and Remote are Conn's.
+func (c *sock) Local() net.Addr  { return c.nc.LocalAddr() }
+func (c *sock) Remote() net.Addr { return c.nc.RemoteAddr() }
 
 // CloseSend is Sender's.
 func (c *sock) CloseSend() error {
@@ -250,7 +213,7 @@ func (c *sock) Wake() {
 
 // Stalled is Sender's.
 func (c *sock) Stalled(cause error) {
-	c.out.fail(wrapError("send", c.remote, cause))
+	c.out.fail(wrapError("send", c.Remote(), cause))
 	c.Abort()
 }
 
@@ -266,7 +229,7 @@ func (c *sock) OnLost(f func()) {
 	c.watch.Lock()
 	defer c.watch.Unlock()
 	if !c.watch.on && !c.watch.closed {
-		c.watch.ticket, c.watch.on = c.cfg.Net.watch.add(c.raw, &c.core)
+		c.watch.ticket, c.watch.on = c.net.watch.add(c.raw, &c.core)
 	}
 }
 
@@ -292,7 +255,7 @@ func (c *sock) release() {
 	c.watch.Lock()
 	c.watch.closed = true
 	if c.watch.on {
-		c.cfg.Net.watch.remove(c.watch.ticket)
+		c.net.watch.remove(c.watch.ticket)
 	}
 	c.watch.Unlock()
 	c.nc.Close() //nolint:errcheck // there is nothing left to do about it

@@ -30,6 +30,7 @@ const (
 // io.ErrUnexpectedEOF: somebody may have cut the connection.
 type TLS struct {
 	core // its In holds plain text
+	ends
 
 	// Set by Client or Server, then constant.
 	lower Conn

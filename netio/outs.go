@@ -1,0 +1,41 @@
+package netio
+
+import (
+	"sync"
+
+	"github.com/limosa-rpc/limosa/buf"
+)
+
+// outs lends an Out to who has something to send: an idle connection should not
+// hold two.
+var outs = sync.Pool{New: func() any { return new(buf.Out) }}
+
+func (o *Output) borrow() *buf.Out {
+	if o.source != nil {
+		return buf.NewOut(o.source)
+	}
+	return outs.Get().(*buf.Out)
+}
+
+// giveBackLocked returns the Outs of a connection that has nothing to send.
+// Those that draw from a source stay.
+func (o *Output) giveBackLocked() {
+	if o.source != nil {
+		return
+	}
+	for _, p := range [...]**buf.Out{&o.mu.out, &o.sending} {
+		if *p != nil {
+			(*p).Reset() // a block may be left that was lent and not used
+			outs.Put(*p)
+			*p = nil
+		}
+	}
+}
+
+// held is the number of bytes in out, which may be nil.
+func held(out *buf.Out) int {
+	if out == nil {
+		return 0
+	}
+	return out.Len()
+}
