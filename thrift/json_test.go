@@ -147,6 +147,7 @@ func TestJSONIsLenient(t *testing.T) {
 		`{"3":{"set":["i32",1,1]}}`:                                      {},
 		`{"4":{"map":["i8","str",2,{"1":"a","2":"b"}]}}`:                 {Map: map[int8]string{1: "a", 2: "b"}},
 		`{"4":{"map":["str","str",1,{"1":"a"}]}}`:                        {},
+		`{"4":{"map":["str","str",0,{}]}}`:                               {Map: map[int8]string{}},
 		`{"5":{"str":"AQI"}}`:                                            {Bytes: []byte{1, 2}},
 		`{"5":{"str":"AQI="}}`:                                           {Bytes: []byte{1, 2}},
 		`{"6":{"str":"\u00fc\n\/\b\f\r\t\"\\\ud83d\udc26\ud83d\u0041"}}`: {Text: "ü\n/\b\f\r\t\"\\\U0001f426�A"},
@@ -244,6 +245,11 @@ func TestJSONMessages(t *testing.T) {
 	name, typ, seq, got, err := thrift.JSON{}.ParseMessage([]byte(text))
 	if name != "echo\"" || typ != thrift.Reply || seq != -7 || string(got) != body || err != nil {
 		t.Errorf("%q %v %d %s %v", name, typ, seq, got, err)
+	}
+	for typ := thrift.Call; typ <= thrift.Oneway; typ++ {
+		if _, got, _, _, err := (thrift.JSON{}).ParseMessage(thrift.JSON{}.AppendMessage(nil, "a", typ, 1, []byte("{}"))); got != typ || err != nil {
+			t.Errorf("%v became %v, %v", typ, got, err)
+		}
 	}
 	for i := range text {
 		var syntax *thrift.SyntaxError
