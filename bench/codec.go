@@ -93,6 +93,7 @@ func codecMain(ctx context.Context, args []string) error {
 	rows, done := json.NewEncoder(os.Stdout), []*codecRow(nil)
 	for round := range *rounds {
 		for i, s := range shapes {
+			s.load()
 			for k := range peers {
 				p := peers[(k+round+i)%len(peers)]
 				ops := p.ops(s)
@@ -108,6 +109,7 @@ func codecMain(ctx context.Context, args []string) error {
 					}
 				}
 			}
+			s.drop()
 		}
 	}
 	if !asJSON {

@@ -32,11 +32,19 @@ func limosaOps[L any](msg *L, plan bool) map[string]codecOp {
 	}
 	wire := out.Bytes()
 	out.Reset()
+	// As on a connection that is in use: messages follow each other, and blocks stay.
+	out.AppendString("held")
+	held := out.Mark()
+	last := held
+	var in receiver
 	var got *L
 	return map[string]codecOp{
 		"encode": {len(wire), func(n int) error {
 			for range n {
-				out.Reset()
+				if out.Since(held) > combined {
+					out.Truncate(held)
+				}
+				last = out.Mark()
 				if err := codec.Append(&out, msg); err != nil {
 					return err
 				}
@@ -44,15 +52,14 @@ func limosaOps[L any](msg *L, plan bool) map[string]codecOp {
 			return nil
 		}, func() error {
 			back := new(L)
-			err := codec.Decode(buf.ViewOf(out.Bytes()), back, lim)
+			v := out.Take(last)
+			err := codec.Decode(v, back, lim)
+			v.Release()
 			return same(err, reflect.DeepEqual(back, msg))
 		}},
 		"decode": {len(wire), func(n int) error {
 			for range n {
-				b := buf.Acquire(len(wire))
-				copy(b.Mem(), wire)
-				v := b.View(0, len(wire))
-				b.Release()
+				v := in.receive(wire)
 				got = new(L)
 				err := codec.Decode(v, got, lim)
 				v.Release()
@@ -63,6 +70,23 @@ func limosaOps[L any](msg *L, plan bool) map[string]codecOp {
 			return nil
 		}, func() error { return same(nil, reflect.DeepEqual(got, msg)) }},
 	}
+}
+
+// combined is how many bytes of messages follow each other before they count as
+// sent.
+const combined = 8 << 10
+
+// A receiver brings messages to where a receive leaves them: small ones share a
+// connection's block, larger ones have blocks of their own, as in buf.In.
+type receiver struct{ in buf.In }
+
+func (r *receiver) receive(wire []byte) buf.View {
+	if len(wire) >= 16<<10 {
+		return received(wire)
+	}
+	r.in.Expect(len(wire))
+	r.in.Filled(copy(r.in.Space(), wire))
+	return r.in.View(len(wire))
 }
 
 // apacheMessage is a struct as Apache's compiler generates it.

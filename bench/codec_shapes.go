@@ -13,7 +13,10 @@ import (
 // A shape is one message, as the types of each peer.
 type shape struct {
 	name string
-	msg  any // as Limosa's type: a pointer to one of codec/shapes
+	load func() // makes the message: only the one at hand lives, since the collector walks through all
+
+	// Set by load, nil before and after drop.
+	msg any // as Limosa's type: a pointer to one of codec/shapes
 	// What a group of peers does with it.
 	limosa   func(plan bool) map[string]codecOp
 	apache   func() map[string]codecOp
@@ -22,22 +25,27 @@ type shape struct {
 
 // newShape makes a shape of a message; that of the other peers is copied
 // from it, field by field.
-func newShape[L, A, P any, AP apacheMessage[A], PP protoMessage[P]](name string, msg *L) *shape {
-	return &shape{
-		name: name, msg: msg,
-		limosa: func(plan bool) map[string]codecOp { return limosaOps(msg, plan) },
-		apache: func() map[string]codecOp {
+func newShape[L, A, P any, AP apacheMessage[A], PP protoMessage[P]](name string, message func() *L) *shape {
+	s := &shape{name: name}
+	s.load = func() {
+		msg := message()
+		s.msg = msg
+		s.limosa = func(plan bool) map[string]codecOp { return limosaOps(msg, plan) }
+		s.apache = func() map[string]codecOp {
 			m := AP(new(A))
 			copyFields(reflect.ValueOf(m).Elem(), reflect.ValueOf(msg).Elem())
 			return apacheOps[A](m)
-		},
-		protobuf: func(vt bool) map[string]codecOp {
+		}
+		s.protobuf = func(vt bool) map[string]codecOp {
 			m := PP(new(P))
 			copyFields(reflect.ValueOf(m).Elem(), reflect.ValueOf(msg).Elem())
 			return protoOps[P](m, vt)
-		},
+		}
 	}
+	return s
 }
+
+func (s *shape) drop() { s.msg, s.limosa, s.apache, s.protobuf = nil, nil, nil, nil }
 
 // copyFields fills a struct, a slice, a map or a scalar from one of another
 // package whose fields have the same names.
@@ -73,17 +81,21 @@ func copyFields(to, from reflect.Value) {
 	}
 }
 
-// codecShapes makes all shapes, always the same.
+// codecShapes gives all shapes, always the same; none is loaded.
 func codecShapes() []*shape {
 	return []*shape{
-		newShape[shapes.Echo, apache.Echo, pb.Echo]("echo", &shapes.Echo{ID: 7, Text: strings.Repeat("x", 1024), List: []int64{1, 1 << 20, 3, 1 << 40, 5}}),
-		newShape[shapes.Small, apache.Small, pb.Small]("small", smallMessage(1)),
-		newShape[shapes.Medium, apache.Medium, pb.Medium]("medium", mediumMessage(0)),
-		newShape[shapes.Wide, apache.Wide, pb.Wide]("wide", wideMessage()),
-		newShape[shapes.Large, apache.Large, pb.Large]("large", largeMessage()),
-		newShape[shapes.Numbers, apache.Numbers, pb.Numbers]("numbers", &shapes.Numbers{ID: 1, Item: itemMessage(1), Numbers: numberList(131_072)}),
-		newShape[shapes.Text, apache.Text, pb.Text]("text", &shapes.Text{Text: strings.Repeat("0123456789abcdef", 1<<16)}),
-		newShape[shapes.Maps, apache.Maps, pb.Maps]("maps", &shapes.Maps{Pairs: pairList(500, "the value of key")}),
+		newShape[shapes.Echo, apache.Echo, pb.Echo]("echo", func() *shapes.Echo {
+			return &shapes.Echo{ID: 7, Text: strings.Repeat("x", 1024), List: []int64{1, 1 << 20, 3, 1 << 40, 5}}
+		}),
+		newShape[shapes.Small, apache.Small, pb.Small]("small", func() *shapes.Small { return smallMessage(1) }),
+		newShape[shapes.Medium, apache.Medium, pb.Medium]("medium", func() *shapes.Medium { return mediumMessage(0) }),
+		newShape[shapes.Wide, apache.Wide, pb.Wide]("wide", wideMessage),
+		newShape[shapes.Large, apache.Large, pb.Large]("large", largeMessage),
+		newShape[shapes.Numbers, apache.Numbers, pb.Numbers]("numbers", func() *shapes.Numbers {
+			return &shapes.Numbers{ID: 1, Item: itemMessage(1), Numbers: numberList(131_072)}
+		}),
+		newShape[shapes.Text, apache.Text, pb.Text]("text", func() *shapes.Text { return &shapes.Text{Text: strings.Repeat("0123456789abcdef", 1<<16)} }),
+		newShape[shapes.Maps, apache.Maps, pb.Maps]("maps", func() *shapes.Maps { return &shapes.Maps{Pairs: pairList(500, "the value of key")} }),
 	}
 }
 

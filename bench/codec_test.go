@@ -10,6 +10,7 @@ import (
 // at what comes out.
 func TestCodecPeers(t *testing.T) {
 	for _, s := range codecShapes() {
+		s.load()
 		for _, p := range codecPeers() {
 			ops := p.ops(s)
 			for _, op := range slices.Sorted(maps.Keys(ops)) {
@@ -27,6 +28,7 @@ func TestCodecPeers(t *testing.T) {
 func TestCodecSizes(t *testing.T) {
 	least := map[string]int{"echo": 1024, "small": 150, "medium": 17 << 10, "wide": 16 << 10, "large": 5 << 20, "numbers": 1 << 20, "text": 1 << 20, "maps": 20_000}
 	for _, s := range codecShapes() {
+		s.load()
 		if n := s.limosa(false)["encode"].size; n < least[s.name] || n > least[s.name]*3/2 {
 			t.Errorf("%s takes %d bytes, about %d are due", s.name, n, least[s.name])
 		}

@@ -3,8 +3,10 @@ package buf
 import (
 	"fmt"
 	"math/bits"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/limosa-rpc/limosa/internal/invariant"
 )
@@ -66,7 +68,7 @@ func Acquire(n int) *Block {
 		return traceAcquire(roundUp(n))
 	}
 	if n > MaxBlock {
-		b := &Block{mem: make([]byte, n)}
+		b := &Block{mem: uncleared(n)}
 		b.word.Store(1<<genShift | 1)
 		return b
 	}
@@ -77,6 +79,17 @@ func Acquire(n int) *Block {
 	}
 	b.word.Store((b.word.Load()>>genShift+1)<<genShift | 1)
 	return b
+}
+
+// uncleared gives n bytes that were not set to zero. A Builder grows so, which
+// make cannot be asked for; at more than MaxBlock it is a tenth of a receive.
+func uncleared(n int) []byte {
+	var b strings.Builder
+	b.Grow(n)
+	b.WriteByte(0)
+	// Safety: the builder's memory, which nobody else has, holds n bytes and more; the
+	// builder is not used again, so that nothing takes it for a string.
+	return unsafe.Slice(unsafe.StringData(b.String()), n)
 }
 
 // Init makes b a block over memory that is not the garbage collector's: mem is

@@ -2,17 +2,12 @@ package gen
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/limosa-rpc/limosa/idl"
 )
 
-// Bounds of what is encoded or decoded between two looks at the room that is
-// left: fields, and for decoding headers that are compared at once.
-const (
-	maxRun     = 16
-	maxSegment = 6
-)
+// maxRun bounds how many fields are encoded between two looks at the room.
+const maxRun = 16
 
 // methodNames are the methods that every generated struct has.
 var methodNames = []string{"AppendThrift", "ReadThrift", "EncodeThrift", "DecodeThrift"}
@@ -37,11 +32,14 @@ func (e *emitter) members(fields []*idl.Field) []member {
 type way int
 
 const (
-	byRun    way = iota // always there: scalars, strings, binary
-	byOption            // a pointer to a scalar or string, or binary that may be nil
-	byStruct            // a pointer to a struct
-	byList              // a slice of such pointers
-	byPlan              // by the run-time plan, which is as fast there
+	byRun       way = iota // always there: scalars, strings, binary
+	byOption               // a pointer to a scalar or string, or binary that may be nil
+	byStruct               // a pointer to a struct
+	byList                 // a slice of such pointers
+	byNumbers              // a slice of numbers
+	byStrings              // a slice of strings
+	byStringMap            // a map of strings
+	byPlan                 // by the run-time plan, which is as fast there
 )
 
 func (m member) way() way {
@@ -54,9 +52,17 @@ func (m member) way() way {
 	case isPointer(m.t):
 		return byStruct
 	case m.t.Kind == idl.List || m.t.Kind == idl.Set:
+		switch m.t.Elem.True().Kind {
+		case idl.I16, idl.I32, idl.EnumRef, idl.I64, idl.Double:
+			return byNumbers
+		case idl.String:
+			return byStrings
+		}
 		if isPointer(m.t.Elem) {
 			return byList
 		}
+	case m.t.Kind == idl.Map && m.t.Key.True().Kind == idl.String && m.t.Elem.True().Kind == idl.String:
+		return byStringMap
 	}
 	return byPlan
 }
@@ -88,6 +94,16 @@ func (m member) wire() (typ, size int) {
 		return 16, 16
 	}
 	return 12, 0
+}
+
+// inner is the type of the elements, or those of key and value.
+func (m member) inner() string {
+	elem, _ := member{t: m.t.Elem.True()}.wire()
+	if m.t.Key == nil {
+		return fmt.Sprint(elem)
+	}
+	key, _ := member{t: m.t.Key.True()}.wire()
+	return fmt.Sprintf("%d, %d", key, elem)
 }
 
 // head is the field's header as three bytes.
@@ -126,8 +142,10 @@ func (e *emitter) codec(name string, ms []member, defaults bool) {
 		}
 	}
 	e.p("// The methods that thrift.Binary calls: on a message, and within one.")
-	e.p("func (x *%s) EncodeThrift(e %s.Encoder) ([]byte, error) { return e.End(x.AppendThrift(e.Begin())) }\n", name, t)
-	e.p("func (x *%s) DecodeThrift(d %s.Decoder) %[2]s.Decoder { return d.End(x.ReadThrift(d.Begin())) }\n", name, t)
+	e.p("func (x *%s) EncodeThrift(to %s.Output, b []byte, depth int) ([]byte, error) {\nvar e %[2]s.Encoder", name, t)
+	e.p("return e.End(x.AppendThrift(e.Begin(to, b, depth)))\n}\n")
+	e.p("func (x *%s) DecodeThrift(in %s.Input, depth int) %[2]s.Result {\nvar d %[2]s.Decoder", name, t)
+	e.p("return d.End(x.ReadThrift(d.Begin(in, depth)))\n}\n")
 	e.p("func (x *%s) AppendThrift(e *%s.Encoder, b []byte, depth int) []byte {", name, t)
 	e.encode(ms)
 	e.p("}\n\nfunc (x *%s) ReadThrift(d *%s.Decoder, b []byte, depth int) []byte {", name, t)
@@ -142,13 +160,15 @@ func (e *emitter) codec(name string, ms []member, defaults bool) {
 // height is how many levels the containers take that are not left to the plan.
 func height(ms []member) int {
 	for _, m := range ms {
-		if m.way() == byList {
+		switch m.way() {
+		case byList, byNumbers, byStrings, byStringMap:
 			return 1
 		}
 	}
 	return 0
 }
 
+// encode writes the body of AppendThrift.
 func (e *emitter) encode(ms []member) {
 	least := "e.Least"
 	if height(ms) > 0 {
@@ -191,6 +211,14 @@ func (e *emitter) encode(ms []member) {
 				e.p("}")
 			}
 			left = atEnd - 1
+		case byNumbers, byStrings, byStringMap:
+			line := "b = " + map[way]string{byNumbers: "thrift.Numbers(e, ", byStrings: "e.Strings(", byStringMap: "e.StringMap("}[m.way()]
+			line += fmt.Sprintf("append(b, %s, %s), x.%s)", m.head(), m.inner(), m.name)
+			if m.need == idl.Optional {
+				line = fmt.Sprintf("if x.%s != nil {\n%s\n}", m.name, line)
+			}
+			e.p("%s", line)
+			left = room
 		case byPlan:
 			e.p("b = e.Fields(b, x, depth, %d, %d)", g[0], g[1])
 			left = room
@@ -262,129 +290,4 @@ func (e *emitter) encodeOption(m member) string {
 		return "b = " + e.encodeScalar(m, "x."+m.name)
 	}
 	return "b = " + e.encodeScalar(m, "*x."+m.name)
-}
-
-func (e *emitter) decode(ms []member, defaults bool) {
-	e.p("if x == nil || depth <= %d {\nreturn d.Whole(x, b, depth)\n}", height(ms))
-	if defaults {
-		e.p("x.SetDefaults()")
-	}
-	for _, g := range groups(ms) {
-		if ms[g[0]].way() == byPlan {
-			e.p("var done bool")
-			break
-		}
-	}
-	for _, g := range groups(ms) {
-		i, m := g[0], ms[g[0]]
-		switch m.way() {
-		case byRun:
-			e.decodeRun(ms, i, g[1])
-		case byOption:
-			e.decodeOption(m, i)
-		case byStruct:
-			e.decodeStruct(m, i)
-		case byList:
-			e.decodeList(m, i)
-		case byPlan:
-			e.p("if b, done = d.Fields(x, b, depth, %d, %d); done {\nreturn b\n}", i, g[1])
-		}
-	}
-	e.p("return d.Stop(x, b, depth, %d)", len(ms))
-}
-
-// decodeRun reads the fields with the indexes i up to and without j, in
-// stretches that end with a string: one look at the length, one at all headers.
-func (e *emitter) decodeRun(ms []member, i, j int) {
-	for i < j {
-		size, k := 0, i
-		var tests, lines []string
-		for text := false; k < j && k-i < maxSegment && !text; k++ {
-			m := ms[k]
-			at := fmt.Sprintf("b[%d:]", size)
-			if size == 0 {
-				at = "b"
-			}
-			tests = append(tests, fmt.Sprintf("thrift.Miss(%s, %s)", at, m.is()))
-			_, n := m.wire()
-			if text = n == 0; text {
-				read := "String"
-				if m.t.Kind == idl.Binary {
-					read = "Bytes"
-				}
-				lines = append(lines, fmt.Sprintf("if b = d.%s(&x.%s, b[%d:]); b == nil {\nreturn d.In(x, %d)\n}", read, m.name, size+3, k))
-				size += 7
-				continue
-			}
-			lines = append(lines, fmt.Sprintf("x.%s = %s", m.name, e.decodeScalar(m, size+3)))
-			size += 3 + n
-			if k+1 == j || k+1-i == maxSegment {
-				lines = append(lines, fmt.Sprintf("b = b[%d:]", size))
-			}
-		}
-		e.p("if len(b) < %d || %s != 0 {\nreturn d.Plan(x, b, depth, %d)\n}", size, strings.Join(tests, "|"), i)
-		e.p("%s", strings.Join(lines, "\n"))
-		i = k
-	}
-}
-
-// decodeScalar is an expression for the value at offset o of b.
-func (e *emitter) decodeScalar(m member, o int) string {
-	big := func(n int) string { return fmt.Sprintf("%s.BigEndian.Uint%d(b[%d:])", e.use("binary"), n, o) }
-	switch m.t.Kind {
-	case idl.Bool:
-		return fmt.Sprintf("b[%d] == 1", o)
-	case idl.I8:
-		return fmt.Sprintf("int8(b[%d])", o)
-	case idl.I16:
-		return "int16(" + big(16) + ")"
-	case idl.I32:
-		return "int32(" + big(32) + ")"
-	case idl.I64:
-		return "int64(" + big(64) + ")"
-	case idl.Double:
-		return e.use("math") + ".Float64frombits(" + big(64) + ")"
-	case idl.UUID:
-		return fmt.Sprintf("thrift.UUID(b[%d:])", o)
-	}
-	return e.typ(m.t) + "(" + big(32) + ")"
-}
-
-// decodeOption reads a field that may be absent.
-func (e *emitter) decodeOption(m member, i int) {
-	_, size := m.wire()
-	if size == 0 {
-		size = 4
-	}
-	read := fmt.Sprintf("thrift.Optional(d, &x.%s, b)", m.name)
-	switch m.t.Kind {
-	case idl.Binary:
-		read = fmt.Sprintf("d.Bytes(&x.%s, b[3:])", m.name)
-	case idl.String:
-		read = fmt.Sprintf("d.OptionalString(&x.%s, b)", m.name)
-	}
-	e.p("if thrift.Has(b, %d, %s) {\nif b = %s; b == nil {\nreturn d.In(x, %d)\n}\n}", 3+size, m.is(), read, i)
-}
-
-func (e *emitter) decodeStruct(m member, i int) {
-	read := fmt.Sprintf("x.%s = thrift.New[%s](d)\nif b = x.%[1]s.ReadThrift(d, b[3:], depth-1); b == nil {\nreturn d.In(x, %[3]d)\n}",
-		m.name, e.bare(m.t), i)
-	if m.need == idl.Required {
-		e.p("if !thrift.Has(b, 4, %s) {\nreturn d.Plan(x, b, depth, %d)\n}\n%s", m.is(), i, read)
-	} else {
-		e.p("if thrift.Has(b, 4, %s) {\n%s\n}", m.is(), read)
-	}
-}
-
-func (e *emitter) decodeList(m member, i int) {
-	elem := e.bare(m.t.Elem.True())
-	if m.need == idl.Optional {
-		e.p("if thrift.Has(b, 4, %s) {", m.is())
-	}
-	e.p("if s, rest := thrift.List[%s](d, b, %s); rest == nil {\nreturn d.Plan(x, b, depth, %d)\n} else {\nx.%s, b = s, rest\n}", elem, m.is(), i, m.name)
-	e.p("for i, slab := 0, new(thrift.Slab[%s]); i < len(x.%s); i++ {\nx.%[2]s[i] = slab.Next(d, len(x.%[2]s)-i)", elem, m.name)
-	e.p("if b = x.%s[i].ReadThrift(d, b, depth-2); b == nil {\nreturn d.In(x, %d)\n}\n}", m.name, i)
-	if m.need == idl.Optional {
-		e.p("}")
-	}
 }

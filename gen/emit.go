@@ -42,7 +42,7 @@ func (e *emitter) at(f *idl.File, decl any, part string) string {
 	if !ok {
 		// Names of variables in generated functions would hide the package.
 		taken := scope{}
-		for _, s := range strings.Fields("args b c call ctx d depth done e err i impl n r res rest result s slab target v x") {
+		for _, s := range strings.Fields("args b c call ctx d depth done e err i impl n ok r res rest result s slab target v x") {
 			taken[s] = true
 		}
 		for _, s := range e.imports {

@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -79,8 +80,9 @@ func (c Binary) Append(out *buf.Out, msg any) error {
 	return nil
 }
 
-// Decode fills msg from body. All is copied: nothing of msg refers to body. A
-// field that msg does not have, or has with another type, is skipped; of a
+// Decode fills msg from body. All is copied, with one exception: a string that has
+// at least an eighth of a block of more than 1 MB refers to it, and the block is left
+// to the garbage collector. A field that msg does not have, or has with another type, is skipped; of a
 // field that comes twice the last one counts; containers are replaced, never
 // added to. Bytes after the struct's end are an error: a body is cut by its
 // frame, and what follows would be somebody else's.
@@ -101,7 +103,7 @@ func (c Binary) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 		return pl.decodeLazy(body, msg, lim)
 	}
 	b := body.Bytes()
-	d := decoder{b: b, budget: int64(lim.DecodeBudget(len(b))), plain: c.Plan}
+	d := decoder{b: b, win: codec.Window{Frame: codec.NewFrame(body)}, budget: int64(lim.DecodeBudget(len(b)))}
 	if pl.views {
 		d.body = body
 	}
@@ -115,6 +117,10 @@ func (c Binary) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 		}
 		if pl.unknown != 0 {
 			*pl.kept(p) = nil
+		}
+		if !c.Plan {
+			// Arguments and results have no methods, but the structs in them do.
+			d.hand = lim.Depth - 1
 		}
 		end, f = d.fields(pl, p, 0, lim.Depth)
 	}

@@ -15,7 +15,7 @@ type decoder struct {
 	b      []byte
 	body   buf.View // b's if there is a view in what is decoded, else empty
 	win    codec.Window
-	plain  bool   // generated methods are not used
+	hand   int    // depth at which a struct is handed to its generated methods
 	budget int64  // bytes of memory that may still be allocated
 	where  string // the field where a fault was found, innermost
 }
@@ -129,45 +129,6 @@ func (d *decoder) resume(pl *plan, base unsafe.Pointer, o, depth, next int, seen
 		return d.lacking(pl, seen, begin, o)
 	}
 	return o + 1, fine
-}
-
-// some decodes the fields from index i up to and without j where one follows the
-// other; those that are not required may be absent. What else there may be, the
-// rest of the struct is decoded by resume, and done is true, as it is after a fault.
-func (d *decoder) some(pl *plan, base unsafe.Pointer, o, depth, i, j int) (end int, flt fault, done bool) {
-	b := d.b
-	for ; i < j; i++ {
-		f := &pl.ops[i]
-		if len(b)-o < 4 || binary.BigEndian.Uint32(b[o:])>>8 != f.head {
-			if f.bit == 0 {
-				continue
-			}
-			end, flt = d.resume(pl, base, o, depth, i, pl.bitsBefore(i))
-			return end, flt, true
-		}
-		left := d.budget
-		// Safety: as in resume.
-		end, flt := d.value(f.t, unsafe.Add(base, f.offset), o+3, depth-1)
-		if flt == wrongType {
-			d.budget = left // it will be taken again
-			end, flt = d.resume(pl, base, o, depth, i, pl.bitsBefore(i))
-			return end, flt, true
-		}
-		if flt != fine {
-			end, flt = d.blame(pl, f, end, flt)
-			return end, flt, true
-		}
-		o = end
-	}
-	return o, fine, false
-}
-
-// bitsBefore has the bits of the required fields before that with index next.
-func (pl *plan) bitsBefore(next int) (seen uint64) {
-	for _, f := range pl.ops[:next] {
-		seen |= f.bit
-	}
-	return seen
 }
 
 // rest judges what is left where no whole field is.
@@ -288,8 +249,9 @@ func (d *decoder) bytes(p *[]byte, o int) (int, fault) {
 	if !d.charge(n) {
 		return o, tooCostly
 	}
-	s := make([]byte, n)
-	copy(s, d.b[o:])
+	src := d.b[o : o+n]
+	s := make([]byte, len(src)) // not cleared, since all of it is copied over
+	copy(s, src)
 	*p = s
 	return o + n, fine
 }
@@ -340,7 +302,7 @@ func (d *decoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (int, faul
 	if depth <= 0 {
 		return o, tooDeep
 	}
-	if pl.made != 0 && !d.plain {
+	if depth == d.hand && pl.made != 0 {
 		if !d.charge(pl.size) {
 			return o, tooCostly
 		}

@@ -47,22 +47,23 @@ func (d *decoder) list(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
 		*(*[]bool)(p) = s
 		return o + n, fine
 	case k1:
-		s := make([]byte, n)
-		copy(s, b[o:])
+		src := b[o : o+n]
+		s := make([]byte, len(src))
+		copy(s, src)
 		*(*[]byte)(p) = s
 		return o + n, fine
 	case k2:
-		s := make([]uint16, n)
+		s := room[uint16](n)
 		codec.From16(s, b[o:])
 		*(*[]uint16)(p) = s
 		return o + 2*n, fine
 	case k4:
-		s := make([]uint32, n)
+		s := room[uint32](n)
 		codec.From32(s, b[o:])
 		*(*[]uint32)(p) = s
 		return o + 4*n, fine
 	case k8:
-		s := make([]uint64, n)
+		s := room[uint64](n)
 		codec.From64(s, b[o:])
 		*(*[]uint64)(p) = s
 		return o + 8*n, fine
@@ -94,6 +95,20 @@ func (d *decoder) list(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
 	}
 	*(*slice)(p) = slice{s, n, n}
 	return o, fine
+}
+
+// clearFrom is how many bytes of numbers there are at the least where it pays not
+// to clear their memory, all of which is written next.
+const clearFrom = 4 << 10
+
+// room makes a slice whose elements may be anything.
+func room[T uint16 | uint32 | uint64](n int) []T {
+	size := n * int(unsafe.Sizeof(T(0)))
+	if size < clearFrom {
+		return make([]T, n)
+	}
+	// Safety: there are size bytes, aligned for any number.
+	return unsafe.Slice((*T)(unsafe.Pointer(&codec.Uncleared(size)[0])), n)
 }
 
 // count checks a declared number of elements against the bytes from o on, each

@@ -87,7 +87,7 @@ func (d *decoder) entries(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
 	depth--
 	switch t.maps {
 	case mapStringString:
-		return readMap[string, string](d, t, p, o, n, depth)
+		return d.stringMap((*map[string]string)(p), o, n)
 	case mapStringPointer:
 		return readMap[string, unsafe.Pointer](d, t, p, o, n, depth)
 	case mapStringSlice:
@@ -120,6 +120,32 @@ func (d *decoder) entries(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
 		return readMap[uint64, uint32](d, t, p, o, n, depth)
 	}
 	return d.anyMap(t, p, o, n, depth)
+}
+
+// stringMap decodes n entries into a map of strings, the most common one.
+func (d *decoder) stringMap(p *map[string]string, o, n int) (int, fault) {
+	b, m := d.b, make(map[string]string, n)
+	for range n {
+		if len(b)-o < 4 {
+			return o, short
+		}
+		size := int(binary.BigEndian.Uint32(b[o:]))
+		if uint(size) > uint(len(b)-o-4) {
+			return o, tooLarge
+		}
+		k := d.text(o+4, size)
+		if o += 4 + size; len(b)-o < 4 {
+			return o, short
+		}
+		size = int(binary.BigEndian.Uint32(b[o:]))
+		if uint(size) > uint(len(b)-o-4) {
+			return o, tooLarge
+		}
+		m[k] = d.text(o+4, size)
+		o += 4 + size
+	}
+	*p = m
+	return o, fine
 }
 
 // readMap decodes n entries into a map with the layout of map[K]V.

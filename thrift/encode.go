@@ -44,17 +44,7 @@ func (e *encoder) failAt(b []byte, t *typ, why string) []byte {
 // fields appends the fields of the struct at base, and its stop. depth is how
 // many levels are allowed, this struct included.
 func (e *encoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth int) []byte {
-	if depth <= 0 {
-		if e.err == nil {
-			e.err = &TypeError{Type: pl.rt, Why: whyDeep}
-		}
-		return b
-	}
-	b = e.some(b, pl, base, depth, pl.ops)
-	if pl.unknown != 0 && e.err == nil {
-		b = e.unknown(b, pl, base, depth-1)
-	}
-	return append(b, byte(TypeStop))
+	return e.some(b, pl, base, depth, pl.ops, true)
 }
 
 // structure appends the struct at p: by its generated methods if it has some.
@@ -68,56 +58,83 @@ func (e *encoder) structure(b []byte, pl *plan, p unsafe.Pointer, depth int) []b
 	return e.fields(b, pl, p, depth)
 }
 
-// some appends fields of the struct at base.
-func (e *encoder) some(b []byte, pl *plan, base unsafe.Pointer, depth int, ops []op) []byte {
+// some appends fields of the struct at base, and if they are the whole of it
+// what was kept of unknown ones and the stop.
+func (e *encoder) some(b []byte, pl *plan, base unsafe.Pointer, depth int, ops []op, whole bool) []byte {
+	if depth <= 0 {
+		return e.tooDeep(b, pl)
+	}
+	// Safety: block and size are where b's memory is and how much; n, of which all is
+	// used, is one number to be moved on instead of a slice to be cut, which would be
+	// checked each time.
+	block, n, size := unsafe.Pointer(unsafe.SliceData(b)), len(b), cap(b)
 	for i := range ops {
 		f := &ops[i]
 		// Safety: base points to a pl.rt, and offset and kind are those of one
 		// of its fields: compile took them from reflection. So for all loads below.
 		p := unsafe.Add(base, f.offset)
-		n := len(b)
-		if cap(b)-n < headroom {
-			b = e.out.Next(b)
-			n = 0
+		if size-n < headroom {
+			b = e.out.Next(b[:n])
+			block, n, size = unsafe.Pointer(unsafe.SliceData(b)), 0, cap(b)
 		}
 		// Safety: w points to headroom bytes of b's room. Every field writes its
 		// header as four bytes, of which the value then covers the last.
-		w := (*[headroom]byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), n))
+		w := (*[headroom]byte)(unsafe.Add(block, n))
 		binary.BigEndian.PutUint32(w[:], f.head<<8)
 		switch f.kind {
 		case k8:
 			binary.BigEndian.PutUint64(w[3:], *(*uint64)(p))
-			b = b[:n+11]
+			n += 11
+			continue
 		case k4:
 			binary.BigEndian.PutUint32(w[3:], *(*uint32)(p))
-			b = b[:n+7]
+			n += 7
+			continue
 		case k2:
 			binary.BigEndian.PutUint16(w[3:], *(*uint16)(p))
-			b = b[:n+5]
+			n += 5
+			continue
 		case kBool, k1:
 			w[3] = *(*uint8)(p)
-			b = b[:n+4]
+			n += 4
+			continue
 		case kString:
 			s := *(*string)(p)
 			binary.BigEndian.PutUint32(w[3:], uint32(len(s)))
-			if len(s) > cap(b)-n-headroom || len(s) >= buf.RefMin {
-				b = e.spill(b[:n+7], s)
+			n += 7
+			if len(s) <= size-n-headroom && len(s) < buf.RefMin {
+				// Safety: there is room for s behind n.
+				copy(unsafe.Slice((*byte)(unsafe.Add(block, n)), len(s)), s)
+				n += len(s)
 				continue
 			}
-			b = b[:n+7+len(s)]
-			copy(b[n+7:], s)
+			b = e.spill(b[:n], s)
 		default:
 			if skip, why := f.absent(p); skip {
 				if why != "" {
-					return e.fail(b, pl, f, why)
+					return e.fail(b[:n], pl, f, why)
 				}
 				continue
 			}
-			b = e.value(b[:n+3], f.t, p, depth-1)
-			if e.err != nil {
+			if b = e.value(b[:n+3], f.t, p, depth-1); e.err != nil {
 				return b
 			}
 		}
+		block, n, size = unsafe.Pointer(unsafe.SliceData(b)), len(b), cap(b)
+	}
+	if b = b[:n]; !whole {
+		return b
+	}
+	if pl.unknown != 0 && e.err == nil {
+		b = e.unknown(b, pl, base, depth-1)
+	}
+	return append(b, byte(TypeStop))
+}
+
+// tooDeep notes that a struct is too far down.
+func (e *encoder) tooDeep(b []byte, pl *plan) []byte {
+	if e.err == nil {
+		e.err = &TypeError{Type: pl.rt, Why: whyDeep}
 	}
 	return b
 }

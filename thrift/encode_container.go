@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"unsafe"
 
+	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
 )
 
@@ -60,21 +61,32 @@ func (e *encoder) list(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
 		}
 		return b
 	case kStruct:
-		for _, q := range *(*[]unsafe.Pointer)(p) {
-			if q == nil {
-				return e.failAt(b, el, whyNil)
-			}
-			if b = e.structure(b, el.plan, q, depth-1); e.err != nil {
-				return b
-			}
-		}
-		return b
+		return e.structures(b, el, *(*[]unsafe.Pointer)(p), depth-1)
 	}
 	for i := range s.len {
 		if cap(b)-len(b) < headroom {
 			b = e.out.Next(b)
 		}
 		if b = e.value(b, el, unsafe.Add(s.data, i*el.size), depth-1); e.err != nil {
+			return b
+		}
+	}
+	return b
+}
+
+// structures appends structs, which have t as their type.
+func (e *encoder) structures(b []byte, t *typ, s []unsafe.Pointer, depth int) []byte {
+	made := t.plan.made != 0 && !e.plain
+	for _, p := range s {
+		switch {
+		case p == nil:
+			return e.failAt(b, t, whyNil)
+		case made:
+			b = e.generated(b, t.plan, p, depth)
+		default:
+			b = e.fields(b, t.plan, p, depth)
+		}
+		if e.err != nil {
 			return b
 		}
 	}
@@ -128,7 +140,7 @@ func (e *encoder) entries(b []byte, t *typ, p unsafe.Pointer, depth int) []byte 
 	depth--
 	switch t.maps {
 	case mapStringString:
-		return writeMap[string, string](e, b, t, p, depth)
+		return e.stringMap(b, *(*map[string]string)(p))
 	case mapStringPointer:
 		return writeMap[string, unsafe.Pointer](e, b, t, p, depth)
 	case mapStringSlice:
@@ -161,6 +173,25 @@ func (e *encoder) entries(b []byte, t *typ, p unsafe.Pointer, depth int) []byte 
 		return writeMap[uint64, uint32](e, b, t, p, depth)
 	}
 	return e.anyMap(b, t, p, depth)
+}
+
+// stringMap appends the entries of a map of strings, the most common one: with
+// one look at the room for each.
+func (e *encoder) stringMap(b []byte, m map[string]string) []byte {
+	for k, v := range m {
+		if len(k)+len(v) <= min(cap(b)-len(b)-headroom-8, buf.RefMin) {
+			b = append(binary.BigEndian.AppendUint32(b, uint32(len(k))), k...)
+			b = append(binary.BigEndian.AppendUint32(b, uint32(len(v))), v...)
+			continue
+		}
+		if cap(b)-len(b) < headroom {
+			b = e.out.Next(b)
+		}
+		if b = e.text(e.text(b, k), v); e.err != nil {
+			return b
+		}
+	}
+	return b
 }
 
 // writeMap appends the entries of a map with the layout of map[K]V.

@@ -2,9 +2,9 @@ package thrift
 
 import (
 	"encoding/binary"
-	"math"
 	"unsafe"
 
+	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -13,30 +13,58 @@ import (
 // a fault, which the Decoder has noted.
 type Decoder struct {
 	decoder
-	rest  []byte // while it is handed over, as depth
-	depth int
-	flt   fault
-	at    int // the fault's offset
+	flt fault
+	at  int // the fault's offset
+}
+
+// An Input is what is decoded, as it is handed to a generated method: four
+// words, which the compiler keeps in registers. The window for strings is not
+// among them, so that a message is handed over once, at its begin.
+type Input struct {
+	b      string // a slice would be one word more
+	frame  *codec.Frame
+	budget int64
+}
+
+// A Result is what comes back.
+type Result struct {
+	end    int // of the struct, or the fault's offset
+	flt    fault
+	budget int64
+	where  string
 }
 
 // generated decodes the struct at p, whose first field is at d.b[o:], by its
 // generated methods.
 func (d *decoder) generated(pl *plan, p unsafe.Pointer, o, depth int) (int, fault) {
-	g := pl.madeFor(p).DecodeThrift(Decoder{decoder: *d, rest: d.b[o:], depth: depth})
-	*d = g.decoder
-	if g.rest == nil {
-		return g.at, g.flt
+	in := Input{frame: d.win.Frame, budget: d.budget}
+	if b := d.b[o:]; len(b) > 0 {
+		// Safety: nobody writes the message while it is decoded.
+		in.b = unsafe.String(&b[0], len(b))
 	}
-	return d.offset(g.rest), fine
+	r := pl.madeFor(p).DecodeThrift(in, depth)
+	d.budget = r.budget
+	if d.where == "" {
+		d.where = r.where
+	}
+	return o + r.end, r.flt
 }
 
 // Begin gives what ReadThrift takes.
-func (d *Decoder) Begin() (*Decoder, []byte, int) { return d, d.rest, d.depth }
+func (d *Decoder) Begin(in Input, depth int) (*Decoder, []byte, int) {
+	// Safety: these are the bytes of a slice that are only read.
+	d.b = unsafe.Slice(unsafe.StringData(in.b), len(in.b))
+	d.win.Frame, d.budget = in.frame, in.budget
+	return d, d.b, depth
+}
 
 // End takes what ReadThrift gave.
-func (d *Decoder) End(b []byte) Decoder {
-	d.rest = b
-	return *d
+func (d *Decoder) End(b []byte) Result {
+	end := d.at
+	if b != nil {
+		end = d.offset(b)
+	}
+	return Result{end: end, flt: d.flt, budget: d.budget, where: d.where}
 }
 
 // Stop takes the struct's end; if something else comes, the plan goes on.
@@ -109,6 +137,45 @@ func (d *Decoder) Fields(x any, b []byte, depth, i, j int) (rest []byte, done bo
 	return d.rested(o, f), done
 }
 
+// some decodes the fields from index i up to and without j where one follows the
+// other; those that are not required may be absent. What else there may be, the
+// rest of the struct is decoded by resume, and done is true, as it is after a fault.
+func (d *decoder) some(pl *plan, base unsafe.Pointer, o, depth, i, j int) (end int, flt fault, done bool) {
+	b := d.b
+	for ; i < j; i++ {
+		f := &pl.ops[i]
+		if len(b)-o < 4 || binary.BigEndian.Uint32(b[o:])>>8 != f.head {
+			if f.bit == 0 {
+				continue
+			}
+			end, flt = d.resume(pl, base, o, depth, i, pl.bitsBefore(i))
+			return end, flt, true
+		}
+		left := d.budget
+		// Safety: as in resume.
+		end, flt := d.value(f.t, unsafe.Add(base, f.offset), o+3, depth-1)
+		if flt == wrongType {
+			d.budget = left // it will be taken again
+			end, flt = d.resume(pl, base, o, depth, i, pl.bitsBefore(i))
+			return end, flt, true
+		}
+		if flt != fine {
+			end, flt = d.blame(pl, f, end, flt)
+			return end, flt, true
+		}
+		o = end
+	}
+	return o, fine, false
+}
+
+// bitsBefore has the bits of the required fields before that with index next.
+func (pl *plan) bitsBefore(next int) (seen uint64) {
+	for _, f := range pl.ops[:next] {
+		seen |= f.bit
+	}
+	return seen
+}
+
 // rested gives the bytes from offset o on, or notes a fault there.
 func (d *Decoder) rested(o int, f fault) []byte {
 	if f != fine {
@@ -134,7 +201,7 @@ func (d *Decoder) In(x any, i int) []byte {
 // String reads a string whose length b begins with; b has 4 bytes at the least.
 func (d *Decoder) String(s *string, b []byte) []byte {
 	n := int(binary.BigEndian.Uint32(b))
-	if n > len(b)-4 {
+	if uint(n) > uint(len(b)-4) {
 		return d.fail(d.offset(b), tooLarge)
 	}
 	*s = d.text(d.offset(b)+4, n)
@@ -208,11 +275,97 @@ func List[T any](d *Decoder, b []byte, t byte, id uint16) ([]*T, []byte) {
 		return nil, nil
 	}
 	n := int(binary.BigEndian.Uint32(b[4:]))
-	if b[3] != byte(TypeStruct) && n != 0 || n > len(b)-8 || n > math.MaxInt32 || n != 0 && !d.charges(n, int(unsafe.Sizeof(uintptr(0)))) {
+	if b[3] != byte(TypeStruct) && n != 0 || uint(n) > uint(len(b)-8) || n != 0 && !d.charges(n, int(unsafe.Sizeof(uintptr(0)))) {
 		return nil, nil
 	}
 	return make([]*T, n), b[8:]
 }
+
+// ReadNumbers reads the list or set of numbers with the header of type t and id,
+// which b ought to begin with, and elements of type elem. If anything is not as
+// it ought to be it gives b and false; the plan, which then looks at the whole
+// field, finds out what. So do the two below.
+func ReadNumbers[S ~[]T, T ~int16 | ~int32 | ~int64 | ~float64](d *Decoder, p *S, b []byte, t byte, id uint16, elem byte) (rest []byte, ok bool) {
+	size := int(unsafe.Sizeof(T(0)))
+	n, ok := d.count8(b, t, id, elem, size)
+	if !ok {
+		return b, false
+	}
+	if n == 0 {
+		*p = S{}
+		return b[8:], true
+	}
+	// Safety: p points to a slice of numbers of that size.
+	switch p := unsafe.Pointer(p); size {
+	case 2:
+		s := room[uint16](n)
+		codec.From16(s, b[8:])
+		*(*[]uint16)(p) = s
+	case 4:
+		s := room[uint32](n)
+		codec.From32(s, b[8:])
+		*(*[]uint32)(p) = s
+	default:
+		s := room[uint64](n)
+		codec.From64(s, b[8:])
+		*(*[]uint64)(p) = s
+	}
+	return b[8+n*size:], true
+}
+
+// count8 looks at the header of a field and a list, and takes the memory for n
+// elements of which each has size bytes in Go, and as numbers on the wire.
+func (d *Decoder) count8(b []byte, t byte, id uint16, elem byte, size int) (n int, ok bool) {
+	if len(b) < 8 || Miss(b, t, id) != 0 {
+		return 0, false
+	}
+	n = int(binary.BigEndian.Uint32(b[4:]))
+	if n == 0 {
+		return 0, true
+	}
+	if b[3] != elem || uint(n) > uint((len(b)-8)/int(least[elem])) || !d.charges(n, size) {
+		return 0, false
+	}
+	return n, true
+}
+
+// ReadStrings is ReadNumbers for strings.
+func ReadStrings[S ~[]string](d *Decoder, p *S, b []byte, t byte, id uint16) (rest []byte, ok bool) {
+	left := d.budget
+	n, ok := d.count8(b, t, id, byte(TypeString), int(unsafe.Sizeof("")))
+	if !ok {
+		return b, false
+	}
+	s := make([]string, n)
+	o, f := d.strings(s, d.offset(b)+8)
+	if f != fine {
+		d.budget = left
+		return b, false
+	}
+	*p = s
+	return d.b[o:], true
+}
+
+// StringMap is ReadNumbers for a map of strings.
+func (d *Decoder) StringMap(p *map[string]string, b []byte, id uint16) (rest []byte, ok bool) {
+	if len(b) < 9 || Miss(b, byte(TypeMap), id) != 0 {
+		return b, false
+	}
+	n, left := int(binary.BigEndian.Uint32(b[5:])), d.budget
+	if n != 0 && (b[3] != byte(TypeString) || b[4] != byte(TypeString)) || uint(n) > uint((len(b)-9)/8) || !d.charges(n, mapSize) {
+		d.budget = left
+		return b, false
+	}
+	o, f := d.stringMap(p, d.offset(b)+9, n)
+	if f != fine {
+		d.budget = left
+		return b, false
+	}
+	return d.b[o:], true
+}
+
+// mapSize is what an entry of a map of strings is charged.
+const mapSize = 2 * (2*int(unsafe.Sizeof("")) + mapEntry)
 
 // A Slab makes the structs of a list, several with one allocation. The zero
 // value is ready.

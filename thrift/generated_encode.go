@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/codec"
 )
 
 // Room is how many bytes of room generated code makes sure of before it appends
@@ -24,19 +25,22 @@ const Whole = buf.RefMin
 // number that no depth reaches, so that all that follows goes to Plan, which
 // does nothing then.
 type Encoder struct {
-	encoder
+	out   *buf.Out
+	err   error // the first one
 	Least int
-	b     []byte // while it is handed over, as depth
-	depth int
 }
+
+// An Output is where an encode goes, as it is handed to a generated method.
+type Output struct{ out *buf.Out }
 
 // generated is what generated structs implement. These methods are called
 // through an interface, and what is passed through one by reference lives on the
-// heap; so the state is passed as a value. The method's copy stays on its
-// stack, because from there on all calls are of known functions.
+// heap; so what they need is passed as values, which fit in registers. The state
+// begins on their stack and stays there, because from there on all calls are of
+// known functions.
 type generated interface {
-	EncodeThrift(e Encoder) ([]byte, error)
-	DecodeThrift(d Decoder) Decoder
+	EncodeThrift(to Output, b []byte, depth int) ([]byte, error)
+	DecodeThrift(in Input, depth int) Result
 }
 
 // madeFor gives the struct at p as what its generated methods are called on.
@@ -48,12 +52,15 @@ func (pl *plan) madeFor(p unsafe.Pointer) generated {
 
 // generated appends the struct at p by its generated methods.
 func (e *encoder) generated(b []byte, pl *plan, p unsafe.Pointer, depth int) []byte {
-	b, e.err = pl.madeFor(p).EncodeThrift(Encoder{encoder: *e, b: b, depth: depth})
+	b, e.err = pl.madeFor(p).EncodeThrift(Output{e.out}, b, depth)
 	return b
 }
 
 // Begin gives what AppendThrift takes.
-func (e *Encoder) Begin() (*Encoder, []byte, int) { return e, e.b, e.depth }
+func (e *Encoder) Begin(to Output, b []byte, depth int) (*Encoder, []byte, int) {
+	e.out = to.out
+	return e, b, depth
+}
 
 // End gives what AppendThrift gave, and what failed.
 func (e *Encoder) End(b []byte) ([]byte, error) { return b, e.err }
@@ -67,17 +74,13 @@ func (e *Encoder) Plan(b []byte, x any, depth int) []byte {
 	if e.err != nil {
 		return b
 	}
-	if pl, p := e.planOf(x, whyNil); pl != nil {
-		b = e.fields(b, pl, p, depth)
+	pl, p := e.planOf(x)
+	if pl == nil {
+		return b
 	}
-	if e.err != nil {
-		e.Least = stopped
-	}
-	return b
+	s := encoder{out: e.out}
+	return e.after(&s, s.fields(b, pl, p, depth))
 }
-
-// stopped is more than any depth.
-const stopped = 1 << 30
 
 // Fields appends the fields of the struct x from index i up to and without j,
 // in the order of the IDL, by its plan: all that generated code has no words
@@ -86,25 +89,43 @@ func (e *Encoder) Fields(b []byte, x any, depth, i, j int) []byte {
 	if e.err != nil {
 		return b
 	}
-	if pl, p := e.planOf(x, whyNil); pl != nil {
-		b = e.some(b, pl, p, depth, pl.ops[i:j])
+	pl, p := e.planOf(x)
+	if pl == nil {
+		return b
 	}
-	if e.err != nil {
-		e.Least = stopped
-	}
-	return e.more(b)
+	s := encoder{out: e.out}
+	return e.after(&s, s.some(b, pl, p, depth, pl.ops[i:j], false))
 }
 
-// planOf is planOf for a struct that has a plan already or is a part of one.
-func (e *Encoder) planOf(x any, why string) (*plan, unsafe.Pointer) {
+// after notes an error of s, and makes sure of Room.
+func (e *Encoder) after(s *encoder, b []byte) []byte {
+	if s.err != nil {
+		e.fail(s.err)
+	}
+	if cap(b)-len(b) < Room {
+		return e.out.Next(b)
+	}
+	return b
+}
+
+// fail notes the first error; nothing is encoded after it.
+func (e *Encoder) fail(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+	e.Least = 1 << 30
+}
+
+// planOf finds the plan of x, which may be a nil pointer.
+func (e *Encoder) planOf(x any) (*plan, unsafe.Pointer) {
 	// Safety: every empty interface is these two words.
 	if (*words)(unsafe.Pointer(&x)).data == nil {
-		e.err = &TypeError{Type: reflect.TypeOf(x), Why: why}
+		e.fail(&TypeError{Type: reflect.TypeOf(x), Why: whyNil})
 		return nil, nil
 	}
 	pl, p, err := planOf(x)
 	if err != nil {
-		e.err = err
+		e.fail(err)
 		return nil, nil
 	}
 	return pl, p
@@ -112,22 +133,19 @@ func (e *Encoder) planOf(x any, why string) (*plan, unsafe.Pointer) {
 
 // String appends length and bytes of s, with Room left behind it.
 func (e *Encoder) String(b []byte, s string) []byte {
-	if len(s) > cap(b)-len(b)-Room-4 {
+	if len(s) > min(cap(b)-len(b)-Room-4, buf.RefMin) {
 		return e.long(b, s)
 	}
 	return append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
 }
 
 // long appends a string for which the block has not enough room.
-func (e *Encoder) long(b []byte, s string) []byte {
+func (e *Encoder) long(b []byte, text string) []byte {
 	if cap(b)-len(b) < headroom {
 		b = e.out.Next(b)
 	}
-	b = e.text(b, s)
-	if e.err != nil {
-		e.Least = stopped
-	}
-	return e.more(b)
+	s := encoder{out: e.out}
+	return e.after(&s, s.text(b, text))
 }
 
 // Bytes is String for binary.
@@ -135,30 +153,75 @@ func (e *Encoder) Bytes(b, p []byte) []byte {
 	if cap(b)-len(b) < headroom {
 		b = e.out.Next(b)
 	}
-	b = e.bytes(b, p)
-	if e.err != nil {
-		e.Least = stopped
-	}
-	return e.more(b)
+	s := encoder{out: e.out}
+	return e.after(&s, s.bytes(b, p))
 }
 
 // Count appends the number of elements, with Room left behind it.
 func (e *Encoder) Count(b []byte, n int) []byte {
 	if n > maxSize {
-		if e.err == nil {
-			e.err = errTooLong
-		}
-		e.Least = stopped
+		e.fail(errTooLong)
 	}
-	return e.more(binary.BigEndian.AppendUint32(b, uint32(n)))
-}
-
-// more makes sure of Room.
-func (e *Encoder) more(b []byte) []byte {
-	if cap(b)-len(b) < Room {
+	if b = binary.BigEndian.AppendUint32(b, uint32(n)); cap(b)-len(b) < Room {
 		return e.out.Next(b)
 	}
 	return b
+}
+
+// Numbers appends a list or set of numbers, from its count on.
+func Numbers[S ~[]T, T ~int16 | ~int32 | ~int64 | ~float64](e *Encoder, b []byte, list S) []byte {
+	size, n := int(unsafe.Sizeof(T(0))), len(list)
+	if n > (cap(b)-len(b)-Room-4)/size {
+		// Safety: many looks at what it knows to be a slice.
+		return e.many(b, unsafe.Pointer(&list), size)
+	}
+	b = binary.BigEndian.AppendUint32(b, uint32(n))
+	at := len(b)
+	b = b[:at+n*size]
+	// Safety: the elements are numbers of that size.
+	switch p := unsafe.Pointer(unsafe.SliceData(list)); size {
+	case 2:
+		codec.To16(b[at:], unsafe.Slice((*uint16)(p), n))
+	case 4:
+		codec.To32(b[at:], unsafe.Slice((*uint32)(p), n))
+	default:
+		codec.To64(b[at:], unsafe.Slice((*uint64)(p), n))
+	}
+	return b
+}
+
+// many appends the list of numbers at p, for which the block has not enough room.
+func (e *Encoder) many(b []byte, p unsafe.Pointer, size int) []byte {
+	// Safety: all slices have one layout.
+	if n := (*slice)(p).len; n > maxSize {
+		e.fail(errTooLong)
+		return b
+	}
+	b = e.Count(b, (*slice)(p).len)
+	s := encoder{out: e.out}
+	switch size {
+	case 2:
+		return e.after(&s, numbers(&s, b, *(*[]uint16)(p), 2, codec.To16))
+	case 4:
+		return e.after(&s, numbers(&s, b, *(*[]uint32)(p), 4, codec.To32))
+	}
+	return e.after(&s, numbers(&s, b, *(*[]uint64)(p), 8, codec.To64))
+}
+
+// Strings appends a list or set of strings, from its count on.
+func (e *Encoder) Strings(b []byte, list []string) []byte {
+	b = e.Count(b, len(list))
+	for _, s := range list {
+		b = e.String(b, s)
+	}
+	return b
+}
+
+// StringMap appends a map of strings, from its count on.
+func (e *Encoder) StringMap(b []byte, m map[string]string) []byte {
+	b = e.Count(b, len(m))
+	s := encoder{out: e.out}
+	return e.after(&s, s.stringMap(b, m))
 }
 
 // Bool is the byte of a bool.

@@ -65,11 +65,15 @@ type Money struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Money) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Money) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Money) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Money) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Money) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
@@ -115,16 +119,18 @@ type Product struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Product) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Product) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Product) DecodeThrift(d thrift.Decoder) thrift.Decoder {
-	return d.End(x.ReadThrift(d.Begin()))
+func (x *Product) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
 
 func (x *Product) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
+	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
 	if n := 160 + len(x.Sku) + len(x.Name); n > min(cap(b)-len(b), thrift.Whole) {
@@ -135,7 +141,8 @@ func (x *Product) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 3), uint32(len(x.Name))), x.Name...)
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 4), uint32(x.Category))
 	}
-	b = e.Fields(b, x, depth, 4, 6)
+	b = e.Strings(append(b, 15, 0, 5, 11), x.Tags)
+	b = e.StringMap(append(b, 13, 0, 6, 11, 11), x.Attributes)
 	if x.WeightKg != nil {
 		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 7), math.Float64bits(*x.WeightKg))
 	}
@@ -146,10 +153,10 @@ func (x *Product) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 }
 
 func (x *Product) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
+	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
-	var done bool
+	var ok bool
 	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 11, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
@@ -168,8 +175,11 @@ func (x *Product) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	x.Category = Category(binary.BigEndian.Uint32(b[3:]))
 	b = b[7:]
-	if b, done = d.Fields(x, b, depth, 4, 6); done {
-		return b
+	if b, ok = thrift.ReadStrings(d, &x.Tags, b, 15, 5); !ok {
+		return d.Plan(x, b, depth, 4)
+	}
+	if b, ok = d.StringMap(&x.Attributes, b, 6); !ok {
+		return d.Plan(x, b, depth, 5)
 	}
 	if thrift.Has(b, 11, 4, 7) {
 		if b = thrift.Optional(d, &x.WeightKg, b); b == nil {
@@ -193,11 +203,15 @@ type Offer struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Offer) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Offer) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Offer) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Offer) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Offer) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
@@ -258,12 +272,14 @@ type Listing struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Listing) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Listing) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Listing) DecodeThrift(d thrift.Decoder) thrift.Decoder {
-	return d.End(x.ReadThrift(d.Begin()))
+func (x *Listing) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
 
 func (x *Listing) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
@@ -325,11 +341,15 @@ type Page struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Page) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Page) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Page) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Page) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Page) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
@@ -408,14 +428,18 @@ func (x *Query) SetDefaults() {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Query) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Query) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Query) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Query) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Query) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
+	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
 	if cap(b)-len(b) < 149 {
@@ -424,16 +448,18 @@ func (x *Query) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Category))
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Offset))
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.Limit))
-	b = e.Fields(b, x, depth, 3, 4)
+	if x.Tags != nil {
+		b = e.Strings(append(b, 14, 0, 4, 11), x.Tags)
+	}
 	return append(b, 0)
 }
 
 func (x *Query) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
+	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
 	x.SetDefaults()
-	var done bool
+	var ok bool
 	if len(b) < 21 || thrift.Miss(b, 8, 1)|thrift.Miss(b[7:], 8, 2)|thrift.Miss(b[14:], 8, 3) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
@@ -441,8 +467,10 @@ func (x *Query) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	x.Offset = int32(binary.BigEndian.Uint32(b[10:]))
 	x.Limit = int32(binary.BigEndian.Uint32(b[17:]))
 	b = b[21:]
-	if b, done = d.Fields(x, b, depth, 3, 4); done {
-		return b
+	if thrift.Has(b, 4, 14, 4) {
+		if b, ok = thrift.ReadStrings(d, &x.Tags, b, 14, 4); !ok {
+			return d.Plan(x, b, depth, 3)
+		}
 	}
 	return d.Stop(x, b, depth, 4)
 }
@@ -465,12 +493,14 @@ func (x *CartLine) SetDefaults() {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *CartLine) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *CartLine) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *CartLine) DecodeThrift(d thrift.Decoder) thrift.Decoder {
-	return d.End(x.ReadThrift(d.Begin()))
+func (x *CartLine) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
 
 func (x *CartLine) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
@@ -505,11 +535,15 @@ type Cart struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Cart) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Cart) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Cart) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Cart) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Cart) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
@@ -558,12 +592,14 @@ type OrderLine struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *OrderLine) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *OrderLine) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *OrderLine) DecodeThrift(d thrift.Decoder) thrift.Decoder {
-	return d.End(x.ReadThrift(d.Begin()))
+func (x *OrderLine) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
 
 func (x *OrderLine) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
@@ -608,11 +644,15 @@ type Order struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Order) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Order) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Order) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Order) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Order) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
@@ -683,12 +723,14 @@ func (x *NotFound) Error() string {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *NotFound) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *NotFound) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *NotFound) DecodeThrift(d thrift.Decoder) thrift.Decoder {
-	return d.End(x.ReadThrift(d.Begin()))
+func (x *NotFound) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
 
 func (x *NotFound) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
@@ -733,12 +775,14 @@ func (x *SoldOut) Error() string {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *SoldOut) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *SoldOut) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *SoldOut) DecodeThrift(d thrift.Decoder) thrift.Decoder {
-	return d.End(x.ReadThrift(d.Begin()))
+func (x *SoldOut) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
 
 func (x *SoldOut) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {

@@ -3,6 +3,14 @@
 // wire format.
 package codec
 
+import (
+	"math"
+	"strings"
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/buf"
+)
+
 // Sizes of the string window, in bytes, measured in docs/codec.md: larger
 // windows save little more and let a small string pin more memory.
 const (
@@ -16,6 +24,8 @@ const (
 type Window struct {
 	text string // a copy of the message from byte at on
 	at   int
+
+	Frame *Frame // set before the first String: long strings may refer to it; nil: they are copied
 }
 
 // String gives a copy of msg[o:o+n], which must lie within msg. msg is the same
@@ -35,8 +45,58 @@ func (w *Window) slow(msg []byte, o, n int) string {
 	case n == 0:
 		return ""
 	case n >= Alone:
+		if w.Frame != nil && w.Frame.refer(n) {
+			// Safety: the frame's block is left to the collector, and nobody
+			// writes what a View refers to.
+			return unsafe.String(&msg[o], n)
+		}
 		return string(msg[o : o+n])
 	}
 	w.text, w.at = string(msg[o:min(o+WindowSize, len(msg))]), o
 	return w.text[:n]
+}
+
+// A Frame is a message whose long strings may refer to its bytes, which are then
+// left to the garbage collector. One goroutine at a time.
+type Frame struct {
+	view  buf.View
+	least int // length from which a string refers to the frame
+	kept  bool
+}
+
+// NewFrame gives the Frame of a message, which is borrowed for the decode; nil if
+// nothing may refer to it: blocks that go back to a pool are worth more than the
+// copy. So that a string never pins much more than itself it has at least an eighth
+// of its block.
+func NewFrame(v buf.View) *Frame {
+	size := v.Len() + v.Waste()
+	if size <= buf.MaxBlock {
+		return nil
+	}
+	return &Frame{view: v, least: size / 8}
+}
+
+// refer tells whether a string of n bytes may refer to the frame.
+func (f *Frame) refer(n int) bool {
+	if n < f.least {
+		return false
+	}
+	if !f.kept && !f.view.Keep() {
+		f.least = math.MaxInt // shared memory for example
+		return false
+	}
+	f.kept = true
+	return true
+}
+
+// Uncleared gives n bytes that were not set to zero, for who overwrites all of
+// them at once. They are aligned for numbers of any size.
+func Uncleared(n int) []byte {
+	// A Builder grows without clearing, which make cannot be asked for.
+	var b strings.Builder
+	b.Grow(n)
+	b.WriteByte(0)
+	// Safety: the memory of the builder, which nobody else has, holds n bytes and
+	// more. The builder is not used again, so that nothing takes it for a string.
+	return unsafe.Slice(unsafe.StringData(b.String()), n)
 }

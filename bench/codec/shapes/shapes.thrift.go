@@ -21,14 +21,18 @@ type Echo struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Echo) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Echo) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Echo) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Echo) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Echo) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
+	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
 	if n := 146 + len(x.Text); n > min(cap(b)-len(b), thrift.Whole) {
@@ -37,15 +41,15 @@ func (x *Echo) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Text))), x.Text...)
 	}
-	b = e.Fields(b, x, depth, 2, 3)
+	b = thrift.Numbers(e, append(b, 15, 0, 3, 10), x.List)
 	return append(b, 0)
 }
 
 func (x *Echo) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
+	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
-	var done bool
+	var ok bool
 	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 11, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
@@ -53,8 +57,8 @@ func (x *Echo) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if b = d.String(&x.Text, b[14:]); b == nil {
 		return d.In(x, 1)
 	}
-	if b, done = d.Fields(x, b, depth, 2, 3); done {
-		return b
+	if b, ok = thrift.ReadNumbers(d, &x.List, b, 15, 3, 10); !ok {
+		return d.Plan(x, b, depth, 2)
 	}
 	return d.Stop(x, b, depth, 3)
 }
@@ -73,11 +77,15 @@ type Small struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Small) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Small) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Small) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Small) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Small) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
@@ -179,11 +187,15 @@ type Item struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Item) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Item) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Item) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Item) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Item) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
@@ -271,11 +283,15 @@ type Medium struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Medium) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Medium) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Medium) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Medium) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Medium) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
@@ -295,7 +311,12 @@ func (x *Medium) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	for _, v := range x.Items {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	b = e.Fields(b, x, depth, 3, 6)
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	b = e.StringMap(append(b, 13, 0, 4, 11, 11), x.Tags)
+	b = e.Strings(append(b, 15, 0, 5, 11), x.Words)
+	b = thrift.Numbers(e, append(b, 15, 0, 6, 8), x.Counts)
 	if n := 135 + len(x.Blob); n > min(cap(b)-len(b), thrift.Whole) {
 		b = e.Fields(b, x, depth, 6, 7)
 	} else {
@@ -308,7 +329,7 @@ func (x *Medium) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
-	var done bool
+	var ok bool
 	if len(b) < 11 || thrift.Miss(b, 10, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
@@ -331,8 +352,14 @@ func (x *Medium) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 			return d.In(x, 2)
 		}
 	}
-	if b, done = d.Fields(x, b, depth, 3, 6); done {
-		return b
+	if b, ok = d.StringMap(&x.Tags, b, 4); !ok {
+		return d.Plan(x, b, depth, 3)
+	}
+	if b, ok = thrift.ReadStrings(d, &x.Words, b, 15, 5); !ok {
+		return d.Plan(x, b, depth, 4)
+	}
+	if b, ok = thrift.ReadNumbers(d, &x.Counts, b, 15, 6, 8); !ok {
+		return d.Plan(x, b, depth, 5)
 	}
 	if len(b) < 7 || thrift.Miss(b, 11, 7) != 0 {
 		return d.Plan(x, b, depth, 6)
@@ -379,11 +406,15 @@ type Large struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Large) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Large) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Large) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Large) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Large) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
@@ -430,16 +461,18 @@ type Numbers struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Numbers) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Numbers) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Numbers) DecodeThrift(d thrift.Decoder) thrift.Decoder {
-	return d.End(x.ReadThrift(d.Begin()))
+func (x *Numbers) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
 
 func (x *Numbers) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
+	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
 	if cap(b)-len(b) < 139 {
@@ -449,15 +482,18 @@ func (x *Numbers) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x.Item != nil {
 		b = x.Item.AppendThrift(e, append(b, 12, 0, 2), depth-1)
 	}
-	b = e.Fields(b, x, depth, 2, 3)
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	b = thrift.Numbers(e, append(b, 15, 0, 3, 10), x.Numbers)
 	return append(b, 0)
 }
 
 func (x *Numbers) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
+	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
-	var done bool
+	var ok bool
 	if len(b) < 11 || thrift.Miss(b, 10, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
@@ -469,8 +505,8 @@ func (x *Numbers) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 			return d.In(x, 1)
 		}
 	}
-	if b, done = d.Fields(x, b, depth, 2, 3); done {
-		return b
+	if b, ok = thrift.ReadNumbers(d, &x.Numbers, b, 15, 3, 10); !ok {
+		return d.Plan(x, b, depth, 2)
 	}
 	return d.Stop(x, b, depth, 3)
 }
@@ -498,11 +534,15 @@ type Text struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Text) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Text) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Text) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Text) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Text) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
@@ -534,27 +574,34 @@ type Maps struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Maps) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Maps) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Maps) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Maps) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Maps) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
+	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	b = e.Fields(b, x, depth, 0, 1)
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	b = e.StringMap(append(b, 13, 0, 1, 11, 11), x.Pairs)
 	return append(b, 0)
 }
 
 func (x *Maps) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
+	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
-	var done bool
-	if b, done = d.Fields(x, b, depth, 0, 1); done {
-		return b
+	var ok bool
+	if b, ok = d.StringMap(&x.Pairs, b, 1); !ok {
+		return d.Plan(x, b, depth, 0)
 	}
 	return d.Stop(x, b, depth, 1)
 }
@@ -613,11 +660,15 @@ type Wide struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Wide) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Wide) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Wide) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Wide) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Wide) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
@@ -662,7 +713,12 @@ func (x *Wide) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	for _, v := range x.L22 {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	b = e.Fields(b, x, depth, 22, 25)
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	b = thrift.Numbers(e, append(b, 15, 0, 23, 10), x.L23)
+	b = e.Strings(append(b, 15, 0, 24, 11), x.L24)
+	b = e.StringMap(append(b, 13, 0, 25, 11, 11), x.M25)
 	if n := 198 + len(x.S26) + len(x.S27) + len(x.S28) + len(x.S29) + len(x.S30) + len(x.S31) + len(x.S32) + len(x.S33) + len(x.S34) + len(x.S35); n > min(cap(b)-len(b), thrift.Whole) {
 		b = e.Fields(b, x, depth, 25, 35)
 	} else {
@@ -698,7 +754,7 @@ func (x *Wide) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 39), uint32(len(x.B39))), x.B39...)
 	}
-	b = e.Fields(b, x, depth, 39, 40)
+	b = e.StringMap(append(b, 13, 0, 40, 11, 11), x.M40)
 	if n := 203 + len(x.S41) + len(x.S42) + len(x.S43) + len(x.S44) + len(x.S45) + len(x.S50); n > min(cap(b)-len(b), thrift.Whole) {
 		b = e.Fields(b, x, depth, 40, 50)
 	} else {
@@ -720,7 +776,7 @@ func (x *Wide) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
-	var done bool
+	var ok bool
 	if len(b) < 51 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 8, 2)|thrift.Miss(b[18:], 4, 3)|thrift.Miss(b[29:], 2, 4)|thrift.Miss(b[33:], 10, 5)|thrift.Miss(b[44:], 8, 6) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
@@ -817,8 +873,14 @@ func (x *Wide) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 			return d.In(x, 21)
 		}
 	}
-	if b, done = d.Fields(x, b, depth, 22, 25); done {
-		return b
+	if b, ok = thrift.ReadNumbers(d, &x.L23, b, 15, 23, 10); !ok {
+		return d.Plan(x, b, depth, 22)
+	}
+	if b, ok = thrift.ReadStrings(d, &x.L24, b, 15, 24); !ok {
+		return d.Plan(x, b, depth, 23)
+	}
+	if b, ok = d.StringMap(&x.M25, b, 25); !ok {
+		return d.Plan(x, b, depth, 24)
 	}
 	if len(b) < 7 || thrift.Miss(b, 11, 26) != 0 {
 		return d.Plan(x, b, depth, 25)
@@ -909,8 +971,8 @@ func (x *Wide) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if b = d.Bytes(&x.B39, b[3:]); b == nil {
 		return d.In(x, 38)
 	}
-	if b, done = d.Fields(x, b, depth, 39, 40); done {
-		return b
+	if b, ok = d.StringMap(&x.M40, b, 40); !ok {
+		return d.Plan(x, b, depth, 39)
 	}
 	if len(b) < 7 || thrift.Miss(b, 11, 41) != 0 {
 		return d.Plan(x, b, depth, 40)

@@ -22,16 +22,18 @@ type Message struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Message) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Message) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Message) DecodeThrift(d thrift.Decoder) thrift.Decoder {
-	return d.End(x.ReadThrift(d.Begin()))
+func (x *Message) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
 
 func (x *Message) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
+	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
 	if n := 146 + len(x.Text); n > min(cap(b)-len(b), thrift.Whole) {
@@ -40,15 +42,15 @@ func (x *Message) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Text))), x.Text...)
 	}
-	b = e.Fields(b, x, depth, 2, 3)
+	b = thrift.Numbers(e, append(b, 15, 0, 3, 10), x.List)
 	return append(b, 0)
 }
 
 func (x *Message) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
+	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
-	var done bool
+	var ok bool
 	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 11, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
@@ -56,8 +58,8 @@ func (x *Message) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if b = d.String(&x.Text, b[14:]); b == nil {
 		return d.In(x, 1)
 	}
-	if b, done = d.Fields(x, b, depth, 2, 3); done {
-		return b
+	if b, ok = thrift.ReadNumbers(d, &x.List, b, 15, 3, 10); !ok {
+		return d.Plan(x, b, depth, 2)
 	}
 	return d.Stop(x, b, depth, 3)
 }

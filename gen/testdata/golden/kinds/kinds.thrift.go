@@ -65,11 +65,15 @@ type Leaf struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Leaf) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Leaf) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Leaf) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Leaf) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Leaf) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
@@ -158,11 +162,15 @@ func (x *Needs) SetDefaults() {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Needs) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Needs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Needs) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Needs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Needs) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
@@ -181,7 +189,14 @@ func (x *Needs) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 		return e.Plan(b, x, depth)
 	}
 	b = x.D.AppendThrift(e, append(b, 12, 0, 4), depth-1)
-	b = e.Fields(b, x, depth, 4, 7)
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	b = thrift.Numbers(e, append(b, 15, 0, 5, 8), x.E)
+	if x.F != nil {
+		b = e.Strings(append(b, 15, 0, 6, 11), x.F)
+	}
+	b = e.Fields(b, x, depth, 6, 7)
 	b = e.Count(append(b, 15, 0, 8, 12), len(x.H))
 	for _, v := range x.H {
 		b = v.AppendThrift(e, b, depth-2)
@@ -244,6 +259,7 @@ func (x *Needs) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	x.SetDefaults()
 	var done bool
+	var ok bool
 	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 11, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
@@ -263,7 +279,15 @@ func (x *Needs) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if b = x.D.ReadThrift(d, b[3:], depth-1); b == nil {
 		return d.In(x, 3)
 	}
-	if b, done = d.Fields(x, b, depth, 4, 7); done {
+	if b, ok = thrift.ReadNumbers(d, &x.E, b, 15, 5, 8); !ok {
+		return d.Plan(x, b, depth, 4)
+	}
+	if thrift.Has(b, 4, 15, 6) {
+		if b, ok = thrift.ReadStrings(d, &x.F, b, 15, 6); !ok {
+			return d.Plan(x, b, depth, 5)
+		}
+	}
+	if b, done = d.Fields(x, b, depth, 6, 7); done {
 		return b
 	}
 	if s, rest := thrift.List[Leaf](d, b, 15, 8); rest == nil {
@@ -362,11 +386,15 @@ type Branch struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Branch) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Branch) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Branch) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Branch) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Branch) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
@@ -495,26 +523,43 @@ type Boxes struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Boxes) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Boxes) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Boxes) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Boxes) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Boxes) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
+	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	b = e.Fields(b, x, depth, 0, 13)
+	b = e.Fields(b, x, depth, 0, 4)
+	b = thrift.Numbers(e, append(b, 14, 0, 5, 6), x.Shorts)
+	b = thrift.Numbers(e, append(b, 15, 0, 6, 4), x.Doubles)
+	b = e.Fields(b, x, depth, 6, 13)
 	return append(b, 0)
 }
 
 func (x *Boxes) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
+	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
 	var done bool
-	if b, done = d.Fields(x, b, depth, 0, 13); done {
+	var ok bool
+	if b, done = d.Fields(x, b, depth, 0, 4); done {
+		return b
+	}
+	if b, ok = thrift.ReadNumbers(d, &x.Shorts, b, 14, 5, 6); !ok {
+		return d.Plan(x, b, depth, 4)
+	}
+	if b, ok = thrift.ReadNumbers(d, &x.Doubles, b, 15, 6, 4); !ok {
+		return d.Plan(x, b, depth, 5)
+	}
+	if b, done = d.Fields(x, b, depth, 6, 13); done {
 		return b
 	}
 	return d.Stop(x, b, depth, 13)
@@ -550,9 +595,15 @@ type Row struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Row) EncodeThrift(e thrift.Encoder) ([]byte, error) { return e.End(x.AppendThrift(e.Begin())) }
+func (x *Row) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
+}
 
-func (x *Row) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Row) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Row) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
@@ -666,11 +717,15 @@ func (x *Row) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 type None struct{}
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *None) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *None) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *None) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *None) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *None) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
@@ -699,11 +754,15 @@ type Named struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Named) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Named) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Named) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Named) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Named) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
@@ -842,11 +901,15 @@ type Many struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Many) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Many) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Many) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Many) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Many) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {

@@ -61,11 +61,15 @@ type Leaf struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Leaf) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Leaf) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Leaf) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Leaf) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Leaf) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
@@ -140,11 +144,15 @@ type Branch struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Branch) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Branch) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Branch) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Branch) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Branch) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
@@ -264,14 +272,18 @@ type Plain struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Plain) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Plain) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Plain) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Plain) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Plain) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
+	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
 	if cap(b)-len(b) < 135 {
@@ -281,15 +293,15 @@ func (x *Plain) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x.B != nil {
 		b = e.String(append(b, 11, 0, 2), *x.B)
 	}
-	b = e.Fields(b, x, depth, 2, 3)
+	b = thrift.Numbers(e, append(b, 15, 0, 3, 8), x.C)
 	return append(b, 0)
 }
 
 func (x *Plain) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
+	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
-	var done bool
+	var ok bool
 	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
@@ -300,8 +312,8 @@ func (x *Plain) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 			return d.In(x, 1)
 		}
 	}
-	if b, done = d.Fields(x, b, depth, 2, 3); done {
-		return b
+	if b, ok = thrift.ReadNumbers(d, &x.C, b, 15, 3, 8); !ok {
+		return d.Plan(x, b, depth, 2)
 	}
 	return d.Stop(x, b, depth, 3)
 }
@@ -360,12 +372,14 @@ func (x *Settings) SetDefaults() {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Settings) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Settings) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Settings) DecodeThrift(d thrift.Decoder) thrift.Decoder {
-	return d.End(x.ReadThrift(d.Begin()))
+func (x *Settings) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
 
 func (x *Settings) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
@@ -382,7 +396,10 @@ func (x *Settings) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x.Leaf != nil {
 		b = x.Leaf.AppendThrift(e, append(b, 12, 0, 3), depth-1)
 	}
-	b = e.Fields(b, x, depth, 3, 4)
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	b = thrift.Numbers(e, append(b, 15, 0, 4, 8), x.Numbers)
 	b = e.Count(append(b, 15, 0, 5, 12), len(x.Leaves))
 	for _, v := range x.Leaves {
 		b = v.AppendThrift(e, b, depth-2)
@@ -409,7 +426,7 @@ func (x *Settings) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 		return d.Whole(x, b, depth)
 	}
 	x.SetDefaults()
-	var done bool
+	var ok bool
 	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
@@ -426,8 +443,8 @@ func (x *Settings) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 			return d.In(x, 2)
 		}
 	}
-	if b, done = d.Fields(x, b, depth, 3, 4); done {
-		return b
+	if b, ok = thrift.ReadNumbers(d, &x.Numbers, b, 15, 4, 8); !ok {
+		return d.Plan(x, b, depth, 3)
 	}
 	if s, rest := thrift.List[Leaf](d, b, 15, 5); rest == nil {
 		return d.Plan(x, b, depth, 4)
@@ -548,12 +565,14 @@ type Everything struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Everything) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Everything) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Everything) DecodeThrift(d thrift.Decoder) thrift.Decoder {
-	return d.End(x.ReadThrift(d.Begin()))
+func (x *Everything) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
 
 func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
@@ -607,7 +626,17 @@ func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte
 	if x.Oj != nil {
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 20), uint32(*x.Oj))
 	}
-	b = e.Fields(b, x, depth, 20, 31)
+	b = e.Fields(b, x, depth, 20, 22)
+	b = thrift.Numbers(e, append(b, 15, 0, 23, 6), x.Lc)
+	b = thrift.Numbers(e, append(b, 15, 0, 24, 8), x.Ld)
+	b = thrift.Numbers(e, append(b, 15, 0, 25, 10), x.Le)
+	b = thrift.Numbers(e, append(b, 14, 0, 26, 4), x.Lf)
+	b = e.Strings(append(b, 15, 0, 27, 11), x.Lg)
+	b = e.Fields(b, x, depth, 27, 29)
+	b = thrift.Numbers(e, append(b, 15, 0, 30, 8), x.Lj)
+	if x.Lk != nil {
+		b = thrift.Numbers(e, append(b, 15, 0, 31, 10), x.Lk)
+	}
 	b = e.Count(append(b, 15, 0, 32, 12), len(x.Leaves))
 	for _, v := range x.Leaves {
 		b = v.AppendThrift(e, b, depth-2)
@@ -626,7 +655,9 @@ func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte
 	for _, v := range x.Plains {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	b = e.Fields(b, x, depth, 34, 42)
+	b = e.Fields(b, x, depth, 34, 37)
+	b = e.StringMap(append(b, 13, 0, 41, 11, 11), x.Ms)
+	b = e.Fields(b, x, depth, 38, 42)
 	if x.Leaf != nil {
 		b = x.Leaf.AppendThrift(e, append(b, 12, 0, 51), depth-1)
 	}
@@ -671,6 +702,7 @@ func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 		return d.Whole(x, b, depth)
 	}
 	var done bool
+	var ok bool
 	if len(b) < 42 || thrift.Miss(b, 2, 1)|thrift.Miss(b[4:], 3, 2)|thrift.Miss(b[8:], 6, 3)|thrift.Miss(b[13:], 8, 4)|thrift.Miss(b[20:], 10, 5)|thrift.Miss(b[31:], 4, 6) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
@@ -749,8 +781,34 @@ func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 			return d.In(x, 19)
 		}
 	}
-	if b, done = d.Fields(x, b, depth, 20, 31); done {
+	if b, done = d.Fields(x, b, depth, 20, 22); done {
 		return b
+	}
+	if b, ok = thrift.ReadNumbers(d, &x.Lc, b, 15, 23, 6); !ok {
+		return d.Plan(x, b, depth, 22)
+	}
+	if b, ok = thrift.ReadNumbers(d, &x.Ld, b, 15, 24, 8); !ok {
+		return d.Plan(x, b, depth, 23)
+	}
+	if b, ok = thrift.ReadNumbers(d, &x.Le, b, 15, 25, 10); !ok {
+		return d.Plan(x, b, depth, 24)
+	}
+	if b, ok = thrift.ReadNumbers(d, &x.Lf, b, 14, 26, 4); !ok {
+		return d.Plan(x, b, depth, 25)
+	}
+	if b, ok = thrift.ReadStrings(d, &x.Lg, b, 15, 27); !ok {
+		return d.Plan(x, b, depth, 26)
+	}
+	if b, done = d.Fields(x, b, depth, 27, 29); done {
+		return b
+	}
+	if b, ok = thrift.ReadNumbers(d, &x.Lj, b, 15, 30, 8); !ok {
+		return d.Plan(x, b, depth, 29)
+	}
+	if thrift.Has(b, 4, 15, 31) {
+		if b, ok = thrift.ReadNumbers(d, &x.Lk, b, 15, 31, 10); !ok {
+			return d.Plan(x, b, depth, 30)
+		}
 	}
 	if s, rest := thrift.List[Leaf](d, b, 15, 32); rest == nil {
 		return d.Plan(x, b, depth, 31)
@@ -785,7 +843,13 @@ func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 			return d.In(x, 33)
 		}
 	}
-	if b, done = d.Fields(x, b, depth, 34, 42); done {
+	if b, done = d.Fields(x, b, depth, 34, 37); done {
+		return b
+	}
+	if b, ok = d.StringMap(&x.Ms, b, 41); !ok {
+		return d.Plan(x, b, depth, 37)
+	}
+	if b, done = d.Fields(x, b, depth, 38, 42); done {
 		return b
 	}
 	if thrift.Has(b, 4, 12, 51) {
@@ -1009,11 +1073,15 @@ type Older struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Older) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Older) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Older) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Older) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Older) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
@@ -1099,11 +1167,15 @@ func (x *Rotten) Error() string {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Rotten) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Rotten) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Rotten) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Rotten) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Rotten) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {

@@ -20,11 +20,15 @@ type Alone struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Alone) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Alone) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Alone) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Alone) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Alone) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {

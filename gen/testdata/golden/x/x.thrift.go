@@ -30,11 +30,15 @@ func (x *Thing) SetDefaults() {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Thing) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Thing) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Thing) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Thing) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Thing) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {

@@ -18,11 +18,15 @@ type Other struct {
 }
 
 // The methods that thrift.Binary calls: on a message, and within one.
-func (x *Other) EncodeThrift(e thrift.Encoder) ([]byte, error) {
-	return e.End(x.AppendThrift(e.Begin()))
+func (x *Other) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var e thrift.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (x *Other) DecodeThrift(d thrift.Decoder) thrift.Decoder { return d.End(x.ReadThrift(d.Begin())) }
+func (x *Other) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var d thrift.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
 
 func (x *Other) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
