@@ -291,10 +291,8 @@ func (c *Conn) follow(ctx context.Context, r registered) error {
 		}
 		<-s.done // the answer is being decoded, or the connection was lost
 	}
-	err := s.err
 	s.passOn()
-	c.slots.giveBack(s)
-	return err
+	return c.own(r)
 }
 
 // lead reads the connection until the caller's own answer has come, and gives
@@ -337,8 +335,13 @@ func (c *Conn) lead(ctx context.Context, r registered) error {
 
 // own takes the answer of a call whose slot is done.
 func (c *Conn) own(r registered) error {
-	err := r.slot.err
-	c.slots.giveBack(r.slot)
+	s := r.slot
+	err := s.err
+	if s.answer != nil {
+		err = c.fill(s.call, s.answer)
+		s.answer.Body.Release()
+	}
+	c.slots.giveBack(s)
 	return err
 }
 
@@ -357,6 +360,10 @@ func (c *Conn) readOn() {
 		over, owed = c.deliver(nil, nil, keep)
 	}
 }
+
+// apartBytes is the size from which an answer is decoded by its caller, not by
+// whoever reads the connection: others' answers may be right behind it.
+const apartBytes = 32 << 10
 
 // A fate is what becomes of the read role after a batch.
 type fate uint8
@@ -389,7 +396,12 @@ func (c *Conn) deliver(own *slot, mine *waiter, f fate) (over, owed bool) {
 		switch {
 		case s == nil:
 		case s.word.CompareAndSwap(word(ev.ID, waiting), word(ev.ID, filling)):
-			s.err = c.fill(s.call, ev)
+			if ev.Body.Len() < apartBytes {
+				s.err = c.fill(s.call, ev)
+			} else {
+				large := *ev
+				s.answer, ev.Body = &large, buf.View{}
+			}
 			s.word.Store(word(ev.ID, done))
 			answered++
 			switch {

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
 )
 
 // A slot is the place of one call in flight. Its word holds the call's id and
@@ -23,6 +24,7 @@ type slot struct {
 	call   *rpc.Call
 	stream *clientStream // nil: a call of one message
 	err    error
+	answer *wire.Event     // a large one, which the caller decodes itself
 	next   chan<- struct{} // whom its caller wakes in turn; nil: nobody
 	apart  bool            // its caller sends pieces, and may be late to wait
 	back   *slot           // list of those given back
@@ -94,14 +96,14 @@ func (t *slots) take(call *rpc.Call) *slot {
 // put gives a slot back that nobody waits for any more.
 func (t *slots) put(s *slot) {
 	s.word.Store(word(s.id(), free))
-	s.call, s.stream, s.err, s.apart = nil, nil, nil, false
+	s.call, s.stream, s.err, s.answer, s.apart = nil, nil, nil, nil, false
 	t.free = append(t.free, s)
 }
 
 // giveBack is put without the lock.
 func (t *slots) giveBack(s *slot) {
 	s.word.Store(word(s.id(), free))
-	s.call, s.err, s.apart = nil, nil, false
+	s.call, s.err, s.answer, s.apart = nil, nil, nil, false
 	for {
 		s.back = t.back.Load()
 		if t.back.CompareAndSwap(s.back, s) {
