@@ -9,7 +9,6 @@ import (
 
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
-	"github.com/limosa-rpc/limosa/wire"
 )
 
 // Gen1 is referred to by generated code: code of a generator that this
@@ -92,11 +91,14 @@ func (c *Client) start() {
 	if t.hasThrift {
 		form = t.thrift
 	}
-	c.pool = newPool(t, c.protocol(form), c.Limits.WithDefaults(), c.TLS, c.Logger)
+	proto := c.protocol(form)
+	plain := proto
+	plain.NoOffer = true
+	c.pool = newPool(t, proto, plain, c.Limits.WithDefaults(), c.TLS, c.Logger)
 	c.call = rpc.Chain(c.pool.do, c.Interceptors...)
 }
 
-func (c *Client) protocol(form Form) wire.Protocol {
+func (c *Client) protocol(form Form) ttheader.Protocol {
 	p := ttheader.Protocol{Multiplexed: c.Multiplexed}
 	switch form {
 	case Framed, FramedCompact:

@@ -43,7 +43,8 @@ type pool struct {
 	// Set by newPool, then constant.
 	target  target
 	proto   wire.Protocol
-	streams bool // proto has calls of several messages
+	plain   wire.Protocol // the same, without an offer: for streams to a peer that is known to heed none
+	streams bool          // proto has calls of several messages
 	lim     *rpc.Limits
 	tls     *tls.Config
 	log     *slog.Logger
@@ -95,8 +96,8 @@ type flight struct {
 	err  error
 }
 
-func newPool(t target, proto wire.Protocol, lim *rpc.Limits, tlsConfig *tls.Config, log *slog.Logger) *pool {
-	p := &pool{target: t, proto: proto, streams: proto.Open(wire.Client, lim).Caps().Streams, lim: lim, log: log}
+func newPool(t target, proto, plain wire.Protocol, lim *rpc.Limits, tlsConfig *tls.Config, log *slog.Logger) *pool {
+	p := &pool{target: t, proto: proto, plain: plain, streams: proto.Open(wire.Client, lim).Caps().Streams, lim: lim, log: log}
 	if t.network == "tcp" && tlsConfig != nil {
 		p.tls = tlsConfig
 	}
@@ -291,7 +292,11 @@ func (p *pool) open(ctx context.Context, opens bool) (*pooled, error) {
 	}
 	pc := &pooled{calls: 1, opens: opens}
 	if err == nil {
-		pc.conn = mux.NewConn(nc, p.proto.Open(wire.Client, p.lim), mux.Config{Limits: p.lim, Logger: p.log, Notify: func() { p.changed(pc) }})
+		proto := p.proto
+		if opens && p.known() == exclusive {
+			proto = p.plain
+		}
+		pc.conn = mux.NewConn(nc, proto.Open(wire.Client, p.lim), mux.Config{Limits: p.lim, Logger: p.log, Notify: func() { p.changed(pc) }})
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -311,6 +316,12 @@ func (p *pool) open(ctx context.Context, opens bool) (*pooled, error) {
 	p.mu.all[pc] = struct{}{}
 	p.settleLocked(pc)
 	return pc, nil
+}
+
+func (p *pool) known() kind {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.kind
 }
 
 // over reports whether ctx has ended, or is about to: what waits for its

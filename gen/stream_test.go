@@ -55,7 +55,9 @@ func TestGeneratedStreams(t *testing.T) {
 	}
 	serving, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
-	go func() { served <- (&limosa.Server{Services: []rpc.Service{stream.HelloService(streamer{})}}).Serve(serving, l) }()
+	go func() {
+		served <- (&limosa.Server{Services: []rpc.Service{stream.HelloService(streamer{})}}).Serve(serving, l)
+	}()
 	remote, err := stream.Dial(l.Addr().String())
 	if err != nil {
 		t.Fatal(err)

@@ -59,11 +59,14 @@ type Conn struct {
 	gathers   bool // the reader waits for its turn after those it has woken: a flush is left to it
 	owed      bool // and one was
 	streams   streams
+	streamed  bool        // a stream was opened: Kitex takes no calls on such a connection
 	leading   *waiter     // with role caller: whose wait leads, if it is a stream's
 	reads     uint32      // batches
 	look      *time.Timer // see restLocked
 	looking   bool        // look is armed
 	looked    uint32      // reads when it was
+	supposed  bool        // supposing was armed
+	supposing *time.Timer // see supposeLocked
 	hungUp    bool        // the peer went while nobody read
 	leaving   bool        // no new calls: the peer drains, or Close was called
 	err       error       // why the connection ended; set once
@@ -273,7 +276,7 @@ func (c *Conn) refuseLocked() error {
 	case c.inflight >= c.lim.CallsPerConn, c.inflight+c.abandoned > indexMask:
 		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "call", Peer: c.peer, Sent: rpc.NotSent,
 			Msg: fmt.Sprintf("%d calls in flight on one connection", c.inflight)}
-	case (c.inflight > 0 || c.streams.open > 0) && !c.caps.Mux:
+	case (c.inflight > 0 || c.streamed) && !c.caps.Mux:
 		return &rpc.Error{Code: rpc.Unavailable, Op: "call", Peer: c.peer, Sent: rpc.NotSent,
 			Msg: "the connection carries one call at a time and is busy"}
 	}
@@ -712,8 +715,10 @@ func (c *Conn) fail(cause error, own *slot) {
 	c.out.Lock()
 	c.err = cmp.Or(cause, io.EOF)
 	c.knownLocked()
-	if c.look != nil {
-		c.look.Stop()
+	for _, t := range []*time.Timer{c.look, c.supposing} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 	var woken *waiter
 	for _, s := range c.slots.all {

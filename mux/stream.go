@@ -90,7 +90,7 @@ type streams struct {
 // A streamHost is the half of a connection that a stream belongs to.
 type streamHost interface {
 	// awaitLocked waits until w is off. The lock is held on entry, not on return.
-	awaitLocked(w *waiter)
+	awaitLocked(s *stream, w *waiter)
 	// releaseLocked gives the lock back and sees to what was appended: later,
 	// if more is about to be, else at once.
 	releaseLocked(later bool)
@@ -181,7 +181,7 @@ func (s *stream) roomLocked() error {
 		case s.sess.Room(s.ev.ID) > 0:
 			return nil
 		default:
-			s.host.awaitLocked(&s.room)
+			s.host.awaitLocked(s, &s.room)
 			continue
 		}
 		s.host.releaseLocked(false)
@@ -295,7 +295,7 @@ func (s *stream) refill() error {
 				return err
 			}
 		}
-		s.host.awaitLocked(&s.recv)
+		s.host.awaitLocked(s, &s.recv)
 		return nil
 	}
 	s.host.releaseLocked(false)

@@ -62,6 +62,7 @@ func (c *Conn) openStream(ctx context.Context, call *rpc.Call) (*clientStream, e
 	s.slot.end, s.slot.size = c.appended, 0
 	s.ev = wire.Event{ID: s.id, Timeout: timeout, Service: call.Service, Method: call.Method.Name, Header: call.Header}
 	c.streams.open++
+	c.streamed = true
 	if c.role == nobody {
 		c.restLocked() // it may send for long before it receives
 	}
@@ -184,12 +185,46 @@ func (c *Conn) releaseLocked(later bool) {
 	}
 }
 
+// silence is how long a sender waits for the hello of a peer that says nothing
+// at all: some say nothing before the handler does, which may wait for more.
+const silence = time.Second
+
+// supposeLocked has the peer count as one of another kind if it stays silent. A
+// hello that comes after all is heeded.
+func (c *Conn) supposeLocked() {
+	if c.supposed {
+		return
+	}
+	c.supposed = true
+	c.supposing = time.AfterFunc(silence, func() {
+		c.out.Lock()
+		var woken *waiter
+		if c.err == nil && c.s.Caps().Pending {
+			c.s.Apply(c.out.Out(), &wire.Event{Flags: wire.Settings})
+			for _, s := range c.slots.all {
+				if s.stream != nil {
+					woken = s.stream.stirLocked(woken)
+				}
+			}
+		}
+		woken, kick := c.metLocked(woken)
+		c.unlock(false)
+		wake(woken)
+		if kick {
+			c.nc.Kick()
+		}
+	})
+}
+
 // awaitLocked is streamHost's method: who waits for the peer leads, if nobody
 // reads.
-func (c *Conn) awaitLocked(w *waiter) {
+func (c *Conn) awaitLocked(s *stream, w *waiter) {
 	if c.err != nil {
 		c.unlock(false)
 		return // the stream has ended by then, or is about to
+	}
+	if w == &s.room && c.s.Caps().Pending {
+		c.supposeLocked()
 	}
 	w.on = true
 	c.inflight++

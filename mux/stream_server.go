@@ -178,7 +178,7 @@ func (c *ServerConn) releaseLocked(later bool) {
 }
 
 // awaitLocked is streamHost's method; the connection's workers read.
-func (c *ServerConn) awaitLocked(w *waiter) {
+func (c *ServerConn) awaitLocked(_ *stream, w *waiter) {
 	w.on = true
 	others := c.count > 1
 	if c.out.Unlock() {

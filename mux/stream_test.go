@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
@@ -665,4 +666,57 @@ func TestFloodEndsTheStream(t *testing.T) {
 			}()
 		})
 	}
+}
+
+// mutePeer is a server of another kind that says nothing before its handler
+// does: its client sees no hello.
+type mutePeer struct{ ttheader.Protocol }
+
+func (m mutePeer) Open(side wire.Side, lim *rpc.Limits) wire.Session {
+	if side == wire.Server {
+		return muteSession{m.Protocol.Open(side, lim)}
+	}
+	return m.Protocol.Open(side, lim)
+}
+
+type muteSession struct{ wire.Session }
+
+// Cut hides the client's offer.
+func (m muteSession) Cut(in *buf.In) (wire.Event, int, error) {
+	for {
+		ev, need, err := m.Session.Cut(in)
+		if ev.Flags &^= wire.Settings; ev.Flags != 0 || err != nil || need > 0 {
+			return ev, need, err
+		}
+	}
+}
+
+// TestSilentPeerGetsItsMessages: a sender does not wait for ever for credit
+// from a peer that knows none.
+func TestSilentPeerGetsItsMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRigOver(t, mutePeer{}, rpc.Limits{}, simple.route, mux.Spare)
+		const n = 500
+		text := strings.Repeat("x", 1000)
+		got, err := r.sum(t.Context(), strs(n, text))
+		if want := n*1000 + 10 + 90*2 + 400*3; err != nil || *got != fmt.Sprint(want) {
+			t.Errorf("sum %v, %v; want %d", got, err, want)
+		}
+	})
+}
+
+// TestCallAfterAStreamToAnotherKind: Kitex closes a connection that has both.
+func TestCallAfterAStreamToAnotherKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRigOver(t, ttheader.Protocol{NoOffer: true}, rpc.Limits{}, simple.route, mux.Spare)
+		if _, err := r.sum(t.Context(), strs(3, "x")); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := r.call(t.Context(), "echo", "x"); rpc.CodeOf(err) != rpc.Unavailable || rpc.SentOf(err) != rpc.NotSent {
+			t.Errorf("a call: %v, %v", err, rpc.SentOf(err))
+		}
+		if _, err := r.sum(t.Context(), strs(3, "x")); err != nil {
+			t.Error(err)
+		}
+	})
 }

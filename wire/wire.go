@@ -30,7 +30,8 @@ const (
 	End
 	// Oneway marks a request that has no answer.
 	Oneway
-	// Reset ends a call at once, on both sides; Err says why.
+	// Reset ends a call at once, on both sides; Err says why. A server's End
+	// follows all the same: then the call's id is free.
 	Reset
 	// Credit lets the peer send Credit more bytes for the call ID (0: for all).
 	Credit
