@@ -1,19 +1,15 @@
 package limosa
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"net"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/limosa-rpc/limosa/mux"
-	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -88,12 +84,6 @@ type pooled struct {
 	opens bool      // its first call was a stream: a peer that says no hello takes only streams on it
 	known bool      // whether it does is settled
 	since time.Time // idle since
-}
-
-// A flight is one dial that several calls wait for.
-type flight struct {
-	done chan struct{} // closed when err is set
-	err  error
 }
 
 func newPool(t target, proto, plain wire.Protocol, lim *rpc.Limits, tlsConfig *tls.Config, log *slog.Logger) *pool {
@@ -250,108 +240,6 @@ func (p *pool) leastLocked() *pooled {
 	return best
 }
 
-// restedLocked is the error of a call that comes too soon after a failed dial.
-func (p *pool) restedLocked() error {
-	if left := time.Until(p.mu.resume); left > 0 && p.mu.why != nil {
-		return p.mu.why
-	}
-	return nil
-}
-
-// launchLocked starts the dial that others wait for.
-func (p *pool) launchLocked() *flight {
-	f := &flight{done: make(chan struct{})}
-	p.mu.flight = f
-	p.work.Go(func() {
-		pc, err := p.open(p.dials, false)
-		if err == nil {
-			p.release(pc) // before the others look for it
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.mu.flight = nil
-		f.err = err
-		close(f.done)
-	})
-	return f
-}
-
-// open dials a connection and counts one call into it, or with opens a stream.
-func (p *pool) open(ctx context.Context, opens bool) (*pooled, error) {
-	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	defer context.AfterFunc(p.dials, cancel)()
-	nc, err := netio.Dial(dialing, p.target.network, p.target.addr, &netio.Config{WriteStall: p.lim.WriteStall})
-	op := "dial"
-	if err == nil && p.tls != nil {
-		op = "TLS handshake"
-		plain := nc
-		if nc, err = netio.Client(dialing, plain, p.tlsConfig()); err != nil {
-			plain.Abort()
-		}
-	}
-	pc := &pooled{calls: 1, opens: opens}
-	if err == nil {
-		proto := p.proto
-		if opens && p.known() == exclusive {
-			proto = p.plain
-		}
-		pc.conn = mux.NewConn(nc, proto.Open(wire.Client, p.lim), mux.Config{Limits: p.lim, Logger: p.log, Notify: func() { p.changed(pc) }})
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err == nil && p.mu.closed {
-		p.mu.Unlock()
-		pc.conn.Close()
-		p.mu.Lock() // for the deferred unlock
-		return nil, p.fault(rpc.Unavailable, "the client is closed", nil)
-	}
-	if err != nil {
-		if over(ctx) && p.dials.Err() == nil {
-			return nil, p.interruptedLocked(ctx) // the caller's end says nothing of the peer
-		}
-		return nil, p.failedLocked(op, err)
-	}
-	p.mu.pause, p.mu.why = 0, nil
-	p.mu.all[pc] = struct{}{}
-	p.settleLocked(pc)
-	return pc, nil
-}
-
-func (p *pool) known() kind {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.mu.kind
-}
-
-// over reports whether ctx has ended, or is about to: what waits for its
-// deadline by a timer of its own may be a moment early.
-func over(ctx context.Context) bool {
-	deadline, ok := ctx.Deadline()
-	return ctx.Err() != nil || ok && time.Until(deadline) <= time.Millisecond
-}
-
-// tlsConfig names the server after the target where the user did not.
-func (p *pool) tlsConfig() *tls.Config {
-	cfg := p.tls
-	if cfg.ServerName == "" && !cfg.InsecureSkipVerify {
-		cfg = cfg.Clone()
-		cfg.ServerName, _, _ = net.SplitHostPort(p.target.addr)
-	}
-	return cfg
-}
-
-// failedLocked notes a failed dial. The pause before the next one doubles,
-// and varies so that the clients of a restarted server do not come at once.
-func (p *pool) failedLocked(op string, err error) error {
-	p.mu.pause = min(max(2*p.mu.pause, firstPause), lastPause)
-	p.mu.resume = time.Now().Add(p.mu.pause/2 + rand.N(p.mu.pause/2+1))
-	e := p.fault(rpc.Unavailable, "", err)
-	e.Op = op
-	p.mu.why = e
-	return e
-}
-
 // changed is told by a connection that its status may differ.
 func (p *pool) changed(pc *pooled) {
 	p.mu.Lock()
@@ -465,29 +353,4 @@ func (p *pool) close(ctx context.Context) error {
 	p.work.Wait()
 	p.cancel()
 	return nil
-}
-
-func (p *pool) fault(code rpc.Code, msg string, cause error) *rpc.Error {
-	if msg == "" && cause == nil {
-		msg = fmt.Sprintf("no connection to %s", p.target.addr)
-	}
-	return &rpc.Error{Code: code, Op: "call", Peer: p.target.addr, Msg: msg, Sent: rpc.NotSent, Err: cause}
-}
-
-// interrupted is the error of a call whose ctx ended before it had a
-// connection; it names what the last dial failed with, if one did.
-func (p *pool) interrupted(ctx context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.interruptedLocked(ctx)
-}
-
-func (p *pool) interruptedLocked(ctx context.Context) error {
-	err := cmp.Or(ctx.Err(), context.DeadlineExceeded)
-	e := p.fault(rpc.CodeOf(err), "", cmp.Or(context.Cause(ctx), err))
-	e.Op = "connect"
-	if p.mu.why != nil {
-		e.Msg = "last attempt: " + p.mu.why.Error()
-	}
-	return e
 }
