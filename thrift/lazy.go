@@ -47,8 +47,11 @@ type lease struct {
 	text codec.Window // see str
 	last int          // end of the string that was read last
 
-	list  uint32   // offset of the list whose elements were looked up last
-	elems []uint32 // where they begin
+	// Where the elements of lists are that were read by index: of the one at
+	// offset list, which was read last, and of all.
+	list  uint32
+	elems []uint32
+	lists map[uint32][]uint32
 
 	// Room for what most messages need, so that it takes no allocations.
 	room  [fewFields]uint32
@@ -227,8 +230,8 @@ func (x *Lazy) preset(field int) (*lease, int) {
 	}
 	if f.kind == kStruct || f.kind == kList && f.t.elem.kind == kStruct {
 		// What is set in it later is to be sent, and with that the whole value.
-		x.put(field, val)
-		x.own.edit(x.place(field), f.head).preset = true
+		at := x.place(field)
+		x.own.insert(edit{from: at, to: at, head: f.head, val: val, preset: true})
 		return x.findSlow(field)
 	}
 	return &lease{b: val}, 3

@@ -22,6 +22,7 @@ type run struct {
 	size     uint16 // bytes of it; a text counts with its length, another value only with its header
 	last     runEnd
 	from, to uint32 // ops
+	stretch  uint32 // how many runs there are from this one to one that ends in another kind, both included
 	bits     uint64 // of the required fields in it
 }
 
@@ -35,7 +36,10 @@ const (
 	loneText               // nothing but a string or binary
 )
 
-const runFields = 4
+const (
+	runFields  = 4
+	maxStretch = 16
+)
 
 // makeRuns fills in pl.runs and pl.runAt.
 func (pl *plan) makeRuns() {
@@ -71,17 +75,27 @@ func (pl *plan) makeRuns() {
 			pl.plain = false
 		}
 	}
+	for i := len(pl.runs) - 1; i >= 0; i-- {
+		r := &pl.runs[i]
+		if r.stretch = 1; r.last != endInner && i+1 < len(pl.runs) {
+			r.stretch = min(maxStretch, pl.runs[i+1].stretch+1)
+		}
+	}
 }
 
-// pass passes over n of the runs from o on. It gives the first one that is not
-// there as it should be, or n, and where that begins.
-func pass(b []byte, runs []run, o int) (k, end int) {
+// pass passes over runs from o on. It gives the first one that is not there as it
+// should be, or len(runs), and where that begins. starts, unless it is nil, gets
+// where each begins; then there are at most maxStretch.
+func pass(b []byte, runs []run, o int, starts *[maxStretch]uint32) (k, end int) {
 	if len(b) == 0 {
 		return 0, o
 	}
 	begin := unsafe.Pointer(&b[0]) // Safety: see below.
 	for k = range runs {
 		r := &runs[k]
+		if starts != nil {
+			starts[k&(maxStretch-1)] = uint32(o)
+		}
 		left := len(b) - o - int(r.size)
 		if left <= 0 {
 			return k, o // after the run there is a stop at the least
@@ -120,18 +134,27 @@ func pass(b []byte, runs []run, o int) (k, end int) {
 // at which it ended, and its offset. at, unless it is nil, gets the offset of
 // each field's value.
 func (c *checker) straight(pl *plan, i, o, depth int, at []uint32) (seen uint64, next, end int, f fault) {
-	for ; i < len(pl.runs); i++ {
-		r := &pl.runs[i]
-		from := o
-		n := 0
-		if n, o = pass(c.b, pl.runs[i:i+1], from); n == 0 {
-			return seen, int(r.from), from, fine
+	var all [maxStretch]uint32
+	starts := &all
+	if at == nil {
+		starts = nil
+	}
+	for i < len(pl.runs) {
+		runs := pl.runs[i : i+int(pl.runs[i].stretch)]
+		var n int
+		n, o = pass(c.b, runs, o, starts)
+		for k := range runs[:n] {
+			r := &runs[k]
+			seen |= r.bits
+			if at != nil {
+				c.note(r, all[k], at)
+			}
 		}
-		if at != nil {
-			c.note(r, from, at)
+		if n < len(runs) {
+			return seen, int(runs[n].from), o, fine
 		}
-		seen |= r.bits
-		if r.last == endInner {
+		i += n
+		if r := &runs[n-1]; r.last == endInner {
 			there, begin := false, o
 			if o, there, f = c.inner(&pl.ops[r.to-1], o, depth, at != nil); f != fine {
 				return seen, 0, o, f
@@ -152,7 +175,7 @@ func (c *checker) straight(pl *plan, i, o, depth int, at []uint32) (seen uint64,
 func (c *checker) alike(pl *plan, n, o int) (i, end int) {
 	b := c.b
 	for i = range n {
-		k, at := pass(b, pl.runs, o)
+		k, at := pass(b, pl.runs, o, nil)
 		if k != len(pl.runs) || at >= len(b) || b[at] != byte(TypeStop) {
 			return i, o
 		}
@@ -180,14 +203,16 @@ func (c *checker) inner(f *op, o, depth int, indexed bool) (end int, there bool,
 
 // note notes where the fields of a run that begins at o are, but for a last one
 // that is yet to be looked at.
-func (c *checker) note(r *run, o int, at []uint32) {
+func (c *checker) note(r *run, o uint32, at []uint32) {
 	at = at[r.from:r.to]
 	if r.last == endInner {
 		at = at[:len(at)-1]
 	}
 	for k := range at {
-		c.again = c.again || at[k] != 0
-		at[k] = uint32(o) + uint32(r.rel[k&(runFields-1)]) + 3
+		if at[k] != 0 {
+			c.again = true
+		}
+		at[k] = o + uint32(r.rel[k&(runFields-1)]) + 3
 	}
 }
 

@@ -241,14 +241,28 @@ func (s *sequence) offset(i int) int {
 		return s.o + i*size
 	}
 	if int(l.list) != s.o {
-		l.list, l.elems = uint32(s.o), make([]uint32, s.n)
-		c := checker{b: l.b}
-		for k, o := 0, s.o; k < s.n; k++ {
-			l.elems[k] = uint32(o)
-			o, _ = c.value(s.t, o, 1<<30)
+		l.list, l.elems = uint32(s.o), l.lists[uint32(s.o)]
+		if l.elems == nil {
+			l.elems = s.offsets()
 		}
 	}
 	return int(l.elems[i])
+}
+
+// offsets finds where all elements begin, and keeps that: lists may be read by
+// turns, one within the other.
+func (s *sequence) offsets() []uint32 {
+	c, at := checker{b: s.own.b}, make([]uint32, s.n)
+	o := s.o
+	for k := range at {
+		at[k] = uint32(o)
+		o, _ = c.value(s.t, o, 1<<30)
+	}
+	if s.own.lists == nil {
+		s.own.lists = map[uint32][]uint32{}
+	}
+	s.own.lists[uint32(s.o)] = at
+	return at
 }
 
 // LazyList is a list or set of anything but numbers and structs, where it was

@@ -111,12 +111,12 @@ func (l *lease) bytes(n int) []byte {
 func (x *Lazy) put(field int, val []byte) {
 	l, head := x.own, x.pl.ops[field].head
 	from := x.place(field)
+	if x.again {
+		x.dropEarlier(head, from)
+	}
 	if e := l.edit(from, head); e != nil {
 		e.val, e.sub, e.preset = val, nil, false
 		return
-	}
-	if x.again {
-		x.dropEarlier(head, from)
 	}
 	to := from
 	if o := int(x.at[field]); o != 0 {
@@ -153,7 +153,7 @@ func (x *Lazy) dropEarlier(head, last uint32) {
 	for o := int(x.from); b[o] != byte(TypeStop); {
 		have := binary.BigEndian.Uint32(b[o:]) >> 8
 		end, _ := skip(b, o+3, Type(have>>16), 1<<30)
-		if have == head && uint32(o) != last {
+		if have == head && uint32(o) != last && x.own.edit(uint32(o), 0) == nil {
 			x.own.insert(edit{from: uint32(o), to: uint32(end)})
 		}
 		o = end
