@@ -36,12 +36,14 @@ import (
 )
 
 // Args are the arguments of a call: a JSON object by their names. For a method
-// with a stream they are one message of it. Empty text stands for {}.
+// with streams they are one message to the server, whose fields they hold
+// without the argument's name. Empty text stands for {}.
 type Args struct {
 	JSON []byte // owned by whoever made it; Decode sets fresh memory
 }
 
-// A Result is the outcome of a call.
+// A Result is the outcome of a call; for a method with streams, one message from
+// the server, whose Field is "success".
 type Result struct {
 	Field string // "success", the name of a declared exception, or "" for none (void)
 	JSON  []byte // that field's value
@@ -105,7 +107,9 @@ func Struct(s *idl.Struct) (*Codec, error) {
 }
 
 // Method describes a method of an IDL for calls with Args and Result. svc is
-// the service that is called; m may be one of its parents'.
+// the service that is called; m may be one of its parents'. Calls of a method with
+// streams go through rpc.Converse, whose stream sends Args and receives Results;
+// each is on the wire the struct alone, and what the method throws means nothing.
 func Method(svc *idl.Service, m *idl.Method) (*rpc.Method, error) {
 	c := compiler{shapes: map[*idl.Struct]*shape{}}
 	codec := &Codec{stream: m.ClientStream || m.ServerStream}

@@ -46,6 +46,7 @@ service Things extends Base {
 	oneway void fire(1: string what),
 	i32 count(1: required list<string> names) throws (1: Oops oops),
 	list<Leaf> all(),
+	stream<Strict> down(1: Leaf leaf), Strict up(1: stream<Leaf> leaves), stream<Strict> both(1: stream<Leaf> leaves) throws (1: Oops oops),
 }
 `
 
@@ -466,6 +467,52 @@ func TestMethods(t *testing.T) {
 	var r dynamic.Result
 	if err := find.Codec.Decode(buf.ViewOf(two), &r, lim); err != nil || r.Field != "success" || string(r.JSON) != `{"id":9}` {
 		t.Errorf("%q %s, %v", r.Field, r.JSON, err)
+	}
+}
+
+// TestStreams: a message of a stream is its struct alone, both ways.
+func TestStreams(t *testing.T) {
+	leaf, strict := structCodec(t, "Leaf"), structCodec(t, "Strict")
+	for name, kind := range map[string]rpc.Kind{"down": rpc.ServerStream, "up": rpc.ClientStream, "both": rpc.Bidi} {
+		m := method(t, name)
+		if m.Kind != kind || m.Except != nil || m.Raise != nil {
+			t.Errorf("%s: %+v", name, m)
+		}
+		sent := toThrift(t, m.Codec, &dynamic.Args{JSON: []byte(`{"id":7,"name":"x"}`)})
+		if want := toThrift(t, leaf, &dynamic.Message{JSON: []byte(`{"id":7,"name":"x"}`)}); !bytes.Equal(sent, want) {
+			t.Errorf("%s sends %x; want %x", name, sent, want)
+		}
+		var args dynamic.Args
+		if err := m.Codec.Decode(buf.ViewOf(sent), &args, nil); err != nil || string(args.JSON) != `{"id":7,"name":"x"}` {
+			t.Errorf("%s: %s, %v", name, args.JSON, err)
+		}
+		body := toThrift(t, strict, &dynamic.Message{JSON: []byte(`{"a":1,"b":"y"}`)})
+		if answer := toThrift(t, m.Codec, &dynamic.Result{JSON: []byte(`{"a":1,"b":"y"}`)}); !bytes.Equal(answer, body) {
+			t.Errorf("%s answers %x; want %x", name, answer, body)
+		}
+		for n := range len(body) {
+			if err := m.Codec.Decode(buf.ViewOf(body[:n]), new(dynamic.Result), nil); rpc.CodeOf(err) != rpc.InvalidArgument {
+				t.Errorf("%s: %d bytes of a message: %v", name, n, err)
+			}
+		}
+		got := dynamic.Result{Field: "of the message before", JSON: []byte("1")}
+		if err := m.Codec.Decode(buf.ViewOf(body), &got, nil); err != nil || got.Field != "success" || string(got.JSON) != `{"a":1,"b":"y"}` {
+			t.Errorf("%s: %q %s, %v", name, got.Field, got.JSON, err)
+		}
+		_, err := appendTo(m.Codec, &dynamic.Args{JSON: []byte(` {"id":1,"leaf":{}}`)})
+		if at, ok := errors.AsType[*dynamic.Error](err); !ok || at.Offset != 9 || at.Why != `Leaf has no field "leaf"; known are id, name` {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// What is no struct has no form on the wire.
+	s := schema(t).Files[0].Services[1]
+	for _, m := range s.Methods {
+		if m.Name == "all" || m.Name == "find" {
+			m.ServerStream = true
+			if _, err := dynamic.Method(s, m); err == nil || err.Error() != "dynamic: Things."+m.Name+": a stream has one struct on each side" {
+				t.Errorf("%s as a stream: %v", m.Name, err)
+			}
+		}
 	}
 }
 
