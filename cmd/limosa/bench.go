@@ -77,6 +77,9 @@ Example:
 				return err
 			}
 			defer t.client.Close()
+			if t.streams() {
+				return usagef("%s/%s is a stream; bench measures methods with one request and one answer", t.service.Name, t.method.Name)
+			}
 			_, args, err := t.arguments(body)
 			if err != nil {
 				return err

@@ -23,21 +23,29 @@ import (
 // maxBody bounds what is read as a request, from a file or from stdin.
 const maxBody = 64 << 20
 
-// A callReport is what call -o json tells.
+// A callReport is what call -o json tells; with streams in its last line.
 type callReport struct {
-	Result    json.RawMessage     `json:"result,omitempty"`
-	Exception string              `json:"exception,omitempty"` // its type; then value holds it
-	Value     json.RawMessage     `json:"value,omitempty"`
-	Error     *callError          `json:"error,omitempty"`
-	TookUs    float64             `json:"took_us"`
-	Peer      string              `json:"peer,omitempty"`
-	Metadata  map[string][]string `json:"metadata,omitempty"` // of the reply
+	Result       json.RawMessage     `json:"result,omitempty"`
+	Exception    string              `json:"exception,omitempty"` // its type; then value holds it
+	Value        json.RawMessage     `json:"value,omitempty"`
+	Error        *callError          `json:"error,omitempty"`
+	TookUs       float64             `json:"took_us"`
+	Peer         string              `json:"peer,omitempty"`
+	Metadata     map[string][]string `json:"metadata,omitempty"`      // of the reply
+	Messages     *int                `json:"messages,omitempty"`      // of a server's stream
+	MessagesSent *int                `json:"messages_sent,omitempty"` // of a client's
 }
 
 type callError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Sent    string `json:"sent"` // how far the call came
+}
+
+// callOptions are flags of call.
+type callOptions struct {
+	verbose, asJSON bool
+	limit           int // messages of a server's stream; 0: all
 }
 
 func (a *app) callCommand() *cli.Command {
@@ -50,18 +58,24 @@ well. Names of services and methods may be written in any case. - reads the
 JSON from stdin. The exit code is 1 if the call failed or the method answered
 with one of its exceptions, which is printed as JSON.
 
+Streams: each message of a server's is printed as one line, when it arrives. A
+client's are JSON values one after the other, from stdin if nothing is given;
+each is sent once it was read. -timeout is for the whole call.
+
 Example:
-  limosa call -idl idl/hello.thrift :8888 Hello/Echo '{"message":"hi"}'`,
+  limosa call -idl idl/hello.thrift :8888 Hello/Echo '{"message":"hi"}'
+  limosa call -idl idl/hello.thrift :8888 Hello/Count '{"n":1000}' -limit 3`,
 		Flags: append(targetFlags(),
-			&cli.DurationFlag{Name: "timeout", Value: 10 * time.Second, Usage: "give up after this time (10s if not given)"},
-			&cli.BoolFlag{Name: "v", Usage: "tell timing and the reply's metadata on stderr"},
+			&cli.DurationFlag{Name: "timeout", Value: 10 * time.Second, Usage: "give up after this time (10s if not given); 0: never"},
+			&cli.IntFlag{Name: "limit", Usage: "end a server's stream after this many messages; all if not given"},
+			&cli.BoolFlag{Name: "v", Usage: "tell timing, the reply's metadata and the number of messages on stderr"},
 			outputFlag(),
 		),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if err := nargs(c, 2, 3, "ADDR Service/Method [JSON]"); err != nil {
 				return err
 			}
-			body, err := a.body(c.Args().Get(2))
+			o, timeout, err := parseCallOptions(c)
 			if err != nil {
 				return err
 			}
@@ -70,15 +84,40 @@ Example:
 				return err
 			}
 			defer t.client.Close()
+			if o.limit > 0 && !t.method.ServerStream {
+				return usagef("-limit counts the messages of a server's stream, and %s/%s sends none", t.service.Name, t.method.Name)
+			}
+			if timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, timeout)
+				defer cancel()
+			}
+			if t.streams() {
+				return a.callStream(ctx, t, c.Args().Get(2), c.NArg() > 2, o)
+			}
+			body, err := a.body(c.Args().Get(2))
+			if err != nil {
+				return err
+			}
 			args, _, err := t.arguments(body)
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(ctx, c.Duration("timeout"))
-			defer cancel()
-			return a.call(ctx, t, args, c.Bool("v"), c.String("o") == "json")
+			return a.call(ctx, t, args, o)
 		},
 	}
+}
+
+func parseCallOptions(c *cli.Command) (callOptions, time.Duration, error) {
+	o := callOptions{verbose: c.Bool("v"), asJSON: c.String("o") == "json", limit: c.Int("limit")}
+	timeout := c.Duration("timeout")
+	switch {
+	case c.IsSet("limit") && o.limit <= 0:
+		return o, 0, usagef("-limit %d: want a number of messages, above zero", o.limit)
+	case timeout < 0:
+		return o, 0, usagef("-timeout %v: want a time above zero, or 0 for none", timeout)
+	}
+	return o, timeout, nil
 }
 
 // body gives the JSON that an argument stands for.
@@ -115,25 +154,14 @@ func (a *app) body(arg string) ([]byte, error) {
 }
 
 // call makes the call and prints what came of it.
-func (a *app) call(ctx context.Context, t *target, args *dynamic.Args, verbose, asJSON bool) error {
+func (a *app) call(ctx context.Context, t *target, args *dynamic.Args, o callOptions) error {
 	var result dynamic.Result
 	c := rpc.Make(t.rpc, t.service.Name, args, &result)
 	c.Header = t.header.Clone()
 	start := time.Now()
 	err := t.client.Do(ctx, c)
-	report := callReport{TookUs: float64(time.Since(start)) / 1e3, Peer: c.Peer}
-	if verbose {
-		fmt.Fprintf(a.stderr, "%s/%s at %s took %v\n", t.service.Name, t.method.Name, c.Peer, time.Duration(report.TookUs*1e3).Round(time.Microsecond))
-	}
-	for _, p := range c.Trailer {
-		if report.Metadata == nil {
-			report.Metadata = make(map[string][]string)
-		}
-		report.Metadata[p.Key] = append(report.Metadata[p.Key], p.Value)
-		if verbose {
-			fmt.Fprintf(a.stderr, "  %s: %s\n", p.Key, p.Value)
-		}
-	}
+	var report callReport
+	a.finished(t, c, time.Since(start), o.verbose, "", &report)
 	x, declared := errors.AsType[*dynamic.Exception](err)
 	switch {
 	case declared:
@@ -146,7 +174,7 @@ func (a *app) call(ctx context.Context, t *target, args *dynamic.Args, verbose, 
 		report.Result = result.JSON
 	}
 	switch {
-	case asJSON:
+	case o.asJSON:
 		if printed := json.NewEncoder(a.stdout).Encode(report); printed != nil {
 			return printed
 		}
@@ -165,6 +193,24 @@ func (a *app) call(ctx context.Context, t *target, args *dynamic.Args, verbose, 
 		return nil
 	}
 	return writeJSON(a.stdout, report.Result)
+}
+
+// finished puts into a report what every call has, and tells it with -v; more
+// ends the line.
+func (a *app) finished(t *target, c *rpc.Call, took time.Duration, verbose bool, more string, report *callReport) {
+	report.TookUs, report.Peer = float64(took)/1e3, c.Peer
+	if verbose {
+		fmt.Fprintf(a.stderr, "%s/%s at %s took %v%s\n", t.service.Name, t.method.Name, c.Peer, took.Round(time.Microsecond), more)
+	}
+	for _, p := range c.Trailer {
+		if report.Metadata == nil {
+			report.Metadata = make(map[string][]string)
+		}
+		report.Metadata[p.Key] = append(report.Metadata[p.Key], p.Value)
+		if verbose {
+			fmt.Fprintf(a.stderr, "  %s: %s\n", p.Key, p.Value)
+		}
+	}
 }
 
 // writeJSON prints indented.
@@ -198,9 +244,9 @@ func (t *target) arguments(body []byte) (*dynamic.Args, []byte, error) {
 }
 
 // byName gives body as an object of arguments by name: a method with one
-// argument takes that argument itself as well.
+// argument takes that argument itself as well. A stream's message has no name.
 func (t *target) byName(body []byte) ([]byte, error) {
-	if len(t.method.Args) != 1 {
+	if len(t.method.Args) != 1 || t.streams() {
 		return body, nil
 	}
 	arg := t.method.Args[0]

@@ -16,7 +16,8 @@ func (a *app) genCommand() *cli.Command {
 		Name: "gen", Usage: "make Go from IDL files",
 		UsageText: "limosa gen [flags] FILES|DIRS...",
 		Description: `The same as the program limosa-gen. Makes one Go file of each IDL file and of
-all that they include; of a directory, of all .thrift files below it.
+all that they include; of a directory, of all .thrift files below it. Methods
+with streams become iterators, iter.Seq2[*T, error], on both sides.
 
 Example:
   limosa gen -out gen idl/hello.thrift`,
@@ -25,6 +26,7 @@ Example:
 			&cli.StringFlag{Name: "prefix", Usage: "import path of -out; worked out from the nearest go.mod if not given"},
 			&cli.StringSliceFlag{Name: "I", Usage: "directory to search for included files; may be repeated"},
 			&cli.StringFlag{Name: "plugin", Usage: "command that gets the schema as JSON on stdin and gives further files: [{path, content}]"},
+			&cli.BoolFlag{Name: "lazy", Usage: "give every struct a lazy view, not only those annotated with (lazy)"},
 			&cli.BoolFlag{Name: "check", Usage: "write nothing; exit code 1 names the files that are stale or missing"},
 			&cli.BoolFlag{Name: "q", Usage: "no warnings"},
 		},
@@ -36,7 +38,7 @@ Example:
 			for _, dir := range c.StringSlice("I") {
 				args = append(args, "-I", dir)
 			}
-			for _, name := range []string{"check", "q"} {
+			for _, name := range []string{"lazy", "check", "q"} {
 				if c.Bool(name) {
 					args = append(args, "-"+name)
 				}

@@ -19,6 +19,7 @@ func TestGen(t *testing.T) {
 		{[]string{idl, "-out", out, "-check"}, 1, "missing"},
 		{[]string{idl, "-out", out}, 0, ""},
 		{[]string{"--check", "-out=" + out, idl}, 0, ""},
+		{[]string{idl, "-out", out, "-check", "-lazy"}, 1, "stale"},
 		{[]string{bad, "-out", out}, 1, "bad.thrift:2:6: "},
 		{[]string{idl + "x", "-out", out}, 2, "hello.thriftx: no such file"},
 		{[]string{"-out", out}, 2, "no file is given"},

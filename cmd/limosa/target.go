@@ -36,6 +36,9 @@ type target struct {
 	header  rpc.Metadata
 }
 
+// streams reports whether messages go either way one after the other.
+func (t *target) streams() bool { return t.method.ClientStream || t.method.ServerStream }
+
 // openTarget reads the IDL, finds the method and makes the client; it does not
 // connect.
 func openTarget(c *cli.Command, addr, path string) (*target, error) {
@@ -146,9 +149,6 @@ func findMethod(schema *idl.Schema, path string) (*idl.Service, *idl.Method, err
 	m, known := pick(methods, func(m *idl.Method) string { return m.Name }, name)
 	if m == nil {
 		return nil, nil, usagef("service %s has no method %q; it has %s", s.Name, name, known)
-	}
-	if m.ClientStream || m.ServerStream {
-		return nil, nil, usagef("%s/%s is a stream; this version calls methods that have one answer", s.Name, m.Name)
 	}
 	return s, m, nil
 }

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift/dynamic"
+)
+
+// A streamCall is one call of a method with streams. Messages are read, sent,
+// received and printed one at a time.
+type streamCall struct {
+	// Set when made, then constant.
+	app     *app
+	target  *target
+	options callOptions
+	first   *dynamic.Args // of a method that takes one message: that one
+	in      *messages     // of one that takes a stream: where they come from
+
+	// Owned by the goroutine that receives.
+	got    int
+	result json.RawMessage // the one answer of a method that only takes a stream
+	line   []byte
+
+	// Atomic: the goroutine that sends may outlive the call.
+	sent atomic.Int64
+}
+
+// callStream makes a call with streams. arg is the request as it was given;
+// given is false without any.
+func (a *app) callStream(ctx context.Context, t *target, arg string, given bool, o callOptions) error {
+	x := &streamCall{app: a, target: t, options: o}
+	if t.method.ClientStream {
+		from, err := a.source(arg, given)
+		if err != nil {
+			return err
+		}
+		x.in = newMessages(from, maxBody)
+	} else {
+		body, err := a.body(arg)
+		if err != nil {
+			return err
+		}
+		if x.first, _, err = t.arguments(body); err != nil {
+			return err
+		}
+	}
+	c := rpc.Make(t.rpc, t.service.Name, nil, nil)
+	c.Header = t.header.Clone()
+	within, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	start := time.Now()
+	err := rpc.Converse(within, t.client, c, func(_ context.Context, s rpc.Stream) error { return x.drive(s, cancel) })
+	took := time.Since(start)
+	if x.in != nil && !c.Driven() {
+		x.in.close() // nobody else does
+	}
+	sent := rpc.SentOf(err)
+	if own := context.Cause(within); own != nil && ctx.Err() == nil && rpc.CodeOf(err) == rpc.Canceled {
+		err = own // what this side has cancelled the call for
+	}
+	return x.tell(c, took, err, sent)
+}
+
+// drive sends and receives. fail cancels the call.
+func (x *streamCall) drive(s rpc.Stream, fail context.CancelCauseFunc) error {
+	if x.in == nil {
+		if err := s.Send(x.first); err != nil && err != io.EOF {
+			return err
+		}
+		if err := s.CloseSend(); err != nil {
+			return err
+		}
+	} else {
+		// It is not waited for: nothing ends a read of stdin but its end. With
+		// the next message it finds that the call is over.
+		go func() {
+			if err := x.send(s); err != nil {
+				fail(err)
+			}
+		}()
+	}
+	for {
+		var r dynamic.Result
+		switch err := s.Receive(&r); {
+		case err == io.EOF && !x.target.method.ServerStream && x.result == nil:
+			return rpc.Errorf(rpc.Internal, "%v was answered without a message", x.target.rpc)
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := x.received(r.JSON); err != nil {
+			return err
+		}
+		if x.got == x.options.limit {
+			return rpc.ErrStopped
+		}
+	}
+}
+
+// send sends what is read until it ends, or until the call is over.
+func (x *streamCall) send(s rpc.Stream) error {
+	defer x.in.close()
+	for {
+		text, at, err := x.in.next()
+		if err == io.EOF {
+			return s.CloseSend()
+		}
+		if err == nil {
+			err = s.Send(&dynamic.Args{JSON: text})
+		}
+		if err == io.EOF {
+			return nil // the server has ended the call
+		}
+		if bad, ok := errors.AsType[*dynamic.Error](err); ok {
+			return usagef("message %d does not fit %s/%s: %s (at byte %d)", x.in.n, x.target.service.Name, x.target.method.Name,
+				strings.TrimPrefix(bad.Error(), "dynamic: "), at+int64(bad.Offset)+1)
+		}
+		if err != nil {
+			return err
+		}
+		x.sent.Add(1)
+	}
+}
+
+// received prints a message of a server's stream, and keeps an only answer.
+func (x *streamCall) received(text []byte) error {
+	x.got++
+	if !x.target.method.ServerStream {
+		if x.got > 1 {
+			return rpc.Errorf(rpc.Internal, "%v was answered with several messages", x.target.rpc)
+		}
+		x.result = text
+		return nil
+	}
+	x.line = x.line[:0]
+	if x.options.asJSON {
+		x.line = append(append(append(x.line, `{"message":`...), text...), '}')
+	} else {
+		x.line = append(x.line, text...)
+	}
+	x.line = append(x.line, '\n')
+	_, err := x.app.stdout.Write(x.line)
+	return err
+}
+
+// tell says how the call went.
+func (x *streamCall) tell(c *rpc.Call, took time.Duration, err error, sent rpc.Sent) error {
+	var counts []string
+	report := callReport{}
+	if x.in != nil {
+		report.MessagesSent = new(int(x.sent.Load()))
+		counts = append(counts, fmt.Sprintf("%d sent", *report.MessagesSent))
+	}
+	if x.target.method.ServerStream {
+		report.Messages = &x.got
+		counts = append(counts, fmt.Sprintf("%d received", x.got))
+	}
+	x.app.finished(x.target, c, took, x.options.verbose, "; messages: "+strings.Join(counts, ", "), &report)
+	if !x.options.asJSON {
+		if err != nil || x.result == nil {
+			return err
+		}
+		return writeJSON(x.app.stdout, x.result)
+	}
+	code := codeError(exitFailed)
+	if err == nil {
+		report.Result = x.result
+	} else {
+		report.Error = &callError{Code: rpc.CodeOf(err).String(), Message: oneLine(err.Error()), Sent: sent.String()}
+	}
+	if _, ok := errors.AsType[usageError](err); ok {
+		report.Error.Code = rpc.InvalidArgument.String()
+		code = exitUsage
+	}
+	if printed := json.NewEncoder(x.app.stdout).Encode(report); printed != nil {
+		return printed
+	}
+	if err != nil {
+		return code
+	}
+	return nil
+}
+
+// source opens what the messages of a client's stream are read from.
+func (a *app) source(arg string, given bool) (io.Reader, error) {
+	if name, ok := strings.CutPrefix(arg, "@"); ok {
+		f, err := os.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, usageError{err}
+		}
+		return f, err
+	}
+	if !given || arg == "-" {
+		return a.stdin, nil
+	}
+	return strings.NewReader(arg), nil
+}
+
+// messages cuts a text into its JSON values, with or without white space in
+// between. It holds one value, and at most as much again that was read ahead.
+type messages struct {
+	from io.Reader
+	dec  *json.Decoder // reads through Read
+	n    int           // values so far
+	read int64         // bytes of from
+	most int           // bytes of one value, with the white space before it
+	left int           // of them, what the value at hand may still take
+}
+
+func newMessages(from io.Reader, most int) *messages {
+	m := &messages{from: from, most: most}
+	m.dec = json.NewDecoder(m)
+	return m
+}
+
+var errLong = errors.New("too long")
+
+// Read reads the text, as long as the value at hand does not become too long.
+func (m *messages) Read(p []byte) (int, error) {
+	if m.left <= 0 {
+		return 0, errLong
+	}
+	n, err := m.from.Read(p)
+	m.left -= n
+	m.read += int64(n)
+	return n, err
+}
+
+// next gives the next value, in memory of its own, and the place where it
+// begins. io.EOF: there is none.
+func (m *messages) next() (text json.RawMessage, at int64, err error) {
+	m.left = m.most
+	switch err = m.dec.Decode(&text); {
+	case err == nil:
+		m.n++
+		return text, m.dec.InputOffset() - int64(len(text)), nil
+	case err == io.EOF:
+		return nil, 0, err
+	case err == errLong:
+		return nil, 0, usagef("message %d is longer than %d bytes", m.n+1, m.most)
+	case err == io.ErrUnexpectedEOF:
+		return nil, 0, usagef("message %d is no JSON: the text ends within it, at byte %d", m.n+1, m.read)
+	}
+	if bad, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return nil, 0, usagef("message %d is no JSON: %w at byte %d", m.n+1, err, bad.Offset)
+	}
+	return nil, 0, fmt.Errorf("reading the messages to send: %w", err)
+}
+
+// close closes a file; stdin is not ours.
+func (m *messages) close() {
+	if f, ok := m.from.(*os.File); ok && f != os.Stdin {
+		_ = f.Close() // it was only read
+	}
+}
