@@ -29,7 +29,17 @@ type codecRow struct {
 	Bytes   float64 `json:"bytes_per_op"`
 	Allocs  float64 `json:"allocs"`
 	Errors  int64   `json:"errors"`
+
+	// What the figures are made of, from all turns of the round.
+	n, size         int
+	took            time.Duration
+	mallocs, memory uint64
 }
+
+// codecTurns is how many turns a round has: in each of them every peer measures
+// for that part of the window, so that a machine that is slow for a while is slow
+// for all of them.
+const codecTurns = 5
 
 // A codecPeer is one way to encode and decode.
 type codecPeer struct {
@@ -93,23 +103,17 @@ func codecMain(ctx context.Context, args []string) error {
 	rows, done := json.NewEncoder(os.Stdout), []*codecRow(nil)
 	for round := range *rounds {
 		for i, s := range shapes {
-			s.load()
-			for k := range peers {
-				p := peers[(k+round+i)%len(peers)]
-				ops := p.ops(s)
-				for _, op := range slices.Sorted(maps.Keys(ops)) {
-					if ctx.Err() != nil {
-						return context.Cause(ctx)
-					}
-					r := &codecRow{Bench: "codec", Peer: p.name, Shape: s.name, Op: op, Round: round + 1}
-					measureCodec(r, ops[op], *window)
-					done = append(done, r)
-					if err := rows.Encode(r); err != nil {
-						return err
-					}
+			of, err := codecRound(ctx, s, peers, round+i, *window)
+			if err != nil {
+				return err
+			}
+			for _, r := range of {
+				r.Round = round + 1
+				done = append(done, r)
+				if err := rows.Encode(r); err != nil {
+					return err
 				}
 			}
-			s.drop()
 		}
 	}
 	if !asJSON {
@@ -118,7 +122,41 @@ func codecMain(ctx context.Context, args []string) error {
 	return nil
 }
 
-// measureCodec fills in a row. An operation that fails, or whose result is
+// codecRound measures all operations of all peers on one shape. It begins with
+// another peer each time.
+func codecRound(ctx context.Context, s *shape, peers []codecPeer, first int, window time.Duration) ([]*codecRow, error) {
+	type key struct{ peer, op string }
+	rows, order := map[key]*codecRow{}, []*codecRow(nil)
+	s.load()
+	defer s.drop()
+	for turn := range codecTurns {
+		for k := range peers {
+			p := peers[(k+first+turn)%len(peers)]
+			ops := p.ops(s)
+			for _, op := range slices.Sorted(maps.Keys(ops)) {
+				if ctx.Err() != nil {
+					return nil, context.Cause(ctx)
+				}
+				r := rows[key{p.name, op}]
+				if r == nil {
+					r = &codecRow{Bench: "codec", Peer: p.name, Shape: s.name, Op: op}
+					rows[key{p.name, op}] = r
+					order = append(order, r)
+				}
+				measureCodec(r, ops[op], window/codecTurns)
+			}
+		}
+	}
+	for _, r := range order {
+		if n := float64(r.n); r.n > 0 {
+			r.NS, r.Bytes, r.Allocs = float64(r.took)/n, float64(r.memory)/n, float64(r.mallocs)/n
+			r.MBPerS = float64(r.size) * n / 1e6 / r.took.Seconds()
+		}
+	}
+	return order, nil
+}
+
+// measureCodec adds a turn to a row. An operation that fails, or whose result is
 // wrong, counts as an error.
 func measureCodec(r *codecRow, op codecOp, window time.Duration) {
 	fail := func(err error) bool {
@@ -149,13 +187,12 @@ func measureCodec(r *codecRow, op codecOp, window time.Duration) {
 		}
 		all += n
 	}
-	took = time.Since(start)
+	r.took += time.Since(start)
 	runtime.ReadMemStats(&after)
 	fail(op.check())
-	r.NS = float64(took) / float64(all)
-	r.MBPerS = float64(op.size) * float64(all) / 1e6 / took.Seconds()
-	r.Bytes = float64(after.TotalAlloc-before.TotalAlloc) / float64(all)
-	r.Allocs = float64(after.Mallocs-before.Mallocs) / float64(all)
+	r.n, r.size = r.n+all, op.size
+	r.memory += after.TotalAlloc - before.TotalAlloc
+	r.mallocs += after.Mallocs - before.Mallocs
 }
 
 // codecTable prints medians, and the median of each round's ratio to limosa.

@@ -102,28 +102,24 @@ func (c Binary) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 	if pl.of != nil {
 		return pl.decodeLazy(body, msg, lim)
 	}
+	if pl.made != 0 && !c.Plan {
+		return decodeGenerated(pl, p, body, lim)
+	}
 	b := body.Bytes()
 	d := decoder{b: b, win: codec.Window{Frame: codec.NewFrame(body)}, budget: int64(lim.DecodeBudget(len(b)))}
 	if pl.views {
 		d.body = body
 	}
-	var end int
-	var f fault
-	if pl.made != 0 && !c.Plan {
-		end, f = d.generated(pl, p, 0, lim.Depth)
-	} else {
-		if pl.preset != 0 {
-			pl.setDefaults(p)
-		}
-		if pl.unknown != 0 {
-			*pl.kept(p) = nil
-		}
-		if !c.Plan {
-			// Arguments and results have no methods, but the structs in them do.
-			d.hand = lim.Depth - 1
-		}
-		end, f = d.fields(pl, p, 0, lim.Depth)
+	if !c.Plan {
+		d.hand = lim.Depth - 1 // arguments and results have no methods, but the structs in them do
 	}
+	if pl.preset != 0 {
+		pl.setDefaults(p)
+	}
+	if pl.unknown != 0 {
+		*pl.kept(p) = nil
+	}
+	end, f := d.fields(pl, p, 0, lim.Depth)
 	if f == fine && end != len(b) {
 		f = trailing
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"unsafe"
 
+	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/rpc"
 )
@@ -26,28 +27,49 @@ type Input struct {
 	budget int64
 }
 
-// A Result is what comes back.
+// A Result is what comes back, in four words too.
 type Result struct {
-	end    int // of the struct, or the fault's offset
-	flt    fault
+	code   uint64 // where the struct ended or the fault is, and below that eight bits of fault
 	budget int64
 	where  string
+}
+
+func (r Result) end() (int, fault) { return int(r.code >> 8), fault(r.code) }
+
+// input is what is decoded from b, borrowed until the end.
+func input(b []byte, frame *codec.Frame, budget int64) Input {
+	in := Input{frame: frame, budget: budget}
+	if len(b) > 0 {
+		// Safety: nobody writes the message while it is decoded.
+		in.b = unsafe.String(&b[0], len(b))
+	}
+	return in
 }
 
 // generated decodes the struct at p, whose first field is at d.b[o:], by its
 // generated methods.
 func (d *decoder) generated(pl *plan, p unsafe.Pointer, o, depth int) (int, fault) {
-	in := Input{frame: d.win.Frame, budget: d.budget}
-	if b := d.b[o:]; len(b) > 0 {
-		// Safety: nobody writes the message while it is decoded.
-		in.b = unsafe.String(&b[0], len(b))
-	}
-	r := pl.madeFor(p).DecodeThrift(in, depth)
+	r := pl.madeFor(p).DecodeThrift(input(d.b[o:], d.win.Frame, d.budget), depth)
 	d.budget = r.budget
 	if d.where == "" {
 		d.where = r.where
 	}
-	return o + r.end, r.flt
+	end, f := r.end()
+	return o + end, f
+}
+
+// decodeGenerated decodes the message at p by its generated methods.
+func decodeGenerated(pl *plan, p unsafe.Pointer, body buf.View, lim *rpc.Limits) error {
+	b := body.Bytes()
+	r := pl.madeFor(p).DecodeThrift(input(b, codec.NewFrame(body), int64(lim.DecodeBudget(len(b)))), lim.Depth)
+	if r.code == uint64(len(b))<<8 {
+		return nil
+	}
+	end, f := r.end()
+	if f == fine {
+		f = trailing
+	}
+	return (&decoder{b: b, where: r.where}).failed(end, f)
 }
 
 // Begin gives what ReadThrift takes.
@@ -64,7 +86,7 @@ func (d *Decoder) End(b []byte) Result {
 	if b != nil {
 		end = d.offset(b)
 	}
-	return Result{end: end, flt: d.flt, budget: d.budget, where: d.where}
+	return Result{code: uint64(end)<<8 | uint64(d.flt), budget: d.budget, where: d.where}
 }
 
 // Stop takes the struct's end; if something else comes, the plan goes on.

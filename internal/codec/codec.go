@@ -69,6 +69,13 @@ type Frame struct {
 // copy. So that a string never pins much more than itself it has at least an eighth
 // of its block.
 func NewFrame(v buf.View) *Frame {
+	if v.Len() < buf.MaxBlock/8 {
+		return nil
+	}
+	return newFrame(v)
+}
+
+func newFrame(v buf.View) *Frame {
 	size := v.Len() + v.Waste()
 	if size <= buf.MaxBlock {
 		return nil
