@@ -120,7 +120,7 @@ func (x *Lazy) Release() {
 		panic("thrift: Release of a lazy message that is not open, or of a part of one")
 	}
 	l.view.Release()
-	*l = lease{}
+	l.b, l.view, l.edits = nil, buf.View{}, nil // what else there is goes with the views
 }
 
 // open makes x the view of the struct that body holds; x keeps a reference.
