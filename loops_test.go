@@ -29,7 +29,7 @@ func TestLoops(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
-			s := limosa.Server{Services: []rpc.Service{service(nil)}, Handlers: where}
+			s := limosa.Server{Services: []rpc.Service{streams(nil)}, Handlers: where}
 			go func() { ended <- s.Serve(ctx, tcp, unix) }()
 			var work sync.WaitGroup
 			for i := range 20 {
@@ -44,6 +44,9 @@ func TestLoops(t *testing.T) {
 						return
 					}
 					defer c.Close()
+					if i < 4 {
+						streamHistory(t, c)
+					}
 					for k := range 50 {
 						arg := fmt.Sprint(i, k)
 						if got, err := call(t.Context(), c, echoMethod, arg); err != nil || got != arg {
