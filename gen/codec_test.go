@@ -230,6 +230,51 @@ func TestGeneratedIsPlanned(t *testing.T) {
 	}
 }
 
+// TestEveryKindEncodes encodes an empty message of each type that requires
+// nothing, one with a union without variants among them.
+func TestEveryKindEncodes(t *testing.T) {
+	for _, kind := range generated() {
+		if _, ok := kind.(*kinds.Needs); ok || reflect.TypeOf(kind) == reflect.TypeFor[*hello.Everything]() {
+			continue
+		}
+		body, err := appended(thrift.Binary{}, 0, kind)
+		if err != nil {
+			t.Errorf("%T: %v", kind, err)
+			continue
+		}
+		if _, err := decodeBoth(t, kind, body, rpc.Limits{}.WithDefaults()); err != nil {
+			t.Errorf("%T: %v", kind, err)
+		}
+	}
+}
+
+// TestGeneratedAllocations counts what is needed and no more.
+func TestGeneratedAllocations(t *testing.T) {
+	msg := &kinds.Leaf{Text: "text", Blob: []byte("blob")}
+	body, err := appended(thrift.Binary{}, 0, msg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out buf.Out
+	out.AppendString("held")
+	m, lim := out.Mark(), rpc.Limits{}.WithDefaults()
+	if n := testing.AllocsPerRun(100, func() {
+		out.Truncate(m)
+		if err := (thrift.Binary{}).Append(&out, msg); err != nil {
+			t.Error(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations to encode, want none", n)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		if err := (thrift.Binary{}).Decode(buf.ViewOf(body), new(kinds.Leaf), lim); err != nil {
+			t.Error(err)
+		}
+	}); n != 3 {
+		t.Errorf("%v allocations to decode; the struct, its text and its binary are 3", n)
+	}
+}
+
 // mutated is body with fields in another order, twice, unknown or changed.
 func mutated(r *rand.Rand, body []byte) []byte {
 	var fields [][]byte

@@ -286,7 +286,9 @@ func (c *compiler) pair(t *typ, key, value reflect.Type) (err error) {
 // union finds the variants of a sealed interface: the parameters of its one
 // method, each a pointer to a struct with one field.
 func (c *compiler) union(t *typ) error {
-	if t.rt.NumMethod() != 1 || t.rt.Method(0).Type.NumIn() == 0 {
+	// A union without variants has only its unset value, nil; its method cannot be
+	// that of other packages' types.
+	if t.rt.NumMethod() != 1 || t.rt.Method(0).Type.NumIn() == 0 && (t.rt.Method(0).PkgPath == "" || t.rt.Method(0).Type.NumOut() > 0) {
 		return unmappable("the interface " + t.rt.String() + " is no union: it needs one method, whose parameters are its variants")
 	}
 	c.unions = append(c.unions, t)
