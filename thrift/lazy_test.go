@@ -20,7 +20,7 @@ import (
 
 // generous are limits under which memory is no reason to refuse a message: a
 // view takes none.
-var generous = rpc.Limits{DecodeFactor: 1 << 20}.WithDefaults()
+var generous = rpc.Limits{DecodeFactor: 1 << 12}.WithDefaults()
 
 func openEverything(t testing.TB, body []byte) *lazy.LazyEverything {
 	t.Helper()
