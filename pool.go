@@ -3,6 +3,7 @@ package limosa
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -110,6 +111,9 @@ func (p *pool) do(ctx context.Context, call *rpc.Call) error {
 			return err
 		}
 		err = pc.conn.Do(ctx, call)
+		if err != nil && !opens {
+			p.mistrust(pc, err)
+		}
 		p.release(pc)
 		if err == nil || n == attempts || call.Driven() || ctx.Err() != nil || rpc.CodeOf(err) != rpc.Unavailable || !rpc.SentOf(err).Retryable() {
 			return err
@@ -284,6 +288,22 @@ func (p *pool) dropLocked(pc *pooled) {
 
 func without(list []*pooled, pc *pooled) []*pooled {
 	return slices.DeleteFunc(list, func(x *pooled) bool { return x == pc })
+}
+
+// mistrust drops pc if its server may be about to close it. Many servers, those
+// of Kitex and Apache Thrift among them, close behind the exception that says
+// that they did not understand the request; the next call would meet that close.
+func (p *pool) mistrust(pc *pooled, err error) {
+	e, ok := errors.AsType[*rpc.Error](err)
+	if !ok || !e.Remote || e.Code != rpc.Unimplemented && e.Code != rpc.InvalidArgument {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.settleLocked(pc)
+	if _, ok := p.mu.all[pc]; ok && !pc.muxed {
+		p.dropLocked(pc)
+	}
 }
 
 // release counts a call out of pc.
