@@ -15,6 +15,7 @@ const maxBatch = 128
 // halves' Receive, and does nothing but cut: it runs while the descriptor's
 // read lock is held.
 func cut(s wire.Session, in *buf.In, batch *[]wire.Event, rest *frameTimer) (more bool, err error) {
+	had := len(*batch)
 	for len(*batch) < maxBatch {
 		ev, need, err := s.Cut(in)
 		if ev.Flags != 0 {
@@ -25,7 +26,7 @@ func cut(s wire.Session, in *buf.In, batch *[]wire.Event, rest *frameTimer) (mor
 		}
 		if ev.Flags == 0 {
 			in.Expect(need)
-			rest.set(in.Len() > 0)
+			rest.set(in.Len() > 0, len(*batch) > had)
 			return len(*batch) == 0, nil
 		}
 	}
@@ -41,9 +42,12 @@ type frameTimer struct {
 	armed bool
 }
 
-// set tells whether a started frame waits for its rest.
-func (t *frameTimer) set(partial bool) {
+// set tells whether a started frame waits for its rest, and whether frames were
+// cut before it: then it is not the one that waited last time.
+func (t *frameTimer) set(partial, another bool) {
 	switch {
+	case partial && t.armed && another:
+		t.timer.Reset(t.limit)
 	case partial == t.armed:
 	case !partial:
 		t.timer.Stop()
@@ -55,4 +59,4 @@ func (t *frameTimer) set(partial bool) {
 	t.armed = partial
 }
 
-func (t *frameTimer) stop() { t.set(false) }
+func (t *frameTimer) stop() { t.set(false, false) }

@@ -64,6 +64,14 @@ func (c *Conn) own(r registered) error {
 // readOn is the reader goroutine: it holds the read role until nobody waits.
 func (c *Conn) readOn() {
 	for over, owed := false, false; !over; {
+		if p := &c.streams.pace; p.pressed.Load() != nil {
+			if owed {
+				flush(c.nc, false, c.spawn)
+				owed = false
+			}
+			c.rest.stop() // it is not the peer's doing
+			p.wait(c.out, func() { c.unlock(false) })
+		}
 		why, err := c.nc.Receive(owed, c.step)
 		switch why {
 		case netio.Lost:

@@ -241,6 +241,14 @@ func (c *ServerConn) readLocked() (parked bool) {
 	case owed && others:
 		runtime.Gosched() // those that run now add their answers
 	}
+	if p := &c.streams.pace; p.pressed.Load() != nil && (c.loop.nc == nil || c.cfg.Handlers != Inline) {
+		if owed {
+			flush(c.nc, others, c.spawn)
+			owed = false
+		}
+		c.rest.stop() // it is not the peer's doing
+		p.wait(c.out, c.unlock)
+	}
 	why, err := c.receive(owed)
 	if why == netio.Parked {
 		return true

@@ -62,8 +62,9 @@ type stream struct {
 	err      error      // with ended: why; nil is the peer's orderly end
 	trailer  rpc.Metadata
 	queue    []buf.View
-	held     int // of the queue, in bytes as they count
-	credit   int // what the peer may still send
+	held     int  // of the queue, in bytes as they count
+	stalled  bool // peers without credit: was waited for in vain, see pace
+	credit   int  // what the peer may still send
 	window   int
 	granted  time.Time // when the last credit was
 	inRow    int       // messages that were sent without waiting in between
@@ -85,6 +86,7 @@ type streams struct {
 	open  int
 	held  int // what waits in their queues
 	grown int // what their windows have beyond the first
+	pace  pace
 }
 
 // A streamHost is the half of a connection that a stream belongs to.
@@ -108,6 +110,9 @@ type waiter struct {
 func (s *stream) init(w *streams, caps wire.Caps) {
 	s.whole, s.credit, s.window, s.base = w, caps.Window, caps.Window, caps.Window
 	s.cost = caps.MessageCost
+	if w.pace.eased == nil {
+		w.pace.eased = make(chan struct{}, 1)
+	}
 	s.recv.ch, s.room.ch = make(chan struct{}, 1), make(chan struct{}, 1)
 	s.frame = s.appendMessage
 }
@@ -272,11 +277,13 @@ func (s *stream) refill() error {
 	s.grantLocked()
 	switch {
 	case r.at < len(r.taken):
+		s.easeLocked()
 	case len(s.queue) > 0:
 		s.queue, r.taken = r.taken[:0], s.queue
 		r.at = 0
 		s.whole.held -= s.held
 		s.held = 0
+		s.easeLocked()
 	case s.ended && s.err != nil:
 		err := s.err
 		s.host.releaseLocked(false)
@@ -376,6 +383,7 @@ func (s *stream) holdLocked(body buf.View) *rpc.Error {
 	s.held += n
 	s.whole.held += n
 	s.queue = append(s.queue, body)
+	s.pressLocked()
 	return nil
 }
 
@@ -444,6 +452,7 @@ func (s *stream) dropLocked() {
 	s.whole.open--
 	s.whole.grown -= s.window - s.base
 	s.held, s.ended, s.over, s.gone = 0, true, true, true
+	s.easeLocked()
 }
 
 // drain gives back what was taken from the queue and not received.
