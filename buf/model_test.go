@@ -225,9 +225,29 @@ func (m *outModel) back() (Mark, int) {
 }
 
 func (m *outModel) step() {
-	switch m.rnd.IntN(10) {
+	switch m.rnd.IntN(11) {
 	default:
 		m.write()
+	case 10:
+		src := outModel{holder: holder{t: m.t, rnd: m.rnd}, o: new(Out)}
+		for range m.rnd.IntN(6) {
+			src.write()
+			if len(m.all) > 0 && m.rnd.IntN(3) == 0 {
+				x := m.all[m.rnd.IntN(len(m.all))]
+				src.o.Move(x.v.Retain())
+				src.bytes = append(src.bytes, x.want...)
+			}
+		}
+		for parts := m.rnd.IntN(4); parts > 0 && len(src.bytes) > 0; parts-- {
+			n := m.rnd.IntN(len(src.bytes) + 1)
+			m.o.MovePart(src.o, n)
+			m.bytes = append(m.bytes, src.bytes[:n]...)
+			src.bytes = src.bytes[n:]
+			if !bytes.Equal(src.o.Bytes(), src.bytes) {
+				m.t.Fatal("what MovePart leaves differs")
+			}
+		}
+		src.o.Reset() // what is left is given up; what was moved stays
 	case 4:
 		mark, at := m.back()
 		if got := m.o.Since(mark); got != len(m.bytes)-at {

@@ -176,6 +176,33 @@ func (o *Out) MoveFrom(src *Out) {
 	src.emptied()
 }
 
+// MovePart takes the first n bytes of src over, without copying what has a
+// reference of its own or is the collector's. It panics if src holds fewer.
+func (o *Out) MovePart(src *Out, n int) {
+	if invariant.Enabled {
+		o.check()
+		src.check()
+	}
+	src.leave()
+	for n > 0 && src.n > 0 {
+		p := &src.pieces[src.head]
+		k := min(int(p.n), n)
+		switch {
+		case k <= copyMax, p.b == nil && p.gen != collectors:
+			o.Append(p.Bytes()[:k])
+		case p.b == nil:
+			o.push(View{p: p.p, n: uint32(k), gen: collectors})
+		default:
+			o.push(p.Slice(0, k))
+		}
+		src.Sent(k)
+		n -= k
+	}
+	if n > 0 {
+		panic(fmt.Sprintf("buf: MovePart of %d bytes more than there are", n))
+	}
+}
+
 // Iov appends the pieces to iov, in order: as many as iov has capacity for, and
 // at most 64; into an iov without capacity, 64. They stay o's, valid until
 // they are Sent or taken back; appending to o meanwhile is allowed.

@@ -18,6 +18,10 @@ type View struct {
 	b   *Block // nil: uncounted, the garbage collector's
 }
 
+// collectors is gen of an uncounted View. An Out has pieces without a block of
+// their own too, which are not: they stand on another piece's reference.
+const collectors = 1
+
 // ViewOf makes an uncounted View of p, which the caller gives: nobody writes p
 // any more. Release does nothing, Keep is true. It panics above 4 GB.
 func ViewOf(p []byte) View {
@@ -27,7 +31,7 @@ func ViewOf(p []byte) View {
 	if uint64(len(p)) > math.MaxUint32 {
 		panic(fmt.Sprintf("buf: a View of %d bytes", len(p)))
 	}
-	return View{p: &p[0], n: uint32(len(p))}
+	return View{p: &p[0], n: uint32(len(p)), gen: collectors}
 }
 
 // Bytes borrows the bytes until Release. Do not append to them or write them.

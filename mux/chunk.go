@@ -19,21 +19,6 @@ const (
 	chunkRoom = chunkBytes / 2
 )
 
-// movePiece moves the first n bytes of src to the end of dst.
-func movePiece(dst, src *buf.Out, n int) {
-	var room [16][]byte
-	for n > 0 {
-		moved := 0
-		for _, p := range src.Iov(room[:0]) {
-			p = p[:min(len(p), n-moved)]
-			dst.Append(p)
-			moved += len(p)
-		}
-		src.Sent(moved)
-		n -= moved
-	}
-}
-
 // piece describes the next piece of a body of which rest is left, and ev's
 // Offset and Total the state before it. It returns the size.
 func piece(ev *wire.Event, rest *buf.Out) int {
@@ -68,7 +53,7 @@ func (c *Conn) sendRest(ctx context.Context, r registered) {
 		}
 		if err == nil {
 			n := piece(&ev, r.rest)
-			err = c.append(&ev, func(out *buf.Out) error { movePiece(out, r.rest, n); return nil })
+			err = c.append(&ev, func(out *buf.Out) error { out.MovePart(r.rest, n); return nil })
 		}
 		<-c.large
 		if err != nil {
@@ -129,7 +114,7 @@ func (c *ServerConn) sendPiece(r *request, reply *wire.Event) (err error) {
 	reply.Flags, reply.Header, reply.Timeout, reply.Err = 0, nil, 0, nil
 	reply.Trailer = r.call.Trailer
 	n := piece(reply, r.private)
-	if err = encode(c.out.Out(), c.s, reply, func(out *buf.Out) error { movePiece(out, r.private, n); return nil }); err != nil && reply.Offset == 0 {
+	if err = encode(c.out.Out(), c.s, reply, func(out *buf.Out) error { out.MovePart(r.private, n); return nil }); err != nil && reply.Offset == 0 {
 		r.failed = err // nothing of it is with the peer: an error can be sent instead
 	}
 	return err

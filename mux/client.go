@@ -202,7 +202,7 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err erro
 	if r.rest != nil && r.rest.Len() > chunkFrom && c.caps.Chunks && !oneway {
 		n := piece(ev, r.rest)
 		s.apart = true
-		body = func(out *buf.Out) error { movePiece(out, r.rest, n); return nil }
+		body = func(out *buf.Out) error { out.MovePart(r.rest, n); return nil }
 		r.total = ev.Total
 	}
 	out := c.out.Out()

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -17,7 +18,7 @@ const (
 	// firstPart is the memory that a message in pieces gets at first. More
 	// comes as its bytes do: a peer that announces much and sends little costs
 	// little.
-	firstPart = 1 << 20
+	firstPart = 2 << 20
 )
 
 // parts gathers messages that arrive in pieces, by sequence id.
@@ -70,7 +71,7 @@ func (s *Session) first(in *buf.In, ev *wire.Event, f *frame) error {
 		in.Skip(g.seen) // the event goes on to the engine: it tells the caller
 		return nil
 	}
-	g.body = append(make([]byte, 0, max(g.seen, min(g.total, firstPart))), in.Next(g.seen)...)
+	g.body = append(codec.Uncleared(max(g.seen, min(g.total, firstPart)))[:0], in.Next(g.seen)...)
 	settings := wire.Event{Flags: ev.Flags & (wire.Settings | wire.GoAway), Tag: ev.Tag}
 	g.ev.Flags &^= settings.Flags
 	*ev = settings // what the frame says besides is not to wait
@@ -91,7 +92,7 @@ func (s *Session) part(in *buf.In, f *frame) (ev wire.Event, err error) {
 		in.Skip(n)
 	} else {
 		if need := len(g.body) + n; need > cap(g.body) {
-			grown := make([]byte, len(g.body), min(g.total, max(need, 2*cap(g.body))))
+			grown := codec.Uncleared(min(g.total, max(need, 2*cap(g.body))))[:len(g.body)]
 			copy(grown, g.body)
 			g.body = grown
 		}
