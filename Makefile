@@ -1,6 +1,6 @@
 # Everything here is a thin name for a command that can be run by hand.
 .DEFAULT_GOAL := help
-.PHONY: help check test race invariants fuzz gen-check interop-thrift bench cross test-arm64 ci
+.PHONY: help check test race invariants fuzz gen-check interop-thrift interop-kitex bench cross test-arm64 ci
 
 GO       ?= go
 FUZZTIME ?= 30000x
@@ -39,6 +39,9 @@ gen-check: ## generated code is what the generator makes today
 
 interop-thrift: ## Apache Thrift's programs in PEERS as peers; ends with 'N passed, N failed'
 	@$(GO) run ./interop/thrift -peers $(PEERS)
+
+interop-kitex: ## Kitex as client and as server, calls and streams; KITEX='-race' and the like; ends with 'N passed, N failed'
+	@interop/kitex/run $(KITEX) || { code=$$?; [ $$code -eq 77 ] || exit $$code; }
 
 bench: ## comparison in one interleaved run; BENCH='rpc -peers ...' sets what runs
 	$(GO) run ./bench $(BENCH)
