@@ -255,7 +255,18 @@ func (e *emitter) structure(d *idl.Struct) {
 		e.exceptionText(name, d)
 	}
 	e.codec(name, e.members(d.Fields), hasDefaults(d.Fields))
+	e.text(name, d.Fields)
 	e.lazy(d)
+}
+
+// text writes String, unless a field has that name.
+func (e *emitter) text(name string, fields []*idl.Field) {
+	for _, f := range fields {
+		if e.name(f, "") == "String" {
+			return
+		}
+	}
+	e.p("// String shows the fields, for logs: at most 1,024 bytes.\nfunc (x *%s) String() string { return %s.String(x) }\n", name, e.use("thrift"))
 }
 
 func (e *emitter) fields(name string, fields []*idl.Field) {

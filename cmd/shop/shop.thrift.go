@@ -106,6 +106,9 @@ func (x *Money) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 2)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Money) String() string { return thrift.String(x) }
+
 // What the catalog knows of a thing for sale; it does not change.
 type Product struct {
 	ID         int64             `thrift:"id,1,required"`
@@ -194,6 +197,9 @@ func (x *Product) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 8)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Product) String() string { return thrift.String(x) }
+
 // What the inventory knows of it; it changes by the minute.
 type Offer struct {
 	ProductID  int64  `thrift:"product_id,1,required"`
@@ -261,6 +267,9 @@ func (x *Offer) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 4)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Offer) String() string { return thrift.String(x) }
 
 // A line in a list of products.
 type Listing struct {
@@ -332,6 +341,9 @@ func (x *Listing) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	b = b[4:]
 	return d.Stop(x, b, depth, 5)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Listing) String() string { return thrift.String(x) }
 
 // All that a product's page shows.
 type Page struct {
@@ -407,6 +419,9 @@ func (x *Page) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 3)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Page) String() string { return thrift.String(x) }
+
 type Query struct {
 	Category Category           `thrift:"category,1,required"`
 	Offset   int32              `thrift:"offset,2"`
@@ -475,6 +490,9 @@ func (x *Query) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 4)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Query) String() string { return thrift.String(x) }
+
 type CartLine struct {
 	ProductID int64 `thrift:"product_id,1,required"`
 	Quantity  int32 `thrift:"quantity,2"`
@@ -528,6 +546,9 @@ func (x *CartLine) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	b = b[18:]
 	return d.Stop(x, b, depth, 2)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *CartLine) String() string { return thrift.String(x) }
 
 type Cart struct {
 	Customer string      `thrift:"customer,1,required"`
@@ -585,6 +606,9 @@ func (x *Cart) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 2)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Cart) String() string { return thrift.String(x) }
+
 type OrderLine struct {
 	ProductID int64  `thrift:"product_id,1,required"`
 	Quantity  int32  `thrift:"quantity,2"`
@@ -635,6 +659,9 @@ func (x *OrderLine) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 3)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *OrderLine) String() string { return thrift.String(x) }
 
 type Order struct {
 	Number   string       `thrift:"number,1,required"`
@@ -713,6 +740,9 @@ func (x *Order) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 4)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Order) String() string { return thrift.String(x) }
+
 type NotFound struct {
 	What string `thrift:"what,1"`
 	ID   int64  `thrift:"id,2"`
@@ -764,6 +794,9 @@ func (x *NotFound) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 2)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *NotFound) String() string { return thrift.String(x) }
+
 type SoldOut struct {
 	ProductID int64 `thrift:"product_id,1"`
 	Wanted    int32 `thrift:"wanted,2"`
@@ -811,6 +844,9 @@ func (x *SoldOut) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	b = b[25:]
 	return d.Stop(x, b, depth, 3)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *SoldOut) String() string { return thrift.String(x) }
 
 type Catalog interface {
 	// One product.

@@ -63,6 +63,9 @@ func (x *Echo) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 3)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Echo) String() string { return thrift.String(x) }
+
 type Small struct {
 	ID    int64   `thrift:"id,1"`
 	Kind  int32   `thrift:"kind,2"`
@@ -144,6 +147,9 @@ func (x *Small) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 10)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Small) String() string { return thrift.String(x) }
 
 // LazySmall is a Small that is read and changed where its bytes lie; see thrift.Lazy.
 type LazySmall struct {
@@ -245,6 +251,9 @@ func (x *Item) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 8)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Item) String() string { return thrift.String(x) }
 
 // LazyItem is a Item that is read and changed where its bytes lie; see thrift.Lazy.
 type LazyItem struct {
@@ -370,6 +379,9 @@ func (x *Medium) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 7)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Medium) String() string { return thrift.String(x) }
+
 // LazyMedium is a Medium that is read and changed where its bytes lie; see thrift.Lazy.
 type LazyMedium struct {
 	_ [0]Medium
@@ -454,6 +466,9 @@ func (x *Large) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 2)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Large) String() string { return thrift.String(x) }
+
 type Numbers struct {
 	ID      int64   `thrift:"id,1"`
 	Item    *Item   `thrift:"item,2"`
@@ -510,6 +525,9 @@ func (x *Numbers) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 3)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Numbers) String() string { return thrift.String(x) }
 
 // LazyNumbers is a Numbers that is read and changed where its bytes lie; see thrift.Lazy.
 type LazyNumbers struct {
@@ -569,6 +587,9 @@ func (x *Text) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 1)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Text) String() string { return thrift.String(x) }
+
 type Maps struct {
 	Pairs map[string]string `thrift:"pairs,1"`
 }
@@ -605,6 +626,9 @@ func (x *Maps) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 1)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Maps) String() string { return thrift.String(x) }
 
 type Wide struct {
 	N1  int64             `thrift:"n1,1"`
@@ -1016,6 +1040,9 @@ func (x *Wide) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 50)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Wide) String() string { return thrift.String(x) }
 
 // LazyWide is a Wide that is read and changed where its bytes lie; see thrift.Lazy.
 type LazyWide struct {

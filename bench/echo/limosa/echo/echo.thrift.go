@@ -64,6 +64,9 @@ func (x *Message) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 3)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Message) String() string { return thrift.String(x) }
+
 type Echo interface {
 	Echo(ctx context.Context, msg *Message) (*Message, error)
 }

@@ -138,6 +138,9 @@ func (x *UserName) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 6)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *UserName) String() string { return thrift.String(x) }
+
 type UserName_ struct {
 	F1_2         string `thrift:"f_1_2,1"`
 	F12          string `thrift:"f_12,2"`
@@ -215,6 +218,9 @@ func (x *UserName_) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 4)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *UserName_) String() string { return thrift.String(x) }
+
 type UserName__ struct{}
 
 // The methods that thrift.Binary calls: on a message, and within one.
@@ -245,6 +251,9 @@ func (x *UserName__) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 0)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *UserName__) String() string { return thrift.String(x) }
+
 type NewuserName struct{}
 
 // The methods that thrift.Binary calls: on a message, and within one.
@@ -274,6 +283,9 @@ func (x *NewuserName) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte 
 	}
 	return d.Stop(x, b, depth, 0)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *NewuserName) String() string { return thrift.String(x) }
 
 type Error struct {
 	Error_  string `thrift:"error,1"`
@@ -327,6 +339,9 @@ func (x *Error) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 2)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Error) String() string { return thrift.String(x) }
+
 type Oops struct {
 	Result int32 `thrift:"result,1"`
 }
@@ -369,6 +384,9 @@ func (x *Oops) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 1)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Oops) String() string { return thrift.String(x) }
+
 type Calls struct {
 	New string `thrift:"New,1"`
 }
@@ -409,6 +427,9 @@ func (x *Calls) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 1)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Calls) String() string { return thrift.String(x) }
+
 type CallsClient struct{}
 
 // The methods that thrift.Binary calls: on a message, and within one.
@@ -438,6 +459,9 @@ func (x *CallsClient) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte 
 	}
 	return d.Stop(x, b, depth, 0)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *CallsClient) String() string { return thrift.String(x) }
 
 type CallsService struct{}
 
@@ -469,6 +493,9 @@ func (x *CallsService) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte
 	return d.Stop(x, b, depth, 0)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *CallsService) String() string { return thrift.String(x) }
+
 type DialCalls struct{}
 
 // The methods that thrift.Binary calls: on a message, and within one.
@@ -499,6 +526,9 @@ func (x *DialCalls) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 0)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *DialCalls) String() string { return thrift.String(x) }
+
 type String_ struct{}
 
 // The methods that thrift.Binary calls: on a message, and within one.
@@ -528,6 +558,9 @@ func (x *String_) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 0)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *String_) String() string { return thrift.String(x) }
 
 type Choice interface{ isChoice(*ChoiceA_, *ChoiceA__) }
 
@@ -571,6 +604,9 @@ func (x *ChoiceA) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 0)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *ChoiceA) String() string { return thrift.String(x) }
 
 type Uses struct {
 	Thing *x_.Thing   `thrift:"thing,1"`
@@ -668,6 +704,9 @@ func (x *Uses) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 3)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Uses) String() string { return thrift.String(x) }
 
 type Calls_ interface {
 	Close_(ctx context.Context, ctx_ string, c_ string, x_ string, err string, rpc_ string, type_ string, func_ string) error

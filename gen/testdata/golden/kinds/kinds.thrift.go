@@ -125,6 +125,9 @@ func (x *Leaf) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 9)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Leaf) String() string { return thrift.String(x) }
+
 type Needs struct {
 	A int64             `thrift:"a,1,required"`
 	B string            `thrift:"b,2,required"`
@@ -376,6 +379,9 @@ func (x *Needs) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 21)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Needs) String() string { return thrift.String(x) }
+
 type Branch struct {
 	Left  *Branch            `thrift:"left,1,optional"`
 	More  []*Branch          `thrift:"more,2"`
@@ -474,6 +480,9 @@ func (x *Branch) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 6)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Branch) String() string { return thrift.String(x) }
+
 type Choice interface {
 	isChoice(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain)
 }
@@ -564,6 +573,9 @@ func (x *Boxes) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 13)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Boxes) String() string { return thrift.String(x) }
 
 type Row struct {
 	A int64       `thrift:"a,1"`
@@ -714,6 +726,9 @@ func (x *Row) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 26)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Row) String() string { return thrift.String(x) }
+
 type None struct{}
 
 // The methods that thrift.Binary calls: on a message, and within one.
@@ -743,6 +758,9 @@ func (x *None) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 0)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *None) String() string { return thrift.String(x) }
 
 type Named struct {
 	AppendThrift_ int32   `thrift:"append_thrift,1"`
@@ -826,6 +844,9 @@ func (x *Named) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	b = b[14:]
 	return d.Stop(x, b, depth, 6)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Named) String() string { return thrift.String(x) }
 
 type Many struct {
 	F1  int32 `thrift:"f1,1,required"`
@@ -1006,6 +1027,9 @@ func (x *Many) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 func (x *Many) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Whole(x, b, depth)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Many) String() string { return thrift.String(x) }
 
 type Kinds interface {
 	Needs(ctx context.Context, a *Needs, b []*Leaf, c_ Choice) (*Needs, error)

@@ -115,6 +115,9 @@ func (x *Leaf) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 4)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Leaf) String() string { return thrift.String(x) }
+
 // LazyLeaf is a Leaf that is read and changed where its bytes lie; see thrift.Lazy.
 type LazyLeaf struct {
 	_ [0]Leaf
@@ -239,6 +242,9 @@ func (x *Branch) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 6)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Branch) String() string { return thrift.String(x) }
+
 // LazyBranch is a Branch that is read and changed where its bytes lie; see thrift.Lazy.
 type LazyBranch struct {
 	_ [0]Branch
@@ -317,6 +323,9 @@ func (x *Plain) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 3)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Plain) String() string { return thrift.String(x) }
 
 type Fruit interface {
 	isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits)
@@ -475,6 +484,9 @@ func (x *Settings) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 8)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Settings) String() string { return thrift.String(x) }
 
 // LazySettings is a Settings that is read and changed where its bytes lie; see thrift.Lazy.
 type LazySettings struct {
@@ -904,6 +916,9 @@ func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 55)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Everything) String() string { return thrift.String(x) }
+
 // LazyEverything is a Everything that is read and changed where its bytes lie; see thrift.Lazy.
 type LazyEverything struct {
 	_ [0]Everything
@@ -1137,6 +1152,9 @@ func (x *Older) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 4)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Older) String() string { return thrift.String(x) }
+
 // LazyOlder is a Older that is read and changed where its bytes lie; see thrift.Lazy.
 type LazyOlder struct {
 	_ [0]Older
@@ -1210,6 +1228,9 @@ func (x *Rotten) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 2)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Rotten) String() string { return thrift.String(x) }
 
 // LazyRotten is a Rotten that is read and changed where its bytes lie; see thrift.Lazy.
 type LazyRotten struct {

@@ -55,6 +55,9 @@ func (x *Alone) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 1)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Alone) String() string { return thrift.String(x) }
+
 type Alone2 interface {
 	Get(ctx context.Context) (*Alone, error)
 }

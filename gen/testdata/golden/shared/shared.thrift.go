@@ -108,6 +108,9 @@ func (x *Thing) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 2)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Thing) String() string { return thrift.String(x) }
+
 type Far struct {
 	Miles int32 `thrift:"miles,1"`
 }
@@ -149,6 +152,9 @@ func (x *Far) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	b = b[7:]
 	return d.Stop(x, b, depth, 1)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Far) String() string { return thrift.String(x) }
 
 type Root interface {
 	Root(ctx context.Context, s string) (string, error)

@@ -68,6 +68,9 @@ func (x *Thing) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 2)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Thing) String() string { return thrift.String(x) }
+
 // XIDL gives the IDL of this file; idl.Unpack reads it.
 func XIDL() string {
 	return `#file x/x.thrift

@@ -146,6 +146,9 @@ func (x *Point) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 3)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Point) String() string { return thrift.String(x) }
+
 type Tree struct {
 	Children Trees           `thrift:"children,1"`
 	Left     *Tree           `thrift:"left,2"`
@@ -211,6 +214,9 @@ func (x *Tree) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 3)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Tree) String() string { return thrift.String(x) }
 
 type Everything struct {
 	A       bool                                     `thrift:"a,1"`
@@ -489,6 +495,9 @@ func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 36)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Everything) String() string { return thrift.String(x) }
+
 type Choice interface {
 	isChoice(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes)
 }
@@ -585,6 +594,9 @@ func (x *NotFound) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 2)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *NotFound) String() string { return thrift.String(x) }
+
 type Teapot struct {
 	Spouts int32 `thrift:"spouts,1"`
 	Color  Color `thrift:"color,2"`
@@ -630,6 +642,9 @@ func (x *Teapot) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 2)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Teapot) String() string { return thrift.String(x) }
+
 type Plain struct{}
 
 func (x *Plain) Error() string { return "Plain" }
@@ -661,6 +676,9 @@ func (x *Plain) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 0)
 }
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Plain) String() string { return thrift.String(x) }
 
 // Hello says hello.
 type Hello interface {

@@ -51,6 +51,9 @@ func (x *Other) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 1)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Other) String() string { return thrift.String(x) }
+
 // TypesLinuxIDL gives the IDL of this file; idl.Unpack reads it.
 func TypesLinuxIDL() string {
 	return `#file demo/hello/types_linux.thrift

@@ -57,6 +57,9 @@ func (x *Number) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	return d.Stop(x, b, depth, 1)
 }
 
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *Number) String() string { return thrift.String(x) }
+
 // Hello has a method of each shape.
 type Hello interface {
 	shared.Root
