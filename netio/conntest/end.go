@@ -172,6 +172,8 @@ func testLossByClose(t *testing.T, e *env) {
 	b.OnLost(fb)
 	a.Close() //nolint:errcheck // never fails
 	b.Abort()
+	// b may have been told of a's end first, by a goroutine that Abort does not wait for.
+	eventually(patience, func() bool { return nb.Load() == 1 })
 	if na.Load() != 1 || nb.Load() != 1 || nn.Load() != 0 {
 		t.Errorf("OnLost ran %d times after Close, %d after Abort, %d after it was replaced", na.Load(), nb.Load(), nn.Load())
 	}
