@@ -34,7 +34,7 @@ type Caps struct {
 
 // patience is how long something that has to happen may take. It is never
 // waited for in a test that passes.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // Run runs the suite. make gives a connected pair and what ends it, after both
 // have been closed: listeners and the like.
