@@ -90,9 +90,7 @@ func TestEveryFormAndProtocol(t *testing.T) {
 		})
 	}
 	stop()
-	if n := buf.Live(); n != 0 {
-		t.Errorf("%d blocks leaked", n)
-	}
+	waitFor(t, "blocks", func() (int, bool) { n := buf.Live(); return int(n), n <= 0 })
 }
 
 func checkForm(t *testing.T, c *limosa.Client, headers bool) {

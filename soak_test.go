@@ -259,14 +259,14 @@ func soakStream(ctx context.Context, c rpc.Caller) (rpc.Code, error) {
 // waitFor polls what ends by itself within a moment.
 func waitFor(t *testing.T, what string, ok func() (left int, done bool)) {
 	t.Helper()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(10*time.Second) // generous: machines are busy
 	for {
 		left, done := ok()
 		if done {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Errorf("%d %s are left", left, what)
+			t.Errorf("%d %s are left; %s", left, what, buf.Unreleased())
 			return
 		}
 		runtime.Gosched()

@@ -131,9 +131,12 @@ func TestStreamsOnEveryPath(t *testing.T) {
 			wg.Wait()
 		})
 	}
-	if n := buf.Live() - before; n > 0 {
-		t.Errorf("%d blocks were not released", n)
-	}
+	// The proxy's connection may hold a part of what it no longer waits for.
+	stopProxy()
+	backend.Close()
+	stop()
+	stopUnix()
+	waitFor(t, "blocks", func() (int, bool) { n := buf.Live(); return int(n - before), n <= before })
 }
 
 func streamHistory(t *testing.T, c rpc.Caller) {

@@ -138,6 +138,20 @@ func Live() int64 {
 	return warden.live
 }
 
+// Unreleased tells who took each block up to MaxBlock that is not released, for
+// the message of a leak. It knows something under the build tag invariants only.
+func Unreleased() string {
+	warden.Lock()
+	defer warden.Unlock()
+	s := ""
+	for _, b := range warden.blocks {
+		if !b.trace.done.Load() {
+			s += fmt.Sprintf("a block of %d bytes%v", len(b.mem), b.trace)
+		}
+	}
+	return s
+}
+
 // Explain tells about the block that holds the address addr, for example of a
 // fault caught with debug.SetPanicOnFault: its size, whether it was released,
 // and who took and released it. It knows something under the build tag
