@@ -259,7 +259,7 @@ func soakStream(ctx context.Context, c rpc.Caller) (rpc.Code, error) {
 // waitFor polls what ends by itself within a moment.
 func waitFor(t *testing.T, what string, ok func() (left int, done bool)) {
 	t.Helper()
-	deadline := time.Now().Add(10*time.Second) // generous: machines are busy
+	deadline := time.Now().Add(time.Minute) // generous: machines are busy
 	for {
 		left, done := ok()
 		if done {
