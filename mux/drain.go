@@ -23,7 +23,7 @@ func (c *ServerConn) Drain(ctx context.Context) {
 		grace, cancel := context.WithTimeout(context.Background(), cancelGrace)
 		defer cancel()
 		if !c.waitIdle(grace.Done()) {
-			c.nc.Abort()
+			c.Abort()
 			return
 		}
 	}
@@ -43,7 +43,12 @@ func (c *ServerConn) Drain(ctx context.Context) {
 const cancelGrace = time.Second
 
 // Abort closes the connection at once; the contexts of its calls end.
-func (c *ServerConn) Abort() { c.nc.Abort() }
+func (c *ServerConn) Abort() {
+	c.nc.Abort()
+	c.out.Lock()
+	c.streams.pace.endLocked()
+	c.unlock()
+}
 
 func (c *ServerConn) cancelAll(err error) {
 	var calls []*rpc.Call

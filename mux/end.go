@@ -154,6 +154,9 @@ func (c *Conn) Shutdown(ctx context.Context) error {
 // and waits.
 func (c *Conn) Close() error {
 	c.nc.Abort()
+	c.out.Lock()
+	c.streams.pace.endLocked()
+	c.unlock(false)
 	c.failIdle()
 	<-c.ended
 	c.work.Wait()

@@ -1,5 +1,7 @@
 package mux
 
+import "github.com/limosa-rpc/limosa/wire"
+
 // OpenStreams counts the streams that both ends of a connection hold.
 func OpenStreams(c *Conn, s *ServerConn) (client, server int) {
 	c.out.Lock()
@@ -29,4 +31,12 @@ func Held(s *ServerConn) int {
 	s.out.Lock()
 	defer s.unlock()
 	return s.streams.held
+}
+
+// Paced reports whether side does not read for a while.
+func Paced(c *Conn, s *ServerConn, side wire.Side) bool {
+	if side == wire.Client {
+		return c.streams.pace.pressed.Load() != nil
+	}
+	return s.streams.pace.pressed.Load() != nil
 }

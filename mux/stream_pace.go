@@ -24,15 +24,16 @@ const (
 type pace struct {
 	pressed atomic.Pointer[stream] // changed under the output lock: the one with the most; nil: read on
 	eased   chan struct{}          // capacity 1: something was received on it. Set by the first stream
+	over    bool                   // guarded by the output lock: the connection is closed, nobody is held up
 }
 
 // pressLocked notes that s may have more than is good. One that was waited for
 // in vain is not waited for again until it is below.
 func (s *stream) pressLocked() {
-	if s.held <= s.lim.QueuedBytes/paceFraction || s.stalled || s.bounded() {
+	p := &s.whole.pace
+	if s.held <= s.lim.QueuedBytes/paceFraction || s.stalled || s.bounded() || p.over {
 		return
 	}
-	p := &s.whole.pace
 	if most := p.pressed.Load(); most == nil || most.held < s.held {
 		p.pressed.Store(s)
 	}
@@ -53,6 +54,16 @@ func (s *stream) easeLocked() {
 		case p.eased <- struct{}{}:
 		default:
 		}
+	}
+}
+
+// endLocked lets the reader go on for good: its connection is closed from here.
+func (p *pace) endLocked() {
+	p.over = true
+	p.pressed.Store(nil)
+	select {
+	case p.eased <- struct{}{}:
+	default:
 	}
 }
 

@@ -668,6 +668,58 @@ func TestFloodEndsTheStream(t *testing.T) {
 	}
 }
 
+// TestCloseWaitsForNoPace: a connection that is not read for a while, since a
+// peer without credit sends more than is received, is closed at once.
+func TestCloseWaitsForNoPace(t *testing.T) {
+	for _, side := range []wire.Side{wire.Client, wire.Server} {
+		synctest.Test(t, func(t *testing.T) {
+			h := simple
+			received, cancelled := make(chan struct{}), make(chan struct{})
+			stuck := sync.OnceFunc(func() {
+				close(received)
+				time.Sleep(time.Hour) // virtual
+			})
+			h.sum = func(ctx context.Context, in iter.Seq2[*string, error]) (*string, error) {
+				for range in {
+					close(received)
+					<-ctx.Done()
+					close(cancelled)
+					break
+				}
+				return nil, ctx.Err()
+			}
+			r := newRigOver(t, ttheader.Protocol{NoOffer: true}, rpc.Limits{}, h.route, mux.Spare)
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				if side == wire.Server {
+					r.sum(t.Context(), strs(1e6, strings.Repeat("x", 1000))) //nolint:errcheck // it is cut off
+					return
+				}
+				for range r.count(t.Context(), "1000000") {
+					stuck()
+				}
+			}()
+			<-received
+			for !mux.Paced(r.client, r.server, side) {
+				time.Sleep(time.Millisecond)
+			}
+			began := time.Now()
+			if side == wire.Server {
+				r.server.Abort()
+				<-cancelled
+				r.stop() // the last worker has left
+			} else {
+				r.client.Close()
+			}
+			if took := time.Since(began); took > 0 {
+				t.Errorf("side %v: closed after %v", side, took)
+			}
+			<-ended
+		})
+	}
+}
+
 // mutePeer is a server of another kind that says nothing before its handler
 // does: its client sees no hello.
 type mutePeer struct{ ttheader.Protocol }
