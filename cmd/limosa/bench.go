@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -42,7 +43,7 @@ type benchReport struct {
 func (a *app) benchCommand() *cli.Command {
 	return &cli.Command{
 		Name: "bench", Usage: "load a method and measure it",
-		UsageText: "limosa bench -idl FILE ADDR Service/Method [-json JSON] [-c 64] [-d 10s] [-rate N]",
+		UsageText: "limosa bench -idl FILE ADDR Service/Method [JSON] [-c 64] [-d 10s] [-rate N]",
 		Description: `Without -rate every caller makes its next call when the last one has ended (a
 closed loop). With -rate calls are due at that rate whatever the server does,
 and latency counts from when a call was due (an open loop): what a user would
@@ -50,9 +51,9 @@ see. Calls that failed are counted by code and are no part of the latencies.
 The exit code is 1 if any call failed.
 
 Example:
-  limosa bench -idl idl/hello.thrift :8888 Hello/Echo -json '{"message":"hi"}' -c 64 -d 10s -rate 5000`,
+  limosa bench -idl idl/hello.thrift :8888 Hello/Echo '{"message":"hi"}' -c 64 -d 10s -rate 5000`,
 		Flags: append(targetFlags(),
-			&cli.StringFlag{Name: "json", Usage: "the request, as for call; {} if not given"},
+			&cli.StringFlag{Name: "json", Usage: "the request, which may also stand behind the method as for call; {} if not given"},
 			&cli.IntFlag{Name: "c", Value: 64, Usage: "callers, each with one call under way (64 if not given)"},
 			&cli.DurationFlag{Name: "d", Value: 10 * time.Second, Usage: "time to measure (10s if not given)"},
 			&cli.DurationFlag{Name: "warmup", Usage: "load before that (a fifth of -d, at most 2s, if not given)"},
@@ -61,14 +62,17 @@ Example:
 			outputFlag(),
 		),
 		Action: func(ctx context.Context, c *cli.Command) error {
-			if err := nargs(c, 2, 2, "ADDR Service/Method"); err != nil {
+			if err := nargs(c, 2, 3, "ADDR Service/Method [JSON]"); err != nil {
 				return err
+			}
+			if c.NArg() == 3 && c.IsSet("json") {
+				return usagef("the request is given twice: as an argument and with -json")
 			}
 			cfg, err := benchConfig(c)
 			if err != nil {
 				return err
 			}
-			body, err := a.body(c.String("json"))
+			body, err := a.body(cmp.Or(c.Args().Get(2), c.String("json")))
 			if err != nil {
 				return err
 			}

@@ -44,7 +44,7 @@ func TestBench(t *testing.T) {
 
 func TestBenchTable(t *testing.T) {
 	idl, addr := writeFile(t, "hello.thrift", testIDL), new(testServer).serve(t)
-	code, out, errs := runTool(t, "", "bench", addr, "hello/add", "-idl", idl, "-json", `{"a":1,"b":2}`, "-c", "2", "-d", "50ms")
+	code, out, errs := runTool(t, "", "bench", addr, "hello/add", `{"a":1,"b":2}`, "-idl", idl, "-c", "2", "-d", "50ms")
 	for _, want := range []string{"Hello/add at " + addr, "closed loop, 2 callers", "p99.9", "CPU here"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, no %q:\n%s%s", code, want, out, errs)
@@ -65,6 +65,15 @@ func TestBenchFails(t *testing.T) {
 		if code != 1 || out != "" || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: exit code %d\n%s%s", message, code, out, errs)
 		}
+	}
+}
+
+// Given twice, a request is refused: one of the two would be ignored.
+func TestBenchAsksForOneRequest(t *testing.T) {
+	idl := writeFile(t, "hello.thrift", testIDL)
+	code, _, errs := runTool(t, "", "bench", "127.0.0.1:1", "Hello/Echo", "{}", "-idl", idl, "-json", "{}")
+	if code != 2 || !strings.Contains(errs, "twice") {
+		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
 
