@@ -39,11 +39,13 @@ const kitexStreams = 2 << 32
 // p ends with the frame, or is the head of one that is too large.
 func (f *frame) stream(p []byte, h *header, large bool, lim *rpc.Limits) {
 	f.seq, f.body = int32(h.seq), f.message
+	if h.checksum != nil && !large {
+		f.fault = checksum(h.checksum, p[f.message:])
+	}
 	switch typ := string(h.frameType); {
 	case large:
 		f.fault = sizeErr(f.end-4, lim)
-	case h.checksum != nil:
-		f.fault = checksum(h.checksum, p[f.message:])
+	case f.fault != nil:
 	case (typ == frameTrailer || typ == frameReset) && f.message < f.end:
 		if f.envelope(p) != nil || f.typ != thrift.Exception {
 			f.fault = &rpc.Error{Code: rpc.DataLoss, Msg: "unreadable end of a stream"}
