@@ -90,6 +90,9 @@ func (c Compact) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 	if pl.preset != 0 {
 		pl.setDefaults(p)
 	}
+	if pl.unknown != 0 {
+		*pl.kept(p) = nil
+	}
 	end, f := d.fields(pl, p, 0, lim.Depth)
 	if f == fine && end != len(b) {
 		f = trailing

@@ -32,7 +32,7 @@ func (d *compactDecoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (in
 			f = &pl.ops[next]
 			next++
 		} else if f, next = pl.find(head); f == nil {
-			if o, flt = skipCompactField(d.b, o, h.kind, depth-1); flt != fine {
+			if o, flt = d.pass(pl, base, h, o, depth-1); flt != fine {
 				return o, flt
 			}
 			continue
@@ -49,7 +49,7 @@ func (d *compactDecoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (in
 			end, flt = d.value(f.t, p, o, depth-1)
 		}
 		if flt == wrongType {
-			if end, flt = skipCompactField(d.b, o, h.kind, depth-1); flt == fine {
+			if end, flt = d.pass(pl, base, h, o, depth-1); flt == fine {
 				o = end
 				continue
 			}
@@ -64,6 +64,17 @@ func (d *compactDecoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (in
 		return d.lacking(pl, seen, begin, o)
 	}
 	return o, fine
+}
+
+// pass passes over the field behind the header h, whose value begins at o, and
+// keeps it if the struct at base has room for that.
+//
+// Safety: base points to a pl.rt.
+func (d *compactDecoder) pass(pl *plan, base unsafe.Pointer, h compactHead, o, depth int) (int, fault) {
+	if pl.unknown != 0 {
+		return d.keep(pl, base, h, o, depth)
+	}
+	return skipCompactField(d.b, o, h.kind, depth)
 }
 
 // A compactHead is the header of a field; its id is told by how far it is from

@@ -44,17 +44,16 @@ func (e *compactEncoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth i
 			kind = compactFalse
 		}
 		id := int16(f.head)
-		if delta := int(id) - int(last); delta > 0 && delta < 16 {
-			b = append(b, byte(delta)<<4|byte(kind))
-		} else {
-			b = binary.AppendUvarint(append(b, byte(kind)), zigzag(int64(id)))
-		}
+		b = appendCompactHead(b, kind, id, last)
 		if last = id; t.kind == kBool {
 			continue // the header has said it all
 		}
 		if b = e.value(b, t, p, depth-1); e.err != nil {
 			return b
 		}
+	}
+	if pl.unknown != 0 {
+		b = e.unknown(b, pl, base, last, depth-1)
 	}
 	return append(b, byte(compactStop))
 }

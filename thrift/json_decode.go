@@ -28,6 +28,9 @@ func (c JSON) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 	if pl.preset != 0 {
 		pl.setDefaults(p)
 	}
+	if pl.unknown != 0 {
+		*pl.kept(p) = nil
+	}
 	if err = d.fields(pl, p, lim.Depth); err == nil {
 		if d.peek(); d.o != len(b) {
 			err = d.wrong(faults[trailing])

@@ -6,21 +6,30 @@ import (
 )
 
 // Unknown is the type of a field, at most one of a struct and without an id,
-// that keeps what Binary passed over while it decoded the struct: fields with
-// ids that the struct does not have, and those with another type than it has.
+// that keeps what Binary or Compact passed over while it decoded the struct:
+// fields with ids that the struct does not have, and those with another type
+// than it has.
 //
 //	type Order struct {
 //		ID   int64 `thrift:"id,1"`
 //		Rest thrift.Unknown
 //	}
 //
-// They are whole fields as they came, header and value, one behind the other
-// in their order. Binary writes them back behind the known ones, so that a program
-// passes on what only newer ones know. Decode replaces what was there before.
-// What is in an Unknown is checked when it is written: anything but whole fields
-// gives a *TypeError. A struct without such a field drops what it does not
-// know; so does a union, whose variants have one field each. The other
-// protocols neither fill nor write it, nor empty it.
+// They are whole fields of the Binary protocol, header and value, one behind the
+// other in the order in which they came. Both protocols write them back behind the
+// known ones, so that a program passes on what only newer ones know, whichever of
+// the two it reads and writes. Of Binary's bytes Compact has no place for the types
+// of an empty map, and for bools that are neither 0 nor 1 (they say false): those are
+// all that does not come through.
+//
+// Decode replaces what was there before. What is in an Unknown is checked when it
+// is written: anything but whole fields gives a *TypeError. A struct without such a
+// field drops what it does not know; so does a union, whose variants have one field
+// each.
+//
+// JSON keeps nothing and writes none of it: it has one name for strings, which are
+// text there, and binary, which is base64. Who does not know the field cannot tell
+// which of the two it is, and would pass on wrong bytes.
 type Unknown []byte
 
 // addUnknown notes the field f of type Unknown.
@@ -67,11 +76,16 @@ func (e *encoder) unknown(b []byte, pl *plan, base unsafe.Pointer, depth int) []
 	}
 	if !u.whole(depth) {
 		if e.err == nil {
-			e.err = &TypeError{Type: pl.rt, Why: "its thrift.Unknown does not hold whole fields, or too deep ones"}
+			e.err = errNotWhole(pl)
 		}
 		return b
 	}
 	return e.raw(b, u)
+}
+
+// errNotWhole is the error for an Unknown that cannot be written.
+func errNotWhole(pl *plan) error {
+	return &TypeError{Type: pl.rt, Why: "its thrift.Unknown does not hold whole fields, or too deep ones"}
 }
 
 // whole reports whether u is a sequence of fields. Not to look would let one
