@@ -15,6 +15,7 @@ import (
 	"github.com/limosa-rpc/limosa/gen"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/lazy"
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -45,7 +46,37 @@ func (o orchard) Drop(_ context.Context, leaf *lazy.LazyLeaf) error {
 // its plain twin would see.
 func TestLazyMethods(t *testing.T) {
 	s := orchard{dropped: make(chan int64, 1)}
-	c := lazy.NewOrchardClient(limosa.Local(lazy.OrchardService(s)))
+	checkOrchard(t, s, limosa.Local(lazy.OrchardService(s)))
+}
+
+// The same over connections, in both protocols.
+func TestLazyMethodsInEveryForm(t *testing.T) {
+	s := orchard{dropped: make(chan int64, 1)}
+	l, err := limosa.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() {
+		served <- (&limosa.Server{Services: []rpc.Service{lazy.OrchardService(s)}}).Serve(serving, l)
+	}()
+	for form := limosa.TTHeader; form <= limosa.THeaderCompact; form++ {
+		t.Run(form.String(), func(t *testing.T) {
+			c := &limosa.Client{Target: l.Addr().String() + "?thrift=" + form.String()}
+			defer c.Close()
+			checkOrchard(t, s, c)
+		})
+	}
+	cancel()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+func checkOrchard(t *testing.T, s orchard, over rpc.Caller) {
+	t.Helper()
+	c := lazy.NewOrchardClient(over)
 	var _ lazy.Orchard = c
 	want := &lazy.Everything{D: 21, G: "why", Leaf: &lazy.Leaf{Name: "leaf"}, Le: []int64{1, 2}}
 	x, err := thrift.NewLazy[lazy.LazyEverything](want)

@@ -57,7 +57,7 @@ var errTooLong = &TypeError{Type: reflect.TypeFor[string](), Why: "longer than 2
 // Append encodes msg at the end of out. Strings of buf.RefMin bytes and more
 // are referred to, everything else is copied. Errors wrap a *TypeError.
 func (c Binary) Append(out *buf.Out, msg any) error {
-	pl, p, err := anyPlanOf(msg)
+	pl, p, err := planOf(msg)
 	if err != nil {
 		return &rpc.Error{Code: rpc.Internal, Op: "encode", Err: err}
 	}
@@ -92,7 +92,7 @@ func (c Binary) Append(out *buf.Out, msg any) error {
 // three times the body for strings. Errors wrap a *SyntaxError and have the
 // code rpc.InvalidArgument; msg is partly filled then.
 func (c Binary) Decode(body buf.View, msg any, lim *rpc.Limits) error {
-	pl, p, err := anyPlanOf(msg)
+	pl, p, err := planOf(msg)
 	if err != nil {
 		return &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
 	}

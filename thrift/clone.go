@@ -10,7 +10,8 @@ import (
 // Clone gives a copy of a message that shares no memory with it that can be
 // written to; strings are shared. nil gives nil. Nil and empty containers stay what they
 // are. Fields without a thrift tag are zero in the copy: they are no part of the
-// message. The copy of a value that refers to itself does so too, though perhaps
+// message. A lazy view is copied with the bytes that it shows, which the copy does not
+// share: it outlives the original, and need not be released. The copy of a value that refers to itself does so too, though perhaps
 // later. It panics with a *TypeError if M cannot be a message.
 func Clone[M any](m *M) *M {
 	if m == nil {
@@ -55,6 +56,10 @@ func (c *cloner) structure(pl *plan, p unsafe.Pointer) unsafe.Pointer {
 // into copies the struct at p to q, which is zero.
 func (c *cloner) into(pl *plan, q, p unsafe.Pointer) {
 	c.note(p, -1, q)
+	if pl.of != nil {
+		c.view(pl.viewAt(q), pl.viewAt(p))
+		return
+	}
 	for i := range pl.ops {
 		f := &pl.ops[i]
 		// Safety: p and q point to a pl.rt each, and offset is that of a field.

@@ -93,7 +93,13 @@ func (c Compact) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 	if pl.unknown != 0 {
 		*pl.kept(p) = nil
 	}
-	end, f := d.fields(pl, p, 0, lim.Depth)
+	var end int
+	var f fault
+	if pl.of != nil {
+		end, f = d.view(pl.of, pl.decodeView(p), 0, lim.Depth)
+	} else {
+		end, f = d.fields(pl, p, 0, lim.Depth)
+	}
 	if f == fine && end != len(b) {
 		f = trailing
 	}

@@ -259,6 +259,9 @@ func (d *compactDecoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (in
 	}
 	// Safety: p points to a *pl.rt.
 	*(*unsafe.Pointer)(p) = q
+	if pl.of != nil {
+		return d.view(pl.of, pl.viewAt(q), o, depth)
+	}
 	return d.fields(pl, q, o, depth)
 }
 

@@ -19,6 +19,9 @@ func (e *compactEncoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth i
 		}
 		return b
 	}
+	if pl.of != nil {
+		return e.view(b, pl, pl.viewAt(base))
+	}
 	last := int16(0)
 	for i := range pl.ops {
 		f := &pl.ops[i]

@@ -19,8 +19,11 @@ const manySteps = 10_000
 // equals another one. Fields without a thrift tag are not looked at; what a field
 // of type Unknown kept is compared as bytes.
 //
+// A lazy view is compared by what it shows; for that it is decoded, unless both have the
+// same bytes. One with a value that cannot be encoded equals none but itself.
+//
 // Two nils are equal, of one pointer type or without a type. Messages of different
-// types, and values that are no messages (lazy views are none here), are not equal.
+// types, and values that are no messages, are not equal.
 // Values that refer to themselves are compared to the end.
 func Equal(a, b any) bool {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
@@ -79,6 +82,9 @@ func (e *equaler) again(p, q unsafe.Pointer, n int) bool {
 func (e *equaler) fields(pl *plan, p, q unsafe.Pointer) bool {
 	if p == q || e.again(p, q, -1) {
 		return true
+	}
+	if pl.of != nil {
+		return e.views(pl, pl.viewAt(p), pl.viewAt(q))
 	}
 	for i := range pl.ops {
 		f := &pl.ops[i]

@@ -27,6 +27,11 @@ func (h *hasher) fields(pl *plan, p unsafe.Pointer) uint64 {
 		return sum
 	}
 	h.known[span{p, -1}] = 0
+	if pl.of != nil {
+		sum := h.view(pl.viewAt(p))
+		h.known[span{p, -1}] = sum
+		return sum
+	}
 	var sum uint64
 	for i := range pl.ops {
 		f := &pl.ops[i]

@@ -89,6 +89,9 @@ func (e *jsonEncoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth int)
 		e.fail(pl.rt, "", whyDeep)
 		return b
 	}
+	if pl.of != nil {
+		return e.view(b, pl, pl.viewAt(base), depth)
+	}
 	b = append(b, '{')
 	first := true
 	for i := range pl.ops {

@@ -31,7 +31,12 @@ func (c JSON) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 	if pl.unknown != 0 {
 		*pl.kept(p) = nil
 	}
-	if err = d.fields(pl, p, lim.Depth); err == nil {
+	if pl.of != nil {
+		err = d.view(pl.of, pl.decodeView(p), lim.Depth)
+	} else {
+		err = d.fields(pl, p, lim.Depth)
+	}
+	if err == nil {
 		if d.peek(); d.o != len(b) {
 			err = d.wrong(faults[trailing])
 		}
@@ -307,6 +312,9 @@ func (d *jsonDecoder) structure(pl *plan, p unsafe.Pointer, depth int) error {
 	}
 	// Safety: p points to a *pl.rt.
 	*(*unsafe.Pointer)(p) = q
+	if pl.of != nil {
+		return d.view(pl.of, pl.viewAt(q), depth)
+	}
 	return d.fields(pl, q, depth)
 }
 

@@ -17,6 +17,8 @@ import (
 // OpenLazy, Binary.Decode and a field of the view's type make one. It holds a
 // reference to the received block until Release; views of what is inside share
 // it. It belongs to one goroutine at a time, with all views of what is inside.
+// Compact and JSON make and write views too, and what works on any message takes
+// one for the struct that it shows: docs/how/lazy.md says at what cost.
 //
 // A message is checked as a whole when it is opened, so that nothing can fail
 // later: taken is what Binary.Decode takes, without its memory budget, since
@@ -89,7 +91,7 @@ func OpenLazy[V any, P LazyView[V]](body buf.View, lim *rpc.Limits) (P, error) {
 // be passed where a view is asked for. Errors are those of Binary.Append.
 func NewLazy[V any, P LazyView[V]](msg any) (P, error) {
 	x := P(new(V))
-	pl, _, err := anyPlanOf(x)
+	pl, _, err := planOf(x)
 	if err != nil {
 		return nil, err
 	}

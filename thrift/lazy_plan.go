@@ -45,11 +45,8 @@ func (pl *plan) decodeLazy(body buf.View, msg any, lim *rpc.Limits) error {
 	if lim == nil {
 		lim = rpc.Limits{}.WithDefaults()
 	}
-	x := msg.(aLazy).lazy()
-	if x.first && x.own.b != nil {
-		x.Release()
-	}
-	return pl.open(x, body, lim.Depth)
+	// Safety: msg points to a pl.rt.
+	return pl.open(pl.decodeView((*words)(unsafe.Pointer(&msg)).data), body, lim.Depth)
 }
 
 // notInside refuses views as elements, keys and values.
@@ -59,27 +56,6 @@ func notInside(t *typ) error {
 	}
 	return nil
 }
-
-// anyPlanOf is planOf for Binary, which is the only one that takes views.
-func anyPlanOf(msg any) (*plan, unsafe.Pointer, error) {
-	// Safety: as in planOf.
-	w := *(*words)(unsafe.Pointer(&msg))
-	if t := plans.table.Load(); t != nil && w.data != nil {
-		if pl := t.find(w.typ); pl != nil {
-			return pl, w.data, nil
-		}
-	}
-	if t := plans.views.Load(); t != nil && w.data != nil {
-		if pl := t.find(w.typ); pl != nil {
-			return pl, w.data, nil
-		}
-	}
-	pl, err := plans.add(msg, w.typ)
-	return pl, w.data, err
-}
-
-// errView is why nobody else takes them.
-const errView = "is or has a lazy view, which is a message of the Binary protocol"
 
 // lazy appends the message of the view at p.
 func (e *encoder) lazy(b []byte, pl *plan, p unsafe.Pointer) []byte {

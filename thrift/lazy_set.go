@@ -168,9 +168,10 @@ func (x *Lazy) append(out *buf.Out) error {
 	return x.own.append(out, x.from, x.end)
 }
 
-// append writes the bytes from begin to end with what replaces parts of them.
+// append writes the bytes from begin to end with what replaces parts of them, all
+// that can be encoded also with an error.
 func (l *lease) append(out *buf.Out, begin, end uint32) error {
-	at := begin
+	at, err := begin, l.err
 	for i := l.editAt(begin); i < len(l.edits) && l.edits[i].from < end; i++ {
 		e := &l.edits[i]
 		if e.from < at {
@@ -183,8 +184,8 @@ func (l *lease) append(out *buf.Out, begin, end uint32) error {
 		at = e.to
 		switch {
 		case e.sub != nil:
-			if err := e.sub.append(out, 0, uint32(len(e.val))); err != nil {
-				return err
+			if in := e.sub.append(out, 0, uint32(len(e.val))); err == nil {
+				err = in
 			}
 		case len(e.val) >= lazyMove:
 			out.Move(buf.ViewOf(e.val))
@@ -193,7 +194,7 @@ func (l *lease) append(out *buf.Out, begin, end uint32) error {
 		}
 	}
 	l.share(out, at, end)
-	return l.err
+	return err
 }
 
 // silent tells whether e is a default in which nothing was changed.
@@ -210,27 +211,11 @@ func (l *lease) share(out *buf.Out, from, to uint32) {
 	}
 }
 
-// flat gives the bytes of x with its changes.
-func (x *Lazy) flat() ([]byte, error) {
-	if x.at == nil || x.own.b == nil {
-		x.index()
-	}
-	if l := x.own; len(l.edits) == 0 && l.err == nil {
-		return l.b[x.from:x.end], nil
-	}
-	var out buf.Out
-	defer out.Reset()
-	if err := x.append(&out); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
-}
-
 // LazyPlain decodes x, with its changes, into a T, the struct that x is a view
 // of; for generated code. It refers to nothing of the message. An error is that
 // of a value that was set and cannot be encoded.
 func LazyPlain[T any](x *Lazy) (*T, error) {
-	b, err := x.flat()
+	b, err := x.bytes()
 	if err != nil {
 		return nil, err
 	}
@@ -238,17 +223,8 @@ func LazyPlain[T any](x *Lazy) (*T, error) {
 	if pl, _, err := planOf(msg); err != nil || pl != x.pl {
 		panic(fmt.Sprintf("thrift: a view of %s is no view of %T", x.pl.rt, *msg))
 	}
-	d, f := decoder{b: b, budget: 1 << 62}, fine
 	// Safety: msg points to an x.pl.rt.
-	if p := unsafe.Pointer(msg); x.pl.made != 0 {
-		_, f = d.generated(x.pl, p, 0, 1<<30)
-	} else {
-		if x.pl.preset != 0 {
-			x.pl.setDefaults(p)
-		}
-		_, f = d.fields(x.pl, p, 0, 1<<30)
-	}
-	if f != fine {
+	if f := x.pl.read(unsafe.Pointer(msg), b); f != fine {
 		return nil, f.at(0)
 	}
 	return msg, nil

@@ -656,36 +656,6 @@ func TestLazyNumbersAtTheEdges(t *testing.T) {
 	}
 }
 
-// Only Binary takes views: to everything else they have no fields.
-func TestLazyIsForBinaryOnly(t *testing.T) {
-	x, err := thrift.NewLazy[lazy.LazyLeaf](&lazy.Leaf{ID: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	type args struct {
-		Leaf *lazy.LazyLeaf `thrift:"leaf,1"`
-	}
-	type list struct {
-		Leaves []*lazy.LazyLeaf `thrift:"leaves,1"`
-	}
-	var out buf.Out
-	for _, msg := range []any{x, &args{x}} {
-		if err := (thrift.Compact{}).Append(&out, msg); rpc.CodeOf(err) != rpc.Internal {
-			t.Errorf("%T in Compact: %v", msg, err)
-		}
-		if err := (thrift.Binary{}).Append(&out, msg); err != nil {
-			t.Errorf("%T in Binary: %v", msg, err)
-		}
-		if thrift.Validate(msg) == nil {
-			t.Errorf("%T is valid", msg)
-		}
-	}
-	if err := (thrift.Binary{}).Append(&out, &list{}); err == nil {
-		t.Error("a list of views was taken")
-	}
-	out.Reset()
-}
-
 // Views as fields, as arguments and results of methods are: each has a reference
 // of its own to the body.
 func TestLazyFields(t *testing.T) {

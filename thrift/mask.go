@@ -59,6 +59,12 @@ func newMask[M any](paths string, keep bool) (*Mask[M], error) {
 // out of its list or map. With Keep, what a field of type Unknown holds goes too, unless
 // all of its struct is kept. A required union stays, whatever it holds. What m
 // refers to is changed, wherever else it is referred to.
+//
+// A lazy view becomes one of a copy of its bytes without what goes, as if it had been
+// released and opened anew: views and lists of what was inside must not be used any
+// more. Fields that it does not know go with Keep and stay with Drop; where a path
+// leads through a union, a map or a list of lists they go from that. A view
+// of a part of a message cannot be masked: Apply panics.
 func (k *Mask[M]) Apply(m *M) {
 	if m == nil {
 		return
@@ -98,6 +104,9 @@ func (n *maskNode) add(pl *plan, path string, keep bool) error {
 	union := (*typ)(nil)
 	done := ""
 	for rest := path; ; {
+		if pl != nil && pl.of != nil {
+			pl = pl.of
+		}
 		name, more, deeper := strings.Cut(rest, ".")
 		done = strings.TrimPrefix(done+"."+name, ".")
 		f := findField(pl, union, name)
@@ -153,6 +162,10 @@ func findField(pl *plan, union *typ, name string) *op {
 
 // apply changes the struct at p.
 func (n *maskNode) apply(pl *plan, p unsafe.Pointer, keep bool) {
+	if pl.of != nil {
+		n.view(pl.viewAt(p), keep)
+		return
+	}
 	for i := range pl.ops {
 		f := &pl.ops[i]
 		// Safety: p points to a pl.rt, and offset is that of a field of f.t.rt.

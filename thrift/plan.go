@@ -142,7 +142,6 @@ func (pl *plan) find(head uint32) (*op, int) {
 // no difference, and types live for ever. A zero Binary could not carry it.
 type memo struct {
 	table atomic.Pointer[table]
-	views atomic.Pointer[table] // plans with views in them, which are for Binary only
 	mu    struct {
 		sync.Mutex
 		plans map[reflect.Type]*plan // by struct type
@@ -218,9 +217,6 @@ func planOf(msg any) (*plan, unsafe.Pointer, error) {
 		}
 	}
 	pl, err := plans.add(msg, w.typ)
-	if err == nil && pl.views {
-		return nil, nil, &TypeError{Type: pl.rt, Why: errView}
-	}
 	return pl, w.data, err
 }
 
@@ -239,12 +235,8 @@ func (m *memo) add(msg any, typ unsafe.Pointer) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	into := &m.table
-	if pl.views {
-		into = &m.views
-	}
-	if t := into.Load(); t == nil || t.find(typ) == nil {
-		into.Store(t.with(typ, pl))
+	if t := m.table.Load(); t == nil || t.find(typ) == nil {
+		m.table.Store(t.with(typ, pl))
 	}
 	return pl, nil
 }

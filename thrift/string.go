@@ -25,7 +25,8 @@ const (
 // levels, strings cut after 128 bytes, binary as its length and its first 16
 // bytes; what is left out shows as "…". Fields that are absent are not shown; names are the
 // IDL's. Any value is taken: nil, typed nils, values that refer to themselves, what is
-// no message at all (then its type is shown). The form is for people and may change.
+// no message at all (then its type is shown). A lazy view is decoded for it, all of it, and
+// shown as nil after its Release. The form is for people and may change.
 func String(m any) string {
 	left := maxValues
 	w := writer{b: make([]byte, 0, 256), left: &left}
@@ -73,6 +74,10 @@ func (w *writer) fields(pl *plan, p unsafe.Pointer, depth int) {
 }
 
 func (w *writer) members(pl *plan, p unsafe.Pointer, depth int) {
+	if pl.of != nil {
+		w.view(pl.viewAt(p), depth)
+		return
+	}
 	w.add("{")
 	if depth <= 0 {
 		w.add(ellipsis + "}")

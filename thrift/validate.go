@@ -31,7 +31,7 @@ func (e *InvalidError) Unwrap() error { return rpc.InvalidArgument }
 // field or an element that is nil, a union that holds no variant or something that is
 // none, a variant without a value, nesting beyond 64, which is also how values end
 // that refer to themselves, sizes of 2 GB and more, an Unknown that does not hold whole
-// fields. It is nil exactly if Binary{}.Append would succeed. The numbers of enums are
+// fields, a lazy view that holds nothing or a value that cannot be encoded. It is nil exactly if Binary{}.Append would succeed. The numbers of enums are
 // not looked at: numbers without a name are what newer programs send.
 //
 // The error is an *InvalidError, or a *TypeError if m is no message.
@@ -80,6 +80,9 @@ const whyLong = "is longer than 2,147,483,647"
 func (v *validator) fields(pl *plan, p unsafe.Pointer, depth int) *InvalidError {
 	if depth <= 0 {
 		return &InvalidError{Why: whyDeep}
+	}
+	if pl.of != nil {
+		return v.view(pl.viewAt(p))
 	}
 	at := span{p, -1}
 	if v.known(at, depth) {
