@@ -72,20 +72,61 @@ func (e *emitter) lazy(d *idl.Struct) {
 	e.p("func (x *%s) Plain() (*%s, error) { return %s.LazyPlain[%[2]s](&x.Lazy) }\n", view, name, lib)
 	for i, f := range d.Fields {
 		e.doc(f.Doc, f.Annotations)
-		result, call := e.lazyGetter(f)
-		e.p("func (x *%s) %s() %s { return %s.%s(&x.Lazy, %d) }", view, e.name(f, "lazy get"), result, lib, call, i)
+		e.lazyGetter(view, i, f)
 		e.p("func (x *%s) %s(v %s) { %s.LazySet(&x.Lazy, %d, v) }", view, e.name(f, "lazy set"), e.fieldType(f), lib, i)
 	}
 	e.p("")
 }
 
-// lazyGetter gives a getter's results and the function that it calls.
-func (e *emitter) lazyGetter(f *idl.Field) (result, call string) {
-	typ, lib := e.typ(f.Type), e.use("thrift")
-	if view := e.viewOf(f.Type); view != "" {
-		return "*" + view, "LazyStruct[" + view + "]"
+// lazyGetter writes the method for a field.
+func (e *emitter) lazyGetter(view string, i int, f *idl.Field) {
+	typ, lib, get := e.typ(f.Type), e.use("thrift"), e.name(f, "lazy get")
+	if inner := e.viewOf(f.Type); inner != "" {
+		e.p("func (x *%s) %s() *%s {", view, get, inner)
+		e.p("v := new(%s)\nif !%s.LazyInner(&x.Lazy, &v.Lazy, %d) {\nreturn nil\n}\nreturn v\n}", inner, lib, i)
+		return
 	}
-	switch t := f.Type.True(); t.Kind {
+	optional := f.Requiredness == idl.Optional && isScalar(f.Type)
+	call, plain := lazyScalar(f.Type.True().Kind)
+	switch {
+	case call == "" && optional:
+		e.p("func (x *%s) %s() (%s, bool) { return %s.LazyOpt[%[3]s](&x.Lazy, %[5]d) }", view, get, typ, lib, i)
+	case call == "":
+		result, call := e.lazyValue(f.Type)
+		e.p("func (x *%s) %s() %s { return %s.%s(&x.Lazy, %d) }", view, get, result, lib, call, i)
+	case optional && plain == typ:
+		e.p("func (x *%s) %s() (%s, bool) { return %s.%s(&x.Lazy, %d) }", view, get, typ, lib, call, i)
+	case optional:
+		e.p("func (x *%s) %s() (%s, bool) {", view, get, typ)
+		e.p("v, ok := %s.%s(&x.Lazy, %d)\nreturn %s(v), ok\n}", lib, call, i, typ)
+	case plain == typ:
+		e.p("func (x *%s) %s() %s { v, _ := %s.%s(&x.Lazy, %d); return v }", view, get, typ, lib, call, i)
+	default:
+		e.p("func (x *%s) %s() %s { v, _ := %s.%s(&x.Lazy, %d); return %[3]s(v) }", view, get, typ, lib, call, i)
+	}
+}
+
+// lazyScalar is the function for a type that is common, and what it gives.
+func lazyScalar(k idl.Kind) (call, plain string) {
+	switch k {
+	case idl.Bool:
+		return "LazyBool", "bool"
+	case idl.I32, idl.EnumRef:
+		return "LazyI32", "int32"
+	case idl.I64:
+		return "LazyI64", "int64"
+	case idl.Double:
+		return "LazyDouble", "float64"
+	case idl.String:
+		return "LazyText", "string"
+	}
+	return "", ""
+}
+
+// lazyValue gives what a getter for any other type gives, and the function that it calls.
+func (e *emitter) lazyValue(of *idl.Type) (result, call string) {
+	typ, lib := e.typ(of), e.use("thrift")
+	switch t := of.True(); t.Kind {
 	case idl.List, idl.Set:
 		elem := e.typ(t.Elem)
 		if view := e.viewOf(t.Elem); view != "" {
@@ -99,9 +140,6 @@ func (e *emitter) lazyGetter(f *idl.Field) (result, call string) {
 	case idl.Map:
 		both := "[" + e.typ(t.Key) + ", " + e.typ(t.Elem) + "]"
 		return lib + ".LazyMap" + both, "LazyMapOf" + both
-	}
-	if f.Requiredness == idl.Optional && isScalar(f.Type) {
-		return "(" + typ + ", bool)", "LazyOpt[" + typ + "]"
 	}
 	return typ, "LazyGet[" + typ + "]"
 }

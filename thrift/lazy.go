@@ -35,13 +35,21 @@ type Lazy struct {
 	level uint16 // 1 for the outermost struct
 	again bool   // some field comes twice, or has elements of another type
 	first bool   // what Open gave: has the lease's reference
+	even  uint8  // how many fields few has, as long as at is not there
+	// few is at for an element of a list: here, so that a view that does not
+	// outlive its turn takes no memory.
+	few [fewEven]uint32
 }
+
+// fewEven is for how many fields there is room in a view.
+const fewEven = 8
 
 // A lease is a message's memory, with what was changed in it. All views of one
 // message share it; a value that was set has one of its own once there is a view
 // of something in it.
 type lease struct {
 	b     []byte // nil after Release
+	calm  bool   // b is there and nothing was changed: what the index says is so
 	view  buf.View
 	edits []edit // by from
 	err   error  // of the first value that cannot be encoded
@@ -122,13 +130,13 @@ func (x *Lazy) Release() {
 		panic("thrift: Release of a lazy message that is not open, or of a part of one")
 	}
 	l.view.Release()
-	l.b, l.view, l.edits = nil, buf.View{}, nil // what else there is goes with the views
+	l.b, l.calm, l.view, l.edits = nil, false, buf.View{}, nil // what else there is goes with the views
 }
 
 // open makes x the view of the struct that body holds; x keeps a reference.
 func (pl *plan) open(x *Lazy, body buf.View, depth int) error {
 	b := body.Bytes()
-	l := &lease{b: b}
+	l := &lease{b: b, calm: true}
 	*x = Lazy{own: l, pl: pl.of, level: 1, first: true}
 	if end, f := x.indexIn(depth); f != fine || end != len(b) {
 		if f == fine {
@@ -181,23 +189,50 @@ func (x *Lazy) indexInto(depth int) (end int, f fault) {
 
 // find gives where the value of a field is, with 0 for one that is absent.
 func (x *Lazy) find(field int) (*lease, int) {
-	if x.at == nil || x.own.b == nil {
-		x.index()
-	}
-	if o := x.at[field]; o != 0 && len(x.own.edits) == 0 {
+	if o := x.near(field); o != 0 {
 		return x.own, int(o)
 	}
 	return x.findSlow(field)
 }
 
+// near is find for a field that is there, as long as nothing was changed; 0: it
+// takes a closer look. It is small enough to be inlined.
+func (x *Lazy) near(field int) uint32 {
+	if l := x.own; l == nil || !l.calm {
+		return 0
+	}
+	if field < int(x.even) {
+		return x.few[field&(fewEven-1)]
+	}
+	if field < len(x.at) {
+		return x.at[field]
+	}
+	return 0
+}
+
 func (x *Lazy) findSlow(field int) (*lease, int) {
+	if x.at == nil && x.own != nil && x.own.calm && x.pl.preset == 0 {
+		if x.even == 0 && !x.again && len(x.pl.ops) <= fewEven {
+			x.evenly()
+		}
+		if field < int(x.even) {
+			return x.own, int(x.few[field])
+		}
+	}
+	if x.at == nil || x.own.b == nil {
+		x.even = 0
+		x.index()
+	}
 	l, o := x.own, x.at[field]
+	if o != 0 && len(l.edits) == 0 {
+		return l, int(o)
+	}
 	if e := l.edit(x.place(field), x.pl.ops[field].head); e != nil {
 		if e.val == nil {
 			return l, 0
 		}
 		if e.sub == nil {
-			e.sub = &lease{b: e.val, view: buf.ViewOf(e.val)}
+			e.sub = &lease{b: e.val, calm: true, view: buf.ViewOf(e.val)}
 		}
 		return e.sub, 3
 	}
@@ -236,7 +271,7 @@ func (x *Lazy) preset(field int) (*lease, int) {
 		x.own.insert(edit{from: at, to: at, head: f.head, val: val, preset: true})
 		return x.findSlow(field)
 	}
-	return &lease{b: val}, 3
+	return &lease{b: val, calm: true}, 3
 }
 
 // zero tells whether the value at p is the one that stands for a field that is
@@ -259,13 +294,13 @@ func (f *op) zero(p unsafe.Pointer) bool {
 // is most of its block aliases it: then the block is left to the collector.
 func (l *lease) str(o, n int) string {
 	near := uint(o-l.last) <= 64
-	l.last = o + n
-	switch {
-	case n >= buf.RefMin && 2*n >= l.view.Len()+l.view.Waste() && l.view.Keep():
+	if l.last = o + n; n < buf.RefMin {
+		if near {
+			return l.text.String(l.b, o, n)
+		}
+	} else if 2*n >= l.view.Len()+l.view.Waste() && l.view.Keep() {
 		// Safety: the bytes never change, and the block is not used again.
 		return unsafe.String(&l.b[o], n)
-	case near:
-		return l.text.String(l.b, o, n)
 	}
 	return string(l.b[o : o+n])
 }

@@ -111,7 +111,7 @@ func (c *cloner) view(q, x *Lazy) {
 
 // viewOf is a view of a message of its own, which was checked.
 func viewOf(pl *plan, b []byte) Lazy {
-	return Lazy{own: &lease{b: b, view: buf.ViewOf(b)}, pl: pl, level: 1, first: true}
+	return Lazy{own: &lease{b: b, calm: true, view: buf.ViewOf(b)}, pl: pl, level: 1, first: true}
 }
 
 // view checks the view x.

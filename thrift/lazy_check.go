@@ -184,6 +184,52 @@ func (c *checker) alike(pl *plan, n, o int) (i, end int) {
 	return n, o
 }
 
+// element is pass for one struct of a list whose plan is plain: it fills at and
+// gives the struct's end, or 0 if the struct is not what most are.
+func element(b []byte, runs []run, o int, at []uint32) int {
+	if len(b) == 0 {
+		return 0
+	}
+	begin := unsafe.Pointer(&b[0]) // Safety: as in pass.
+	for k := range runs {
+		r := &runs[k]
+		left := len(b) - o - int(r.size)
+		if left <= 0 {
+			return 0
+		}
+		p, at := unsafe.Add(begin, o), at[r.from:r.to]
+		if r.last == loneText {
+			w := binary.BigEndian.Uint64((*[8]byte)(p)[:])
+			n := uint32(w >> 8)
+			if uint32(w>>40) != r.want[0] || uint(n) > uint(left) {
+				return 0
+			}
+			at[0] = uint32(o) + 3
+			o += 7 + int(n)
+			continue
+		}
+		bad := (le32(p, r.rel[0]) ^ r.want[0]) | (le32(p, r.rel[1]) ^ r.want[1]) | (le32(p, r.rel[2]) ^ r.want[2]) | (le32(p, r.rel[3]) ^ r.want[3])
+		if bad&0xffffff != 0 {
+			return 0
+		}
+		for i := range at {
+			at[i] = uint32(o) + 3 + uint32(r.rel[i&(runFields-1)])
+		}
+		if r.last == endText {
+			n := binary.BigEndian.Uint32((*[4]byte)(unsafe.Add(p, r.size-4))[:])
+			if uint(n) > uint(left) {
+				return 0
+			}
+			o += int(n)
+		}
+		o += int(r.size)
+	}
+	if o >= len(b) || b[o] != byte(TypeStop) {
+		return 0
+	}
+	return o + 1
+}
+
 // le32 loads a little-endian number.
 func le32(p unsafe.Pointer, rel uint16) uint32 {
 	// Safety: the caller says that 4 bytes are there.

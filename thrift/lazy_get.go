@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"math/bits"
 	"reflect"
 	"slices"
@@ -26,6 +27,57 @@ type Number interface {
 func LazyGet[T any](x *Lazy, field int) T {
 	v, _ := LazyOpt[T](x, field)
 	return v
+}
+
+// LazyI64 is LazyOpt for a field that is an i64, as the functions below are for
+// other types: what most getters call. They have no type parameters, which lets
+// the compiler see that x is not kept, and do not look at the field's type: one of
+// another type gives nonsense, or a panic.
+func LazyI64(x *Lazy, field int) (v int64, ok bool) {
+	if o := x.near(field); o != 0 {
+		return int64(binary.BigEndian.Uint64(x.own.b[o:])), true
+	}
+	if l, o := x.findSlow(field); o != 0 {
+		return int64(binary.BigEndian.Uint64(l.b[o:])), true
+	}
+	return 0, false
+}
+
+// LazyI32 is LazyI64 for an i32 or an enum.
+func LazyI32(x *Lazy, field int) (v int32, ok bool) {
+	if o := x.near(field); o != 0 {
+		return int32(binary.BigEndian.Uint32(x.own.b[o:])), true
+	}
+	if l, o := x.findSlow(field); o != 0 {
+		return int32(binary.BigEndian.Uint32(l.b[o:])), true
+	}
+	return 0, false
+}
+
+// LazyDouble is LazyI64 for a double.
+func LazyDouble(x *Lazy, field int) (v float64, ok bool) {
+	n, ok := LazyI64(x, field)
+	return math.Float64frombits(uint64(n)), ok
+}
+
+// LazyBool is LazyI64 for a bool.
+func LazyBool(x *Lazy, field int) (v, ok bool) {
+	if o := x.near(field); o != 0 {
+		return x.own.b[o] == 1, true
+	}
+	l, o := x.findSlow(field)
+	return o != 0 && l.b[o] == 1, o != 0
+}
+
+// LazyText is LazyI64 for a string.
+func LazyText(x *Lazy, field int) (v string, ok bool) {
+	l, o := x.own, int(x.near(field))
+	if o == 0 {
+		if l, o = x.findSlow(field); o == 0 {
+			return "", false
+		}
+	}
+	return l.str(o+4, int(binary.BigEndian.Uint32(l.b[o:]))), true
 }
 
 // LazyOpt is LazyGet for optional fields; ok: the message has it.
@@ -65,15 +117,15 @@ func isType[T any](t *typ) bool {
 	return (*words)(unsafe.Pointer(&rt)).data == (*words)(unsafe.Pointer(&t.rt)).data
 }
 
-// LazyStruct gives a view of a field that is a struct, nil if it is not there.
-func LazyStruct[V any, P LazyView[V]](x *Lazy, field int) P {
+// LazyInner makes v a view of a field that is a struct; false: it is not there.
+// v stays on the stack if the view that it is in does not outlive its caller.
+func LazyInner(x, v *Lazy, field int) bool {
 	l, o := x.find(field)
 	if o == 0 {
-		return nil
+		return false
 	}
-	v := P(new(V))
-	v.lazy().within(l, x.pl.ops[field].t.plan, o, x.level+1)
-	return v
+	v.within(l, x.pl.ops[field].t.plan, o, x.level+1)
+	return true
 }
 
 // within makes x the view of a struct inside of a message.
@@ -310,6 +362,10 @@ type LazyStructs[V any] struct {
 
 // LazyStructList gives a field that is a list or set of structs.
 func LazyStructList[V any, P LazyView[V]](x *Lazy, field int) LazyStructs[V] {
+	var v V
+	if unsafe.Sizeof(v) != unsafe.Sizeof(*x) {
+		panic("thrift: " + reflect.TypeFor[V]().String() + " is no generated view")
+	}
 	return LazyStructs[V]{x.sequence(field), x.level + 2}
 }
 
@@ -319,41 +375,76 @@ func (s LazyStructs[V]) Len() int { return s.s.n }
 // At makes a view of element i. It panics if there is none.
 func (s LazyStructs[V]) At(i int) *V {
 	o, v := s.s.offset(i), new(V)
-	any(v).(aLazy).lazy().within(s.s.own, s.s.t.plan, o, s.level)
+	// Safety: as in All.
+	(*Lazy)(unsafe.Pointer(v)).within(s.s.own, s.s.t.plan, o, s.level)
 	return v
 }
 
-// viewSlab is how many views of elements All makes at once.
-const viewSlab = 16
-
-// All goes through the elements. Views that are made one after the other share
-// memory.
+// All goes through the elements. A view that is not kept beyond its turn takes no
+// memory, if the loop's body can be seen by the compiler.
 func (s LazyStructs[V]) All() iter.Seq2[int, *V] {
 	return func(yield func(int, *V) bool) {
-		var views []V
-		var at []uint32
-		for i, o, n := 0, s.s.o, s.s.n; i < n; i++ {
-			if len(views) == 0 {
-				if s.s.own.b == nil {
-					panic("thrift: use of a lazy list after its message's Release")
-				}
-				k := min(n-i, viewSlab)
-				views, at = make([]V, k), make([]uint32, k*len(s.s.t.plan.ops))
-			}
-			p := &views[0]
-			views = views[1:]
-			x, fields := any(p).(aLazy).lazy(), len(s.s.t.plan.ops)
-			x.within(s.s.own, s.s.t.plan, o, s.level)
-			x.at, at = at[:fields:fields], at[fields:]
-			if _, f := x.indexInto(1 << 30); f != fine {
-				panic("thrift: checked bytes are wrong: " + faults[f])
-			}
+		var room []uint32
+		for i, o := 0, s.s.o; i < s.s.n; i++ {
+			var v V
+			// Safety: a V is a Lazy and nothing else; LazyStructList has seen to it.
+			x := (*Lazy)(unsafe.Pointer(&v))
+			x.own, x.pl, x.from, x.level = s.s.own, s.s.t.plan, uint32(o), s.level
+			room = x.element(room, s.s.n-i)
 			o = int(x.end)
-			if !yield(i, p) {
+			if !yield(i, &v) {
 				return
 			}
 		}
 	}
+}
+
+// indexSlab is for how many elements of a list there is an index at once.
+const indexSlab = 16
+
+// element makes the index of x, an element of a list, after which there are
+// fewer than left. What is taken for it of room, and what is left of that, is
+// memory for the next ones.
+func (x *Lazy) element(room []uint32, left int) []uint32 {
+	l, n := x.own, len(x.pl.ops)
+	if l.b == nil {
+		panic("thrift: use of a lazy list after its message's Release")
+	}
+	if n > fewEven {
+		if len(room) < n {
+			room = make([]uint32, n*min(left, indexSlab))
+		}
+		x.at = room[:n:n]
+		x.reindex(x.at)
+		return room[n:]
+	}
+	if x.pl.plain {
+		if end := element(l.b, x.pl.runs, int(x.from), x.few[:n]); end != 0 {
+			x.end, x.even = uint32(end), uint8(n)
+			return room
+		}
+	}
+	x.evenly()
+	return room
+}
+
+// evenly makes the index of x in x itself, if it has few enough fields.
+func (x *Lazy) evenly() {
+	n := len(x.pl.ops)
+	x.few = [fewEven]uint32{}
+	if x.reindex(x.few[:n]); !x.again {
+		x.even = uint8(n)
+	}
+}
+
+// reindex finds the fields of x again, in bytes that were checked.
+func (x *Lazy) reindex(at []uint32) {
+	c := checker{b: x.own.b}
+	end, f := c.fields(x.pl, int(x.from), 1<<30, at)
+	if f != fine {
+		panic("thrift: checked bytes are wrong: " + faults[f])
+	}
+	x.end, x.again = uint32(end), c.again
 }
 
 // LazyMap is a map where it was received, its entries in their order; a key

@@ -84,7 +84,7 @@ func (d *decoder) lazy(pl *plan, p, q unsafe.Pointer, o, depth int) (int, fault)
 		v = buf.ViewOf(bytes.Clone(d.b[o:end]))
 	}
 	// Safety: q points to a view, whose Lazy is at lazyAt, and p to a pointer to one.
-	*(*Lazy)(unsafe.Add(q, pl.lazyAt)) = Lazy{own: &lease{b: v.Bytes(), view: v}, pl: pl.of, level: 1, first: true}
+	*(*Lazy)(unsafe.Add(q, pl.lazyAt)) = Lazy{own: &lease{b: v.Bytes(), calm: true, view: v}, pl: pl.of, level: 1, first: true}
 	*(*unsafe.Pointer)(p) = q
 	return end, fine
 }

@@ -48,7 +48,9 @@ func (l *lease) editAt(from uint32) int {
 // generated code. v is copied. A nil that Binary.Append would leave out removes
 // the field. What cannot be encoded is an error of the Append that follows.
 func LazySet[T any](x *Lazy, field int, v T) {
-	x.find(field)
+	if x.find(field); x.at == nil {
+		x.index()
+	}
 	f := &x.pl.ops[field]
 	if !isType[T](f.t) {
 		panic(fmt.Sprintf("thrift: %s.%s is no %s", x.pl.rt, x.pl.names[f.name], reflect.TypeFor[T]()))
@@ -142,7 +144,7 @@ func (l *lease) insert(e edit) {
 	if l.edits == nil {
 		l.edits = l.one[:0]
 	}
-	l.edits = slices.Replace(l.edits, i, j, e)
+	l.edits, l.calm = slices.Replace(l.edits, i, j, e), false
 }
 
 // dropEarlier removes all values of a field but the one whose header is at

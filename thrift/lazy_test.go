@@ -451,6 +451,7 @@ func TestLazyMisuse(t *testing.T) {
 	panics("a negative index", func() { texts.At(-1) })
 	panics("a missing struct", func() { leaves.At(1) })
 	panics("a field of another type", func() { thrift.LazySet(&x.Lazy, 0, "text") })
+	panics("elements that are no generated views", func() { thrift.LazyStructList[aside](&x.Lazy, 33) })
 	panics("a getter of another type", func() { thrift.LazyGet[string](&x.Lazy, 0) })
 	x.Release()
 	panics("a second Release", x.Release)
@@ -612,9 +613,11 @@ func TestLazyAllocations(t *testing.T) {
 		"open":    {3, func(*lazy.LazyEverything) {}}, // the view, the lease, the index of more than 64 fields
 		"scalars": {3, func(x *lazy.LazyEverything) { x.A(); x.E(); x.F(); x.Oe(); x.Le().At(5) }},
 		"string":  {4, func(x *lazy.LazyEverything) { x.G() }},
-		"structs": {3 + 2*7, func(x *lazy.LazyEverything) {
+		"structs": {3, func(x *lazy.LazyEverything) {
 			for _, l := range x.Leaves().All() {
 				l.ID()
+				l.Weight()
+				l.Green()
 			}
 		}},
 		"set": {5, func(x *lazy.LazyEverything) { x.SetE(7) }}, // value, edits
@@ -629,6 +632,71 @@ func TestLazyAllocations(t *testing.T) {
 			t.Errorf("%s: %v allocations; want %v", name, got, tt.most)
 		}
 	}
+}
+
+// Views that a loop over a list gives may be kept, and changed in their turn or
+// later, whatever their fields are.
+func TestLazyElementsMayBeKept(t *testing.T) {
+	for seed := range uint64(200) {
+		r, msg := randomEverything(seed, 25)
+		for i := range 30 {
+			leaf := &lazy.Leaf{ID: int64(i), Name: r.text(), Green: i%2 == 0}
+			if r.IntN(3) == 0 {
+				leaf.Weight = new(int32(i))
+			}
+			msg.Leaves = append(msg.Leaves, leaf)
+		}
+		msg = plainOf(t, msg)
+		x := openEverything(t, encode(t, msg))
+		if seed%3 == 0 { // fields in another order, twice, and unknown ones
+			var leaves []byte
+			for range msg.Leaves {
+				leaves = append(leaves, unhex(t, "02 0004 01 0b 0002 00000001 61 08 0063 00000001 0a 0001 0000000000000007 0a 0001 0000000000000009 00")...)
+			}
+			head := binary.BigEndian.AppendUint32([]byte{15, 0, 32, 12}, uint32(len(msg.Leaves)))
+			body := append(append(head, leaves...), 0)
+			if msg = new(lazy.Everything); decode(body, msg) != nil {
+				t.Fatal()
+			}
+			x = openEverything(t, body)
+		}
+		var kept []*lazy.LazyLeaf
+		for i, l := range x.Leaves().All() {
+			if d := differs(reflect.ValueOf(l), reflect.ValueOf(msg.Leaves[i])); d != "" {
+				t.Fatalf("seed %d, element %d: %s", seed, i, d)
+			}
+			if i%3 == 0 {
+				l.SetName("set")
+				msg.Leaves[i].Name = "set"
+			}
+			kept = append(kept, l)
+		}
+		for i, l := range kept {
+			if i%4 == 0 {
+				l.SetWeight(new(int32(7)))
+				msg.Leaves[i].Weight = new(int32(7))
+			}
+			if d := differs(reflect.ValueOf(l), reflect.ValueOf(msg.Leaves[i])); d != "" {
+				t.Fatalf("seed %d, element %d later: %s", seed, i, d)
+			}
+		}
+		i := 0
+		for _, b := range x.Branches().All() { // six fields, with structs in them
+			if d := differs(reflect.ValueOf(b), reflect.ValueOf(msg.Branches[i])); d != "" {
+				t.Fatalf("seed %d, branch %d: %s", seed, i, d)
+			}
+			i++
+		}
+		if got := plainOf(t, plainOf(t, x)); !reflect.DeepEqual(got, plainOf(t, msg)) {
+			t.Fatalf("seed %d: sent differently\n%s\n%s", seed, thrift.String(got), thrift.String(plainOf(t, msg)))
+		}
+	}
+}
+
+// aside has a list of views that are no generated ones.
+type aside struct {
+	more int
+	lazy.LazyLeaf
 }
 
 // A list's header stands before its elements, which At relies on.

@@ -160,25 +160,25 @@ type LazySmall struct {
 // Plain decodes it, with what was changed.
 func (x *LazySmall) Plain() (*Small, error) { return thrift.LazyPlain[Small](&x.Lazy) }
 
-func (x *LazySmall) ID() int64          { return thrift.LazyGet[int64](&x.Lazy, 0) }
+func (x *LazySmall) ID() int64          { v, _ := thrift.LazyI64(&x.Lazy, 0); return v }
 func (x *LazySmall) SetID(v int64)      { thrift.LazySet(&x.Lazy, 0, v) }
-func (x *LazySmall) Kind() int32        { return thrift.LazyGet[int32](&x.Lazy, 1) }
+func (x *LazySmall) Kind() int32        { v, _ := thrift.LazyI32(&x.Lazy, 1); return v }
 func (x *LazySmall) SetKind(v int32)    { thrift.LazySet(&x.Lazy, 1, v) }
-func (x *LazySmall) Sku() string        { return thrift.LazyGet[string](&x.Lazy, 2) }
+func (x *LazySmall) Sku() string        { v, _ := thrift.LazyText(&x.Lazy, 2); return v }
 func (x *LazySmall) SetSku(v string)    { thrift.LazySet(&x.Lazy, 2, v) }
-func (x *LazySmall) Name() string       { return thrift.LazyGet[string](&x.Lazy, 3) }
+func (x *LazySmall) Name() string       { v, _ := thrift.LazyText(&x.Lazy, 3); return v }
 func (x *LazySmall) SetName(v string)   { thrift.LazySet(&x.Lazy, 3, v) }
-func (x *LazySmall) Price() float64     { return thrift.LazyGet[float64](&x.Lazy, 4) }
+func (x *LazySmall) Price() float64     { v, _ := thrift.LazyDouble(&x.Lazy, 4); return v }
 func (x *LazySmall) SetPrice(v float64) { thrift.LazySet(&x.Lazy, 4, v) }
-func (x *LazySmall) Count() int32       { return thrift.LazyGet[int32](&x.Lazy, 5) }
+func (x *LazySmall) Count() int32       { v, _ := thrift.LazyI32(&x.Lazy, 5); return v }
 func (x *LazySmall) SetCount(v int32)   { thrift.LazySet(&x.Lazy, 5, v) }
-func (x *LazySmall) Live() bool         { return thrift.LazyGet[bool](&x.Lazy, 6) }
+func (x *LazySmall) Live() bool         { v, _ := thrift.LazyBool(&x.Lazy, 6); return v }
 func (x *LazySmall) SetLive(v bool)     { thrift.LazySet(&x.Lazy, 6, v) }
-func (x *LazySmall) Owner() string      { return thrift.LazyGet[string](&x.Lazy, 7) }
+func (x *LazySmall) Owner() string      { v, _ := thrift.LazyText(&x.Lazy, 7); return v }
 func (x *LazySmall) SetOwner(v string)  { thrift.LazySet(&x.Lazy, 7, v) }
-func (x *LazySmall) Made() int64        { return thrift.LazyGet[int64](&x.Lazy, 8) }
+func (x *LazySmall) Made() int64        { v, _ := thrift.LazyI64(&x.Lazy, 8); return v }
 func (x *LazySmall) SetMade(v int64)    { thrift.LazySet(&x.Lazy, 8, v) }
-func (x *LazySmall) Note() string       { return thrift.LazyGet[string](&x.Lazy, 9) }
+func (x *LazySmall) Note() string       { v, _ := thrift.LazyText(&x.Lazy, 9); return v }
 func (x *LazySmall) SetNote(v string)   { thrift.LazySet(&x.Lazy, 9, v) }
 
 type Item struct {
@@ -264,21 +264,21 @@ type LazyItem struct {
 // Plain decodes it, with what was changed.
 func (x *LazyItem) Plain() (*Item, error) { return thrift.LazyPlain[Item](&x.Lazy) }
 
-func (x *LazyItem) ID() int64          { return thrift.LazyGet[int64](&x.Lazy, 0) }
+func (x *LazyItem) ID() int64          { v, _ := thrift.LazyI64(&x.Lazy, 0); return v }
 func (x *LazyItem) SetID(v int64)      { thrift.LazySet(&x.Lazy, 0, v) }
-func (x *LazyItem) Sku() string        { return thrift.LazyGet[string](&x.Lazy, 1) }
+func (x *LazyItem) Sku() string        { v, _ := thrift.LazyText(&x.Lazy, 1); return v }
 func (x *LazyItem) SetSku(v string)    { thrift.LazySet(&x.Lazy, 1, v) }
-func (x *LazyItem) Name() string       { return thrift.LazyGet[string](&x.Lazy, 2) }
+func (x *LazyItem) Name() string       { v, _ := thrift.LazyText(&x.Lazy, 2); return v }
 func (x *LazyItem) SetName(v string)   { thrift.LazySet(&x.Lazy, 2, v) }
-func (x *LazyItem) Price() float64     { return thrift.LazyGet[float64](&x.Lazy, 3) }
+func (x *LazyItem) Price() float64     { v, _ := thrift.LazyDouble(&x.Lazy, 3); return v }
 func (x *LazyItem) SetPrice(v float64) { thrift.LazySet(&x.Lazy, 3, v) }
-func (x *LazyItem) Count() int32       { return thrift.LazyGet[int32](&x.Lazy, 4) }
+func (x *LazyItem) Count() int32       { v, _ := thrift.LazyI32(&x.Lazy, 4); return v }
 func (x *LazyItem) SetCount(v int32)   { thrift.LazySet(&x.Lazy, 4, v) }
-func (x *LazyItem) Live() bool         { return thrift.LazyGet[bool](&x.Lazy, 5) }
+func (x *LazyItem) Live() bool         { v, _ := thrift.LazyBool(&x.Lazy, 5); return v }
 func (x *LazyItem) SetLive(v bool)     { thrift.LazySet(&x.Lazy, 5, v) }
-func (x *LazyItem) Made() int64        { return thrift.LazyGet[int64](&x.Lazy, 6) }
+func (x *LazyItem) Made() int64        { v, _ := thrift.LazyI64(&x.Lazy, 6); return v }
 func (x *LazyItem) SetMade(v int64)    { thrift.LazySet(&x.Lazy, 6, v) }
-func (x *LazyItem) Note() string       { return thrift.LazyGet[string](&x.Lazy, 7) }
+func (x *LazyItem) Note() string       { v, _ := thrift.LazyText(&x.Lazy, 7); return v }
 func (x *LazyItem) SetNote(v string)   { thrift.LazySet(&x.Lazy, 7, v) }
 
 type Medium struct {
@@ -391,9 +391,15 @@ type LazyMedium struct {
 // Plain decodes it, with what was changed.
 func (x *LazyMedium) Plain() (*Medium, error) { return thrift.LazyPlain[Medium](&x.Lazy) }
 
-func (x *LazyMedium) ID() int64        { return thrift.LazyGet[int64](&x.Lazy, 0) }
-func (x *LazyMedium) SetID(v int64)    { thrift.LazySet(&x.Lazy, 0, v) }
-func (x *LazyMedium) Head() *LazySmall { return thrift.LazyStruct[LazySmall](&x.Lazy, 1) }
+func (x *LazyMedium) ID() int64     { v, _ := thrift.LazyI64(&x.Lazy, 0); return v }
+func (x *LazyMedium) SetID(v int64) { thrift.LazySet(&x.Lazy, 0, v) }
+func (x *LazyMedium) Head() *LazySmall {
+	v := new(LazySmall)
+	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 1) {
+		return nil
+	}
+	return v
+}
 func (x *LazyMedium) SetHead(v *Small) { thrift.LazySet(&x.Lazy, 1, v) }
 func (x *LazyMedium) Items() thrift.LazyStructs[LazyItem] {
 	return thrift.LazyStructList[LazyItem](&x.Lazy, 2)
@@ -538,9 +544,15 @@ type LazyNumbers struct {
 // Plain decodes it, with what was changed.
 func (x *LazyNumbers) Plain() (*Numbers, error) { return thrift.LazyPlain[Numbers](&x.Lazy) }
 
-func (x *LazyNumbers) ID() int64       { return thrift.LazyGet[int64](&x.Lazy, 0) }
-func (x *LazyNumbers) SetID(v int64)   { thrift.LazySet(&x.Lazy, 0, v) }
-func (x *LazyNumbers) Item() *LazyItem { return thrift.LazyStruct[LazyItem](&x.Lazy, 1) }
+func (x *LazyNumbers) ID() int64     { v, _ := thrift.LazyI64(&x.Lazy, 0); return v }
+func (x *LazyNumbers) SetID(v int64) { thrift.LazySet(&x.Lazy, 0, v) }
+func (x *LazyNumbers) Item() *LazyItem {
+	v := new(LazyItem)
+	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 1) {
+		return nil
+	}
+	return v
+}
 func (x *LazyNumbers) SetItem(v *Item) { thrift.LazySet(&x.Lazy, 1, v) }
 func (x *LazyNumbers) Numbers() thrift.LazyNumbers[int64] {
 	return thrift.LazyNumberList[int64](&x.Lazy, 2)
@@ -1053,45 +1065,45 @@ type LazyWide struct {
 // Plain decodes it, with what was changed.
 func (x *LazyWide) Plain() (*Wide, error) { return thrift.LazyPlain[Wide](&x.Lazy) }
 
-func (x *LazyWide) N1() int64       { return thrift.LazyGet[int64](&x.Lazy, 0) }
+func (x *LazyWide) N1() int64       { v, _ := thrift.LazyI64(&x.Lazy, 0); return v }
 func (x *LazyWide) SetN1(v int64)   { thrift.LazySet(&x.Lazy, 0, v) }
-func (x *LazyWide) N2() int32       { return thrift.LazyGet[int32](&x.Lazy, 1) }
+func (x *LazyWide) N2() int32       { v, _ := thrift.LazyI32(&x.Lazy, 1); return v }
 func (x *LazyWide) SetN2(v int32)   { thrift.LazySet(&x.Lazy, 1, v) }
-func (x *LazyWide) N3() float64     { return thrift.LazyGet[float64](&x.Lazy, 2) }
+func (x *LazyWide) N3() float64     { v, _ := thrift.LazyDouble(&x.Lazy, 2); return v }
 func (x *LazyWide) SetN3(v float64) { thrift.LazySet(&x.Lazy, 2, v) }
-func (x *LazyWide) N4() bool        { return thrift.LazyGet[bool](&x.Lazy, 3) }
+func (x *LazyWide) N4() bool        { v, _ := thrift.LazyBool(&x.Lazy, 3); return v }
 func (x *LazyWide) SetN4(v bool)    { thrift.LazySet(&x.Lazy, 3, v) }
-func (x *LazyWide) N5() int64       { return thrift.LazyGet[int64](&x.Lazy, 4) }
+func (x *LazyWide) N5() int64       { v, _ := thrift.LazyI64(&x.Lazy, 4); return v }
 func (x *LazyWide) SetN5(v int64)   { thrift.LazySet(&x.Lazy, 4, v) }
-func (x *LazyWide) N6() int32       { return thrift.LazyGet[int32](&x.Lazy, 5) }
+func (x *LazyWide) N6() int32       { v, _ := thrift.LazyI32(&x.Lazy, 5); return v }
 func (x *LazyWide) SetN6(v int32)   { thrift.LazySet(&x.Lazy, 5, v) }
-func (x *LazyWide) N7() float64     { return thrift.LazyGet[float64](&x.Lazy, 6) }
+func (x *LazyWide) N7() float64     { v, _ := thrift.LazyDouble(&x.Lazy, 6); return v }
 func (x *LazyWide) SetN7(v float64) { thrift.LazySet(&x.Lazy, 6, v) }
-func (x *LazyWide) N8() bool        { return thrift.LazyGet[bool](&x.Lazy, 7) }
+func (x *LazyWide) N8() bool        { v, _ := thrift.LazyBool(&x.Lazy, 7); return v }
 func (x *LazyWide) SetN8(v bool)    { thrift.LazySet(&x.Lazy, 7, v) }
-func (x *LazyWide) N9() int64       { return thrift.LazyGet[int64](&x.Lazy, 8) }
+func (x *LazyWide) N9() int64       { v, _ := thrift.LazyI64(&x.Lazy, 8); return v }
 func (x *LazyWide) SetN9(v int64)   { thrift.LazySet(&x.Lazy, 8, v) }
-func (x *LazyWide) N10() int64      { return thrift.LazyGet[int64](&x.Lazy, 9) }
+func (x *LazyWide) N10() int64      { v, _ := thrift.LazyI64(&x.Lazy, 9); return v }
 func (x *LazyWide) SetN10(v int64)  { thrift.LazySet(&x.Lazy, 9, v) }
-func (x *LazyWide) S11() string     { return thrift.LazyGet[string](&x.Lazy, 10) }
+func (x *LazyWide) S11() string     { v, _ := thrift.LazyText(&x.Lazy, 10); return v }
 func (x *LazyWide) SetS11(v string) { thrift.LazySet(&x.Lazy, 10, v) }
-func (x *LazyWide) S12() string     { return thrift.LazyGet[string](&x.Lazy, 11) }
+func (x *LazyWide) S12() string     { v, _ := thrift.LazyText(&x.Lazy, 11); return v }
 func (x *LazyWide) SetS12(v string) { thrift.LazySet(&x.Lazy, 11, v) }
-func (x *LazyWide) S13() string     { return thrift.LazyGet[string](&x.Lazy, 12) }
+func (x *LazyWide) S13() string     { v, _ := thrift.LazyText(&x.Lazy, 12); return v }
 func (x *LazyWide) SetS13(v string) { thrift.LazySet(&x.Lazy, 12, v) }
-func (x *LazyWide) S14() string     { return thrift.LazyGet[string](&x.Lazy, 13) }
+func (x *LazyWide) S14() string     { v, _ := thrift.LazyText(&x.Lazy, 13); return v }
 func (x *LazyWide) SetS14(v string) { thrift.LazySet(&x.Lazy, 13, v) }
-func (x *LazyWide) S15() string     { return thrift.LazyGet[string](&x.Lazy, 14) }
+func (x *LazyWide) S15() string     { v, _ := thrift.LazyText(&x.Lazy, 14); return v }
 func (x *LazyWide) SetS15(v string) { thrift.LazySet(&x.Lazy, 14, v) }
-func (x *LazyWide) S16() string     { return thrift.LazyGet[string](&x.Lazy, 15) }
+func (x *LazyWide) S16() string     { v, _ := thrift.LazyText(&x.Lazy, 15); return v }
 func (x *LazyWide) SetS16(v string) { thrift.LazySet(&x.Lazy, 15, v) }
-func (x *LazyWide) S17() string     { return thrift.LazyGet[string](&x.Lazy, 16) }
+func (x *LazyWide) S17() string     { v, _ := thrift.LazyText(&x.Lazy, 16); return v }
 func (x *LazyWide) SetS17(v string) { thrift.LazySet(&x.Lazy, 16, v) }
-func (x *LazyWide) S18() string     { return thrift.LazyGet[string](&x.Lazy, 17) }
+func (x *LazyWide) S18() string     { v, _ := thrift.LazyText(&x.Lazy, 17); return v }
 func (x *LazyWide) SetS18(v string) { thrift.LazySet(&x.Lazy, 17, v) }
-func (x *LazyWide) S19() string     { return thrift.LazyGet[string](&x.Lazy, 18) }
+func (x *LazyWide) S19() string     { v, _ := thrift.LazyText(&x.Lazy, 18); return v }
 func (x *LazyWide) SetS19(v string) { thrift.LazySet(&x.Lazy, 18, v) }
-func (x *LazyWide) S20() string     { return thrift.LazyGet[string](&x.Lazy, 19) }
+func (x *LazyWide) S20() string     { v, _ := thrift.LazyText(&x.Lazy, 19); return v }
 func (x *LazyWide) SetS20(v string) { thrift.LazySet(&x.Lazy, 19, v) }
 func (x *LazyWide) L21() thrift.LazyStructs[LazyItem] {
 	return thrift.LazyStructList[LazyItem](&x.Lazy, 20)
@@ -1109,30 +1121,42 @@ func (x *LazyWide) M25() thrift.LazyMap[string, string] {
 	return thrift.LazyMapOf[string, string](&x.Lazy, 24)
 }
 func (x *LazyWide) SetM25(v map[string]string) { thrift.LazySet(&x.Lazy, 24, v) }
-func (x *LazyWide) S26() string                { return thrift.LazyGet[string](&x.Lazy, 25) }
+func (x *LazyWide) S26() string                { v, _ := thrift.LazyText(&x.Lazy, 25); return v }
 func (x *LazyWide) SetS26(v string)            { thrift.LazySet(&x.Lazy, 25, v) }
-func (x *LazyWide) S27() string                { return thrift.LazyGet[string](&x.Lazy, 26) }
+func (x *LazyWide) S27() string                { v, _ := thrift.LazyText(&x.Lazy, 26); return v }
 func (x *LazyWide) SetS27(v string)            { thrift.LazySet(&x.Lazy, 26, v) }
-func (x *LazyWide) S28() string                { return thrift.LazyGet[string](&x.Lazy, 27) }
+func (x *LazyWide) S28() string                { v, _ := thrift.LazyText(&x.Lazy, 27); return v }
 func (x *LazyWide) SetS28(v string)            { thrift.LazySet(&x.Lazy, 27, v) }
-func (x *LazyWide) S29() string                { return thrift.LazyGet[string](&x.Lazy, 28) }
+func (x *LazyWide) S29() string                { v, _ := thrift.LazyText(&x.Lazy, 28); return v }
 func (x *LazyWide) SetS29(v string)            { thrift.LazySet(&x.Lazy, 28, v) }
-func (x *LazyWide) S30() string                { return thrift.LazyGet[string](&x.Lazy, 29) }
+func (x *LazyWide) S30() string                { v, _ := thrift.LazyText(&x.Lazy, 29); return v }
 func (x *LazyWide) SetS30(v string)            { thrift.LazySet(&x.Lazy, 29, v) }
-func (x *LazyWide) S31() string                { return thrift.LazyGet[string](&x.Lazy, 30) }
+func (x *LazyWide) S31() string                { v, _ := thrift.LazyText(&x.Lazy, 30); return v }
 func (x *LazyWide) SetS31(v string)            { thrift.LazySet(&x.Lazy, 30, v) }
-func (x *LazyWide) S32() string                { return thrift.LazyGet[string](&x.Lazy, 31) }
+func (x *LazyWide) S32() string                { v, _ := thrift.LazyText(&x.Lazy, 31); return v }
 func (x *LazyWide) SetS32(v string)            { thrift.LazySet(&x.Lazy, 31, v) }
-func (x *LazyWide) S33() string                { return thrift.LazyGet[string](&x.Lazy, 32) }
+func (x *LazyWide) S33() string                { v, _ := thrift.LazyText(&x.Lazy, 32); return v }
 func (x *LazyWide) SetS33(v string)            { thrift.LazySet(&x.Lazy, 32, v) }
-func (x *LazyWide) S34() string                { return thrift.LazyGet[string](&x.Lazy, 33) }
+func (x *LazyWide) S34() string                { v, _ := thrift.LazyText(&x.Lazy, 33); return v }
 func (x *LazyWide) SetS34(v string)            { thrift.LazySet(&x.Lazy, 33, v) }
-func (x *LazyWide) S35() string                { return thrift.LazyGet[string](&x.Lazy, 34) }
+func (x *LazyWide) S35() string                { v, _ := thrift.LazyText(&x.Lazy, 34); return v }
 func (x *LazyWide) SetS35(v string)            { thrift.LazySet(&x.Lazy, 34, v) }
-func (x *LazyWide) T36() *LazyItem             { return thrift.LazyStruct[LazyItem](&x.Lazy, 35) }
-func (x *LazyWide) SetT36(v *Item)             { thrift.LazySet(&x.Lazy, 35, v) }
-func (x *LazyWide) T37() *LazySmall            { return thrift.LazyStruct[LazySmall](&x.Lazy, 36) }
-func (x *LazyWide) SetT37(v *Small)            { thrift.LazySet(&x.Lazy, 36, v) }
+func (x *LazyWide) T36() *LazyItem {
+	v := new(LazyItem)
+	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 35) {
+		return nil
+	}
+	return v
+}
+func (x *LazyWide) SetT36(v *Item) { thrift.LazySet(&x.Lazy, 35, v) }
+func (x *LazyWide) T37() *LazySmall {
+	v := new(LazySmall)
+	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 36) {
+		return nil
+	}
+	return v
+}
+func (x *LazyWide) SetT37(v *Small) { thrift.LazySet(&x.Lazy, 36, v) }
 func (x *LazyWide) L38() thrift.LazyStructs[LazyItem] {
 	return thrift.LazyStructList[LazyItem](&x.Lazy, 37)
 }
@@ -1143,25 +1167,25 @@ func (x *LazyWide) M40() thrift.LazyMap[string, string] {
 	return thrift.LazyMapOf[string, string](&x.Lazy, 39)
 }
 func (x *LazyWide) SetM40(v map[string]string) { thrift.LazySet(&x.Lazy, 39, v) }
-func (x *LazyWide) S41() string                { return thrift.LazyGet[string](&x.Lazy, 40) }
+func (x *LazyWide) S41() string                { v, _ := thrift.LazyText(&x.Lazy, 40); return v }
 func (x *LazyWide) SetS41(v string)            { thrift.LazySet(&x.Lazy, 40, v) }
-func (x *LazyWide) S42() string                { return thrift.LazyGet[string](&x.Lazy, 41) }
+func (x *LazyWide) S42() string                { v, _ := thrift.LazyText(&x.Lazy, 41); return v }
 func (x *LazyWide) SetS42(v string)            { thrift.LazySet(&x.Lazy, 41, v) }
-func (x *LazyWide) S43() string                { return thrift.LazyGet[string](&x.Lazy, 42) }
+func (x *LazyWide) S43() string                { v, _ := thrift.LazyText(&x.Lazy, 42); return v }
 func (x *LazyWide) SetS43(v string)            { thrift.LazySet(&x.Lazy, 42, v) }
-func (x *LazyWide) S44() string                { return thrift.LazyGet[string](&x.Lazy, 43) }
+func (x *LazyWide) S44() string                { v, _ := thrift.LazyText(&x.Lazy, 43); return v }
 func (x *LazyWide) SetS44(v string)            { thrift.LazySet(&x.Lazy, 43, v) }
-func (x *LazyWide) S45() string                { return thrift.LazyGet[string](&x.Lazy, 44) }
+func (x *LazyWide) S45() string                { v, _ := thrift.LazyText(&x.Lazy, 44); return v }
 func (x *LazyWide) SetS45(v string)            { thrift.LazySet(&x.Lazy, 44, v) }
-func (x *LazyWide) N46() int64                 { return thrift.LazyGet[int64](&x.Lazy, 45) }
+func (x *LazyWide) N46() int64                 { v, _ := thrift.LazyI64(&x.Lazy, 45); return v }
 func (x *LazyWide) SetN46(v int64)             { thrift.LazySet(&x.Lazy, 45, v) }
-func (x *LazyWide) N47() int32                 { return thrift.LazyGet[int32](&x.Lazy, 46) }
+func (x *LazyWide) N47() int32                 { v, _ := thrift.LazyI32(&x.Lazy, 46); return v }
 func (x *LazyWide) SetN47(v int32)             { thrift.LazySet(&x.Lazy, 46, v) }
-func (x *LazyWide) N48() float64               { return thrift.LazyGet[float64](&x.Lazy, 47) }
+func (x *LazyWide) N48() float64               { v, _ := thrift.LazyDouble(&x.Lazy, 47); return v }
 func (x *LazyWide) SetN48(v float64)           { thrift.LazySet(&x.Lazy, 47, v) }
-func (x *LazyWide) N49() bool                  { return thrift.LazyGet[bool](&x.Lazy, 48) }
+func (x *LazyWide) N49() bool                  { v, _ := thrift.LazyBool(&x.Lazy, 48); return v }
 func (x *LazyWide) SetN49(v bool)              { thrift.LazySet(&x.Lazy, 48, v) }
-func (x *LazyWide) S50() string                { return thrift.LazyGet[string](&x.Lazy, 49) }
+func (x *LazyWide) S50() string                { v, _ := thrift.LazyText(&x.Lazy, 49); return v }
 func (x *LazyWide) SetS50(v string)            { thrift.LazySet(&x.Lazy, 49, v) }
 
 // ShapesIDL gives the IDL of this file; idl.Unpack reads it.

@@ -127,13 +127,13 @@ type LazyLeaf struct {
 // Plain decodes it, with what was changed.
 func (x *LazyLeaf) Plain() (*Leaf, error) { return thrift.LazyPlain[Leaf](&x.Lazy) }
 
-func (x *LazyLeaf) ID() int64             { return thrift.LazyGet[int64](&x.Lazy, 0) }
+func (x *LazyLeaf) ID() int64             { v, _ := thrift.LazyI64(&x.Lazy, 0); return v }
 func (x *LazyLeaf) SetID(v int64)         { thrift.LazySet(&x.Lazy, 0, v) }
-func (x *LazyLeaf) Name() string          { return thrift.LazyGet[string](&x.Lazy, 1) }
+func (x *LazyLeaf) Name() string          { v, _ := thrift.LazyText(&x.Lazy, 1); return v }
 func (x *LazyLeaf) SetName(v string)      { thrift.LazySet(&x.Lazy, 1, v) }
-func (x *LazyLeaf) Weight() (int32, bool) { return thrift.LazyOpt[int32](&x.Lazy, 2) }
+func (x *LazyLeaf) Weight() (int32, bool) { return thrift.LazyI32(&x.Lazy, 2) }
 func (x *LazyLeaf) SetWeight(v *int32)    { thrift.LazySet(&x.Lazy, 2, v) }
-func (x *LazyLeaf) Green() bool           { return thrift.LazyGet[bool](&x.Lazy, 3) }
+func (x *LazyLeaf) Green() bool           { v, _ := thrift.LazyBool(&x.Lazy, 3); return v }
 func (x *LazyLeaf) SetGreen(v bool)       { thrift.LazySet(&x.Lazy, 3, v) }
 
 // Branch is a leaf with others.
@@ -254,16 +254,28 @@ type LazyBranch struct {
 // Plain decodes it, with what was changed.
 func (x *LazyBranch) Plain() (*Branch, error) { return thrift.LazyPlain[Branch](&x.Lazy) }
 
-func (x *LazyBranch) ID() int32       { return thrift.LazyGet[int32](&x.Lazy, 0) }
-func (x *LazyBranch) SetID(v int32)   { thrift.LazySet(&x.Lazy, 0, v) }
-func (x *LazyBranch) Leaf() *LazyLeaf { return thrift.LazyStruct[LazyLeaf](&x.Lazy, 1) }
+func (x *LazyBranch) ID() int32     { v, _ := thrift.LazyI32(&x.Lazy, 0); return v }
+func (x *LazyBranch) SetID(v int32) { thrift.LazySet(&x.Lazy, 0, v) }
+func (x *LazyBranch) Leaf() *LazyLeaf {
+	v := new(LazyLeaf)
+	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 1) {
+		return nil
+	}
+	return v
+}
 func (x *LazyBranch) SetLeaf(v *Leaf) { thrift.LazySet(&x.Lazy, 1, v) }
 func (x *LazyBranch) Leaves() thrift.LazyStructs[LazyLeaf] {
 	return thrift.LazyStructList[LazyLeaf](&x.Lazy, 2)
 }
 func (x *LazyBranch) SetLeaves(v Leaves) { thrift.LazySet(&x.Lazy, 2, v) }
-func (x *LazyBranch) Next() *LazyBranch  { return thrift.LazyStruct[LazyBranch](&x.Lazy, 3) }
-func (x *LazyBranch) SetNext(v *Branch)  { thrift.LazySet(&x.Lazy, 3, v) }
+func (x *LazyBranch) Next() *LazyBranch {
+	v := new(LazyBranch)
+	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 3) {
+		return nil
+	}
+	return v
+}
+func (x *LazyBranch) SetNext(v *Branch) { thrift.LazySet(&x.Lazy, 3, v) }
 func (x *LazyBranch) Branches() thrift.LazyStructs[LazyBranch] {
 	return thrift.LazyStructList[LazyBranch](&x.Lazy, 4)
 }
@@ -497,12 +509,18 @@ type LazySettings struct {
 // Plain decodes it, with what was changed.
 func (x *LazySettings) Plain() (*Settings, error) { return thrift.LazyPlain[Settings](&x.Lazy) }
 
-func (x *LazySettings) Port() int32          { return thrift.LazyGet[int32](&x.Lazy, 0) }
+func (x *LazySettings) Port() int32          { v, _ := thrift.LazyI32(&x.Lazy, 0); return v }
 func (x *LazySettings) SetPort(v int32)      { thrift.LazySet(&x.Lazy, 0, v) }
-func (x *LazySettings) Host() (string, bool) { return thrift.LazyOpt[string](&x.Lazy, 1) }
+func (x *LazySettings) Host() (string, bool) { return thrift.LazyText(&x.Lazy, 1) }
 func (x *LazySettings) SetHost(v *string)    { thrift.LazySet(&x.Lazy, 1, v) }
-func (x *LazySettings) Leaf() *LazyLeaf      { return thrift.LazyStruct[LazyLeaf](&x.Lazy, 2) }
-func (x *LazySettings) SetLeaf(v *Leaf)      { thrift.LazySet(&x.Lazy, 2, v) }
+func (x *LazySettings) Leaf() *LazyLeaf {
+	v := new(LazyLeaf)
+	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 2) {
+		return nil
+	}
+	return v
+}
+func (x *LazySettings) SetLeaf(v *Leaf) { thrift.LazySet(&x.Lazy, 2, v) }
 func (x *LazySettings) Numbers() thrift.LazyNumbers[int32] {
 	return thrift.LazyNumberList[int32](&x.Lazy, 3)
 }
@@ -511,11 +529,11 @@ func (x *LazySettings) Leaves() thrift.LazyStructs[LazyLeaf] {
 	return thrift.LazyStructList[LazyLeaf](&x.Lazy, 4)
 }
 func (x *LazySettings) SetLeaves(v []*Leaf) { thrift.LazySet(&x.Lazy, 4, v) }
-func (x *LazySettings) None() (int32, bool) { return thrift.LazyOpt[int32](&x.Lazy, 5) }
+func (x *LazySettings) None() (int32, bool) { return thrift.LazyI32(&x.Lazy, 5) }
 func (x *LazySettings) SetNone(v *int32)    { thrift.LazySet(&x.Lazy, 5, v) }
-func (x *LazySettings) Text() string        { return thrift.LazyGet[string](&x.Lazy, 6) }
+func (x *LazySettings) Text() string        { v, _ := thrift.LazyText(&x.Lazy, 6); return v }
 func (x *LazySettings) SetText(v string)    { thrift.LazySet(&x.Lazy, 6, v) }
-func (x *LazySettings) On() (bool, bool)    { return thrift.LazyOpt[bool](&x.Lazy, 7) }
+func (x *LazySettings) On() (bool, bool)    { return thrift.LazyBool(&x.Lazy, 7) }
 func (x *LazySettings) SetOn(v *bool)       { thrift.LazySet(&x.Lazy, 7, v) }
 
 type Everything struct {
@@ -928,45 +946,48 @@ type LazyEverything struct {
 // Plain decodes it, with what was changed.
 func (x *LazyEverything) Plain() (*Everything, error) { return thrift.LazyPlain[Everything](&x.Lazy) }
 
-func (x *LazyEverything) A() bool                   { return thrift.LazyGet[bool](&x.Lazy, 0) }
-func (x *LazyEverything) SetA_(v bool)              { thrift.LazySet(&x.Lazy, 0, v) }
-func (x *LazyEverything) B() int8                   { return thrift.LazyGet[int8](&x.Lazy, 1) }
-func (x *LazyEverything) SetB(v int8)               { thrift.LazySet(&x.Lazy, 1, v) }
-func (x *LazyEverything) C() int16                  { return thrift.LazyGet[int16](&x.Lazy, 2) }
-func (x *LazyEverything) SetC(v int16)              { thrift.LazySet(&x.Lazy, 2, v) }
-func (x *LazyEverything) D() int32                  { return thrift.LazyGet[int32](&x.Lazy, 3) }
-func (x *LazyEverything) SetD(v int32)              { thrift.LazySet(&x.Lazy, 3, v) }
-func (x *LazyEverything) E() int64                  { return thrift.LazyGet[int64](&x.Lazy, 4) }
-func (x *LazyEverything) SetE(v int64)              { thrift.LazySet(&x.Lazy, 4, v) }
-func (x *LazyEverything) F() float64                { return thrift.LazyGet[float64](&x.Lazy, 5) }
-func (x *LazyEverything) SetF(v float64)            { thrift.LazySet(&x.Lazy, 5, v) }
-func (x *LazyEverything) G() string                 { return thrift.LazyGet[string](&x.Lazy, 6) }
-func (x *LazyEverything) SetG_(v string)            { thrift.LazySet(&x.Lazy, 6, v) }
-func (x *LazyEverything) H() []byte                 { return thrift.LazyGet[[]byte](&x.Lazy, 7) }
-func (x *LazyEverything) SetH(v []byte)             { thrift.LazySet(&x.Lazy, 7, v) }
-func (x *LazyEverything) I() thrift.UUID            { return thrift.LazyGet[thrift.UUID](&x.Lazy, 8) }
-func (x *LazyEverything) SetI(v thrift.UUID)        { thrift.LazySet(&x.Lazy, 8, v) }
-func (x *LazyEverything) J() Shade                  { return thrift.LazyGet[Shade](&x.Lazy, 9) }
-func (x *LazyEverything) SetJ(v Shade)              { thrift.LazySet(&x.Lazy, 9, v) }
-func (x *LazyEverything) Oa() (bool, bool)          { return thrift.LazyOpt[bool](&x.Lazy, 10) }
-func (x *LazyEverything) SetOa(v *bool)             { thrift.LazySet(&x.Lazy, 10, v) }
-func (x *LazyEverything) Ob() (int8, bool)          { return thrift.LazyOpt[int8](&x.Lazy, 11) }
-func (x *LazyEverything) SetOb(v *int8)             { thrift.LazySet(&x.Lazy, 11, v) }
-func (x *LazyEverything) Oc() (int16, bool)         { return thrift.LazyOpt[int16](&x.Lazy, 12) }
-func (x *LazyEverything) SetOc(v *int16)            { thrift.LazySet(&x.Lazy, 12, v) }
-func (x *LazyEverything) Od() (int32, bool)         { return thrift.LazyOpt[int32](&x.Lazy, 13) }
-func (x *LazyEverything) SetOd(v *int32)            { thrift.LazySet(&x.Lazy, 13, v) }
-func (x *LazyEverything) Oe() (int64, bool)         { return thrift.LazyOpt[int64](&x.Lazy, 14) }
-func (x *LazyEverything) SetOe(v *int64)            { thrift.LazySet(&x.Lazy, 14, v) }
-func (x *LazyEverything) Of() (float64, bool)       { return thrift.LazyOpt[float64](&x.Lazy, 15) }
-func (x *LazyEverything) SetOf(v *float64)          { thrift.LazySet(&x.Lazy, 15, v) }
-func (x *LazyEverything) Og() (string, bool)        { return thrift.LazyOpt[string](&x.Lazy, 16) }
-func (x *LazyEverything) SetOg(v *string)           { thrift.LazySet(&x.Lazy, 16, v) }
-func (x *LazyEverything) Oh() []byte                { return thrift.LazyGet[[]byte](&x.Lazy, 17) }
-func (x *LazyEverything) SetOh(v []byte)            { thrift.LazySet(&x.Lazy, 17, v) }
-func (x *LazyEverything) Oi() (thrift.UUID, bool)   { return thrift.LazyOpt[thrift.UUID](&x.Lazy, 18) }
-func (x *LazyEverything) SetOi(v *thrift.UUID)      { thrift.LazySet(&x.Lazy, 18, v) }
-func (x *LazyEverything) Oj() (Shade, bool)         { return thrift.LazyOpt[Shade](&x.Lazy, 19) }
+func (x *LazyEverything) A() bool                 { v, _ := thrift.LazyBool(&x.Lazy, 0); return v }
+func (x *LazyEverything) SetA_(v bool)            { thrift.LazySet(&x.Lazy, 0, v) }
+func (x *LazyEverything) B() int8                 { return thrift.LazyGet[int8](&x.Lazy, 1) }
+func (x *LazyEverything) SetB(v int8)             { thrift.LazySet(&x.Lazy, 1, v) }
+func (x *LazyEverything) C() int16                { return thrift.LazyGet[int16](&x.Lazy, 2) }
+func (x *LazyEverything) SetC(v int16)            { thrift.LazySet(&x.Lazy, 2, v) }
+func (x *LazyEverything) D() int32                { v, _ := thrift.LazyI32(&x.Lazy, 3); return v }
+func (x *LazyEverything) SetD(v int32)            { thrift.LazySet(&x.Lazy, 3, v) }
+func (x *LazyEverything) E() int64                { v, _ := thrift.LazyI64(&x.Lazy, 4); return v }
+func (x *LazyEverything) SetE(v int64)            { thrift.LazySet(&x.Lazy, 4, v) }
+func (x *LazyEverything) F() float64              { v, _ := thrift.LazyDouble(&x.Lazy, 5); return v }
+func (x *LazyEverything) SetF(v float64)          { thrift.LazySet(&x.Lazy, 5, v) }
+func (x *LazyEverything) G() string               { v, _ := thrift.LazyText(&x.Lazy, 6); return v }
+func (x *LazyEverything) SetG_(v string)          { thrift.LazySet(&x.Lazy, 6, v) }
+func (x *LazyEverything) H() []byte               { return thrift.LazyGet[[]byte](&x.Lazy, 7) }
+func (x *LazyEverything) SetH(v []byte)           { thrift.LazySet(&x.Lazy, 7, v) }
+func (x *LazyEverything) I() thrift.UUID          { return thrift.LazyGet[thrift.UUID](&x.Lazy, 8) }
+func (x *LazyEverything) SetI(v thrift.UUID)      { thrift.LazySet(&x.Lazy, 8, v) }
+func (x *LazyEverything) J() Shade                { v, _ := thrift.LazyI32(&x.Lazy, 9); return Shade(v) }
+func (x *LazyEverything) SetJ(v Shade)            { thrift.LazySet(&x.Lazy, 9, v) }
+func (x *LazyEverything) Oa() (bool, bool)        { return thrift.LazyBool(&x.Lazy, 10) }
+func (x *LazyEverything) SetOa(v *bool)           { thrift.LazySet(&x.Lazy, 10, v) }
+func (x *LazyEverything) Ob() (int8, bool)        { return thrift.LazyOpt[int8](&x.Lazy, 11) }
+func (x *LazyEverything) SetOb(v *int8)           { thrift.LazySet(&x.Lazy, 11, v) }
+func (x *LazyEverything) Oc() (int16, bool)       { return thrift.LazyOpt[int16](&x.Lazy, 12) }
+func (x *LazyEverything) SetOc(v *int16)          { thrift.LazySet(&x.Lazy, 12, v) }
+func (x *LazyEverything) Od() (int32, bool)       { return thrift.LazyI32(&x.Lazy, 13) }
+func (x *LazyEverything) SetOd(v *int32)          { thrift.LazySet(&x.Lazy, 13, v) }
+func (x *LazyEverything) Oe() (int64, bool)       { return thrift.LazyI64(&x.Lazy, 14) }
+func (x *LazyEverything) SetOe(v *int64)          { thrift.LazySet(&x.Lazy, 14, v) }
+func (x *LazyEverything) Of() (float64, bool)     { return thrift.LazyDouble(&x.Lazy, 15) }
+func (x *LazyEverything) SetOf(v *float64)        { thrift.LazySet(&x.Lazy, 15, v) }
+func (x *LazyEverything) Og() (string, bool)      { return thrift.LazyText(&x.Lazy, 16) }
+func (x *LazyEverything) SetOg(v *string)         { thrift.LazySet(&x.Lazy, 16, v) }
+func (x *LazyEverything) Oh() []byte              { return thrift.LazyGet[[]byte](&x.Lazy, 17) }
+func (x *LazyEverything) SetOh(v []byte)          { thrift.LazySet(&x.Lazy, 17, v) }
+func (x *LazyEverything) Oi() (thrift.UUID, bool) { return thrift.LazyOpt[thrift.UUID](&x.Lazy, 18) }
+func (x *LazyEverything) SetOi(v *thrift.UUID)    { thrift.LazySet(&x.Lazy, 18, v) }
+func (x *LazyEverything) Oj() (Shade, bool) {
+	v, ok := thrift.LazyI32(&x.Lazy, 19)
+	return Shade(v), ok
+}
 func (x *LazyEverything) SetOj(v *Shade)            { thrift.LazySet(&x.Lazy, 19, v) }
 func (x *LazyEverything) La() thrift.LazyList[bool] { return thrift.LazyListOf[bool](&x.Lazy, 20) }
 func (x *LazyEverything) SetLa(v []bool)            { thrift.LazySet(&x.Lazy, 20, v) }
@@ -1050,33 +1071,49 @@ func (x *LazyEverything) Mb() thrift.LazyMap[string, *Branch] {
 	return thrift.LazyMapOf[string, *Branch](&x.Lazy, 41)
 }
 func (x *LazyEverything) SetMb(v map[string]*Branch) { thrift.LazySet(&x.Lazy, 41, v) }
-func (x *LazyEverything) Leaf() *LazyLeaf            { return thrift.LazyStruct[LazyLeaf](&x.Lazy, 42) }
-func (x *LazyEverything) SetLeaf(v *Leaf)            { thrift.LazySet(&x.Lazy, 42, v) }
-func (x *LazyEverything) Branch() *LazyBranch        { return thrift.LazyStruct[LazyBranch](&x.Lazy, 43) }
-func (x *LazyEverything) SetBranch(v *Branch)        { thrift.LazySet(&x.Lazy, 43, v) }
-func (x *LazyEverything) Plain_() *Plain             { return thrift.LazyGet[*Plain](&x.Lazy, 44) }
-func (x *LazyEverything) SetPlain(v *Plain)          { thrift.LazySet(&x.Lazy, 44, v) }
-func (x *LazyEverything) Fruit() Fruit               { return thrift.LazyGet[Fruit](&x.Lazy, 45) }
-func (x *LazyEverything) SetFruit(v Fruit)           { thrift.LazySet(&x.Lazy, 45, v) }
-func (x *LazyEverything) Thing() *shared.Thing       { return thrift.LazyGet[*shared.Thing](&x.Lazy, 46) }
-func (x *LazyEverything) SetThing(v *shared.Thing)   { thrift.LazySet(&x.Lazy, 46, v) }
+func (x *LazyEverything) Leaf() *LazyLeaf {
+	v := new(LazyLeaf)
+	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 42) {
+		return nil
+	}
+	return v
+}
+func (x *LazyEverything) SetLeaf(v *Leaf) { thrift.LazySet(&x.Lazy, 42, v) }
+func (x *LazyEverything) Branch() *LazyBranch {
+	v := new(LazyBranch)
+	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 43) {
+		return nil
+	}
+	return v
+}
+func (x *LazyEverything) SetBranch(v *Branch)      { thrift.LazySet(&x.Lazy, 43, v) }
+func (x *LazyEverything) Plain_() *Plain           { return thrift.LazyGet[*Plain](&x.Lazy, 44) }
+func (x *LazyEverything) SetPlain(v *Plain)        { thrift.LazySet(&x.Lazy, 44, v) }
+func (x *LazyEverything) Fruit() Fruit             { return thrift.LazyGet[Fruit](&x.Lazy, 45) }
+func (x *LazyEverything) SetFruit(v Fruit)         { thrift.LazySet(&x.Lazy, 45, v) }
+func (x *LazyEverything) Thing() *shared.Thing     { return thrift.LazyGet[*shared.Thing](&x.Lazy, 46) }
+func (x *LazyEverything) SetThing(v *shared.Thing) { thrift.LazySet(&x.Lazy, 46, v) }
 func (x *LazyEverything) Settings() *LazySettings {
-	return thrift.LazyStruct[LazySettings](&x.Lazy, 47)
+	v := new(LazySettings)
+	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 47) {
+		return nil
+	}
+	return v
 }
 func (x *LazyEverything) SetSettings(v *Settings) { thrift.LazySet(&x.Lazy, 47, v) }
-func (x *LazyEverything) Release_() int32         { return thrift.LazyGet[int32](&x.Lazy, 48) }
+func (x *LazyEverything) Release_() int32         { v, _ := thrift.LazyI32(&x.Lazy, 48); return v }
 func (x *LazyEverything) SetRelease(v int32)      { thrift.LazySet(&x.Lazy, 48, v) }
-func (x *LazyEverything) Plain__() int32          { return thrift.LazyGet[int32](&x.Lazy, 49) }
+func (x *LazyEverything) Plain__() int32          { v, _ := thrift.LazyI32(&x.Lazy, 49); return v }
 func (x *LazyEverything) SetPlain_(v int32)       { thrift.LazySet(&x.Lazy, 49, v) }
-func (x *LazyEverything) Lazy_() int32            { return thrift.LazyGet[int32](&x.Lazy, 50) }
+func (x *LazyEverything) Lazy_() int32            { v, _ := thrift.LazyI32(&x.Lazy, 50); return v }
 func (x *LazyEverything) SetLazy(v int32)         { thrift.LazySet(&x.Lazy, 50, v) }
-func (x *LazyEverything) SetA() int32             { return thrift.LazyGet[int32](&x.Lazy, 51) }
+func (x *LazyEverything) SetA() int32             { v, _ := thrift.LazyI32(&x.Lazy, 51); return v }
 func (x *LazyEverything) SetSetA(v int32)         { thrift.LazySet(&x.Lazy, 51, v) }
-func (x *LazyEverything) SetG() string            { return thrift.LazyGet[string](&x.Lazy, 52) }
+func (x *LazyEverything) SetG() string            { v, _ := thrift.LazyText(&x.Lazy, 52); return v }
 func (x *LazyEverything) SetSetG(v string)        { thrift.LazySet(&x.Lazy, 52, v) }
-func (x *LazyEverything) Negative() int32         { return thrift.LazyGet[int32](&x.Lazy, 53) }
+func (x *LazyEverything) Negative() int32         { v, _ := thrift.LazyI32(&x.Lazy, 53); return v }
 func (x *LazyEverything) SetNegative(v int32)     { thrift.LazySet(&x.Lazy, 53, v) }
-func (x *LazyEverything) Far() int32              { return thrift.LazyGet[int32](&x.Lazy, 54) }
+func (x *LazyEverything) Far() int32              { v, _ := thrift.LazyI32(&x.Lazy, 54); return v }
 func (x *LazyEverything) SetFar(v int32)          { thrift.LazySet(&x.Lazy, 54, v) }
 
 // Same has the fields of Everything that another version knows.
@@ -1164,16 +1201,22 @@ type LazyOlder struct {
 // Plain decodes it, with what was changed.
 func (x *LazyOlder) Plain() (*Older, error) { return thrift.LazyPlain[Older](&x.Lazy) }
 
-func (x *LazyOlder) A() bool       { return thrift.LazyGet[bool](&x.Lazy, 0) }
+func (x *LazyOlder) A() bool       { v, _ := thrift.LazyBool(&x.Lazy, 0); return v }
 func (x *LazyOlder) SetA(v bool)   { thrift.LazySet(&x.Lazy, 0, v) }
-func (x *LazyOlder) G() string     { return thrift.LazyGet[string](&x.Lazy, 1) }
+func (x *LazyOlder) G() string     { v, _ := thrift.LazyText(&x.Lazy, 1); return v }
 func (x *LazyOlder) SetG(v string) { thrift.LazySet(&x.Lazy, 1, v) }
 func (x *LazyOlder) Leaves() thrift.LazyStructs[LazyLeaf] {
 	return thrift.LazyStructList[LazyLeaf](&x.Lazy, 2)
 }
 func (x *LazyOlder) SetLeaves(v []*Leaf) { thrift.LazySet(&x.Lazy, 2, v) }
-func (x *LazyOlder) Leaf() *LazyLeaf     { return thrift.LazyStruct[LazyLeaf](&x.Lazy, 3) }
-func (x *LazyOlder) SetLeaf(v *Leaf)     { thrift.LazySet(&x.Lazy, 3, v) }
+func (x *LazyOlder) Leaf() *LazyLeaf {
+	v := new(LazyLeaf)
+	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 3) {
+		return nil
+	}
+	return v
+}
+func (x *LazyOlder) SetLeaf(v *Leaf) { thrift.LazySet(&x.Lazy, 3, v) }
 
 type Rotten struct {
 	Why  string `thrift:"why,1"`
@@ -1241,9 +1284,15 @@ type LazyRotten struct {
 // Plain decodes it, with what was changed.
 func (x *LazyRotten) Plain() (*Rotten, error) { return thrift.LazyPlain[Rotten](&x.Lazy) }
 
-func (x *LazyRotten) Why() string     { return thrift.LazyGet[string](&x.Lazy, 0) }
+func (x *LazyRotten) Why() string     { v, _ := thrift.LazyText(&x.Lazy, 0); return v }
 func (x *LazyRotten) SetWhy(v string) { thrift.LazySet(&x.Lazy, 0, v) }
-func (x *LazyRotten) Leaf() *LazyLeaf { return thrift.LazyStruct[LazyLeaf](&x.Lazy, 1) }
+func (x *LazyRotten) Leaf() *LazyLeaf {
+	v := new(LazyLeaf)
+	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 1) {
+		return nil
+	}
+	return v
+}
 func (x *LazyRotten) SetLeaf(v *Leaf) { thrift.LazySet(&x.Lazy, 1, v) }
 
 type Orchard interface {
