@@ -1,9 +1,14 @@
 package limosa_test
 
 import (
+	"bytes"
+	"compress/zlib"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -91,6 +96,67 @@ func TestEveryFormAndProtocol(t *testing.T) {
 	}
 	stop()
 	waitFor(t, "blocks", func() (int, bool) { n := buf.Live(); return int(n), n <= 0 })
+}
+
+// TestCompressedCalls: a client of THeader that compresses gets a compressed answer,
+// one that does not a plain one, on the same connection.
+func TestCompressedCalls(t *testing.T) {
+	sock := filepath.Join(t.TempDir(), "s")
+	_, stop := start(t, &limosa.Server{Services: []rpc.Service{sayService()}}, "unix://"+sock)
+	defer stop()
+	c, err := net.Dial("unix", sock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var body buf.Out
+	defer body.Reset()
+	if err := (thrift.Binary{}).Append(&body, &sayArgs{Text: strings.Repeat("say ", 1000)}); err != nil {
+		t.Fatal(err)
+	}
+	for seq, zipped := range []bool{true, false, true} {
+		message := append(thrift.AppendMessageBegin(nil, "say", thrift.Call, int32(seq)), body.Bytes()...)
+		header := []byte{0, 0, 0, 0}
+		if zipped {
+			var z bytes.Buffer
+			w := zlib.NewWriter(&z)
+			if _, err := w.Write(message); err != nil || w.Close() != nil {
+				t.Fatal(err)
+			}
+			header, message = []byte{0, 1, 1, 0}, z.Bytes()
+		}
+		p := binary.BigEndian.AppendUint32(nil, uint32(10+len(header)+len(message)))
+		p = binary.BigEndian.AppendUint32(append(p, 0x0f, 0xff, 0, 0), uint32(seq))
+		p = append(append(append(p, 0, 1), header...), message...)
+		if _, err := c.Write(p); err != nil {
+			t.Fatal(err)
+		}
+		head := make([]byte, 18)
+		if _, err := io.ReadFull(c, head); err != nil || !bytes.Equal(head[14:], header) {
+			t.Fatalf("call %d: %x, %v", seq, head, err)
+		}
+		answer := make([]byte, int(binary.BigEndian.Uint32(head))-14)
+		if _, err := io.ReadFull(c, answer); err != nil {
+			t.Fatal(err)
+		}
+		if zipped {
+			r, err := zlib.NewReader(bytes.NewReader(answer))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if answer, err = io.ReadAll(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		name, typ, id, n, err := thrift.ParseMessageBegin(answer, false)
+		got := new(sayResult)
+		if err == nil {
+			err = thrift.Binary{}.Decode(buf.ViewOf(answer[n:]), got, nil)
+		}
+		if err != nil || string(name) != "say" || typ != thrift.Reply || id != int32(seq) || len(got.Success.Text) != 4000 {
+			t.Errorf("call %d: %q, %v, %d, %v", seq, name, typ, id, err)
+		}
+	}
 }
 
 func checkForm(t *testing.T, c *limosa.Client, headers bool) {

@@ -17,7 +17,7 @@ import (
 func (s *Session) Begin(out *buf.Out, ev *wire.Event) buf.Mark {
 	m := out.Mark()
 	o := &s.out
-	o.err, o.offer, o.shape = nil, false, shapeBuffered
+	o.err, o.offer, o.zlib, o.shape = nil, false, false, shapeBuffered
 	switch {
 	case ev.Flags&wire.Stream != 0:
 		s.beginStream(out, ev)
@@ -44,17 +44,16 @@ func (s *Session) End(out *buf.Out, m buf.Mark, ev *wire.Event) error {
 	if o.shape == shapeStream {
 		return s.endStream(out, ev)
 	}
-	n := out.Since(m)
-	if o.shape != shapeBuffered {
-		n -= 4
+	if err := s.fits(out, m, ev); err != nil {
+		return err
 	}
-	if ev.Flags&wire.Part != 0 {
-		n = max(n, ev.Total)
-	}
-	if n > s.lim.MessageBytes || n > math.MaxInt32 {
-		e := sizeErr(n, s.lim)
-		e.Op, e.Sent = "encode", rpc.NotSent
-		return e
+	if o.zlib {
+		if err := compress(out, o.body); err != nil {
+			return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: err}
+		}
+		if err := s.fits(out, m, ev); err != nil {
+			return err // what cannot be compressed becomes longer
+		}
 	}
 	var size [4]byte
 	if o.shape == shapeTTFramed {
@@ -66,6 +65,23 @@ func (s *Session) End(out *buf.Out, m buf.Mark, ev *wire.Event) error {
 		out.Patch(m, size[:])
 	}
 	o.offered = o.offered || o.offer
+	return nil
+}
+
+// fits says that the frame begun at m is not longer than a message may be.
+func (s *Session) fits(out *buf.Out, m buf.Mark, ev *wire.Event) error {
+	n := out.Since(m)
+	if s.out.shape != shapeBuffered {
+		n -= 4
+	}
+	if ev.Flags&wire.Part != 0 {
+		n = max(n, ev.Total)
+	}
+	if n > s.lim.MessageBytes || n > math.MaxInt32 {
+		e := sizeErr(n, s.lim)
+		e.Op, e.Sent = "encode", rpc.NotSent
+		return e
+	}
 	return nil
 }
 

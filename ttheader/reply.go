@@ -34,9 +34,11 @@ func (s *Session) beginAnswer(out *buf.Out, ev *wire.Event) {
 	case shapeTTFramed:
 		s.reserve(out)
 	case shapeTHeader:
-		w := theaderWriter{b: out.Block()}
+		o.zlib = ev.Tag[0]&tagZlib != 0 && ev.Flags&wire.Part == 0
+		w := theaderWriter{b: out.Block(), zlib: o.zlib}
 		o.err = w.header(uint16(ev.Tag[1]>>32), uint32(ev.Tag[1]), ev.Tag[0]&tagCompact != 0, ev.Trailer, 0)
 		out.Commit(w.b)
+		o.body = out.Mark()
 	}
 	b := s.appendEnvelope(out.Block(), ev, typ)
 	switch {

@@ -52,6 +52,9 @@ func (s *Session) request(ev *wire.Event, f *frame) error {
 	if f.old {
 		ev.Tag[0] |= tagOld
 	}
+	if f.plain != nil {
+		ev.Tag[0] |= tagZlib
+	}
 	if f.compact {
 		ev.Tag[0] |= tagCompact
 		ev.Encoding = rpc.Compact

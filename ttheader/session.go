@@ -61,7 +61,8 @@ type Session struct {
 		offer   bool     // it carries the offer
 		data    bool     // it has a stream's message
 		inner   buf.Mark // length of the framed message in a TTHeader, or of the DATA frame
-		body    buf.Mark // the stream's message
+		body    buf.Mark // the stream's message, or the one that is to be compressed
+		zlib    bool     // it is to be compressed, from body on
 		sending *sending // its stream; nil: the first frame is due
 		err     error    // what Begin found, for End
 	}
@@ -98,6 +99,7 @@ const (
 	tagChunks                    // Settings: it takes messages in pieces
 	tagCompact                   // in the Compact protocol
 	tagStreams                   // Settings: it takes streams, and grants credit
+	tagZlib                      // it came compressed
 )
 
 func seqOf(tag [2]uint64) int32 { return int32(tag[0] >> 32) }

@@ -9,8 +9,10 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"sync"
 	"time"
 
+	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
@@ -265,15 +267,58 @@ func (s *Session) inflate(p []byte, times int) ([]byte, error) {
 	return p, nil
 }
 
+// deflaters are writers of zlib, each of which takes more memory than a
+// connection may hold for its whole life.
+var deflaters sync.Pool
+
+// appender is an Out as a writer.
+type appender struct{ out *buf.Out }
+
+func (a appender) Write(p []byte) (int, error) {
+	a.out.Append(p)
+	return len(p), nil
+}
+
+// compress compresses what was appended to out after m: once, however often the
+// request was, and with little effort, since it holds the output lock.
+func compress(out *buf.Out, m buf.Mark) error {
+	plain := out.Take(m)
+	defer plain.Release()
+	w, _ := deflaters.Get().(*zlib.Writer)
+	if w == nil {
+		var err error
+		if w, err = zlib.NewWriterLevel(io.Discard, zlib.BestSpeed); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		w.Reset(io.Discard) // it is not to refer to out
+		deflaters.Put(w)
+	}()
+	w.Reset(appender{out})
+	if _, err := w.Write(plain.Bytes()); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
 // A theaderWriter appends one THeader to b, from the magic on.
-type theaderWriter struct{ b []byte }
+type theaderWriter struct {
+	b    []byte
+	zlib bool // the message is compressed
+}
 
 // header writes pairs, the persistent ones among them twice: Apache's
 // libraries stop at the second info.
 func (w *theaderWriter) header(flags uint16, seq uint32, compact bool, pairs rpc.Metadata, timeout time.Duration) error {
 	start := len(w.b)
 	w.b = be32(be16(be16(w.b, theaderMagic), flags), seq)
-	w.b = append(w.b, 0, 0, protocolID(compact), 0)
+	w.b = append(w.b, 0, 0, protocolID(compact))
+	if w.zlib {
+		w.b = append(w.b, 1, transformZlib)
+	} else {
+		w.b = append(w.b, 0)
+	}
 	all, persistent := 0, 0
 	for _, p := range pairs {
 		if !rpc.Reserved(p.Key) {

@@ -79,13 +79,26 @@ func TestZlib(t *testing.T) {
 		if err != nil || ev.Method != "Ping" || !bytes.Equal(ev.Body.Bytes(), body) || seqOf(ev.Tag) != 5 || uint32(ev.Tag[1]) != 77 {
 			t.Fatalf("%d times: %.200s, %v", times, trace(ev), err)
 		}
-		// The answer is not compressed: its header says so.
+		// The answer is compressed once if the request was at all.
 		ev.Flags = wire.Message | wire.End
-		q, err := frameBytes(s, &ev, []byte{0})
-		if err != nil || !bytes.Equal(q[14:18], make([]byte, 4)) {
-			t.Errorf("%x, %v", q, err)
+		q, err := frameBytes(s, &ev, body)
+		want, zipped := []byte{0, 0, 0, 0}, times > 0
+		if zipped {
+			want = []byte{0, 1, transformZlib, 0}
 		}
+		if err != nil || !bytes.Equal(q[14:18], want) || zipped != (len(q) < len(body)) {
+			t.Errorf("%d times: %d bytes, %x, %v", times, len(q), q, err)
+		}
+		checkZlibAnswer(t, q, body)
 		ev.Body.Release()
+		// So is an error, and one request's form is not the next one's.
+		ev.Err = &rpc.Error{Code: rpc.NotFound, Msg: "no such thing"}
+		if q, err = frameBytes(s, &ev, nil); err != nil || !bytes.Equal(q[14:18], want) {
+			t.Errorf("%d times: %x, %v", times, q, err)
+		}
+		if answer, err := cutOne(t, client(t), q); err != nil || answer.Err == nil || answer.Err.Msg != "no such thing" {
+			t.Errorf("%d times: %s, %v", times, trace(answer), err)
+		}
 	}
 	compact := append(thrift.Compact{}.AppendMessageBegin(nil, "Ping", thrift.Call, 5), 0)
 	if ev, err := cutOne(t, s, zlibFrame(t, protocolCompact, compact, 1)); err != nil || ev.Encoding != rpc.Compact || len(ev.Body.Bytes()) != 1 {
@@ -102,6 +115,77 @@ func TestZlib(t *testing.T) {
 		if _, err := cutOne(t, Protocol{}.Open(wire.Server, testLimits), p); rpc.CodeOf(err) != rpc.DataLoss {
 			t.Errorf("without the last %d bytes: %v", cut, err)
 		}
+	}
+}
+
+// client is the other side of a THeader connection, which waits for the answer to call 77.
+func client(t *testing.T) wire.Session {
+	t.Helper()
+	return Protocol{Form: THeader}.Open(wire.Client, testLimits)
+}
+
+// checkZlibAnswer has a client read q, whole and every prefix.
+func checkZlibAnswer(t *testing.T, q, body []byte) {
+	t.Helper()
+	for i := range q {
+		var in buf.In
+		feed(&in, q[:i])
+		if ev, need, err := client(t).Cut(&in); ev.Flags != 0 || need < 1 || err != nil {
+			t.Fatalf("%d of %d: %s, %d, %v", i, len(q), trace(ev), need, err)
+		}
+		in.Close()
+	}
+	ev, err := cutOne(t, client(t), q)
+	if err != nil || ev.Err != nil || ev.Method != "Ping" || ev.Flags&wire.Message == 0 || !bytes.Equal(ev.Body.Bytes(), body) {
+		t.Errorf("the client reads %.200s, %v", trace(ev), err)
+	}
+	ev.Body.Release()
+}
+
+// A client's limit holds for what an answer becomes, and a server's for what it
+// compresses.
+func TestZlibAnswersAreBounded(t *testing.T) {
+	lim := rpc.Limits{MessageBytes: 64 << 10}.WithDefaults()
+	large := make([]byte, 8<<20)
+	server := Protocol{}.Open(wire.Server, rpc.Limits{MessageBytes: 16 << 20}.WithDefaults())
+	request := zlibFrame(t, 0, append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), 0), 1)
+	ev, err := cutOne(t, server, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev.Body.Release()
+	ev.Flags = wire.Message | wire.End
+	q, err := frameBytes(server, &ev, large)
+	if err != nil || len(q) > 64<<10 {
+		t.Fatalf("%d bytes, %v", len(q), err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	answer, err := cutOne(t, Protocol{Form: THeader}.Open(wire.Client, lim), q)
+	runtime.ReadMemStats(&after)
+	if err != nil || answer.Err == nil || answer.Err.Code != rpc.ResourceExhausted || after.TotalAlloc-before.TotalAlloc > 2<<20 {
+		t.Errorf("%s, %v, %d bytes of memory", trace(answer), err, after.TotalAlloc-before.TotalAlloc)
+	}
+	small := Protocol{}.Open(wire.Server, lim)
+	if ev, err = cutOne(t, small, request); err != nil {
+		t.Fatal(err)
+	}
+	ev.Body.Release()
+	ev.Flags = wire.Message | wire.End
+	if _, err := frameBytes(small, &ev, large); rpc.CodeOf(err) != rpc.ResourceExhausted {
+		t.Errorf("more than a message may have: %v", err)
+	}
+	// What cannot be compressed becomes longer than what it was.
+	noise := make([]byte, 64<<10-14-4-4-4-4-5)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range noise {
+		noise[i] = byte(rng.Uint32())
+	}
+	if _, err := frameBytes(small, &ev, noise); rpc.CodeOf(err) != rpc.ResourceExhausted {
+		t.Errorf("as long as a message may be, but not compressed: %v", err)
+	}
+	if q, err := frameBytes(small, &ev, noise[:len(noise)-1000]); err != nil || len(q) < len(noise)-1000 {
+		t.Errorf("%d bytes, %v", len(q), err)
 	}
 }
 
