@@ -62,6 +62,7 @@ func codecPeers() []codecPeer {
 		{"limosa", func(s *shape) map[string]codecOp { return s.limosa(false) }},
 		{"limosa-plan", func(s *shape) map[string]codecOp { return s.limosa(true) }},
 		{"limosa-lazy", lazyOps},
+		{"floor", floorOps},
 		{"apache-thrift", func(s *shape) map[string]codecOp { return s.apache() }},
 		{"protobuf", func(s *shape) map[string]codecOp { return s.protobuf(false) }},
 		{"vtprotobuf", func(s *shape) map[string]codecOp { return s.protobuf(true) }},
