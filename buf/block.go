@@ -12,13 +12,18 @@ import (
 )
 
 const (
-	// MinBlock and MaxBlock are the smallest and the largest size class, in
-	// bytes. Classes are the powers of two between them.
+	// MinBlock and MaxBlock are the smallest and the largest of the ordinary size
+	// classes, in bytes, which are the powers of two between them.
 	MinBlock = 4 << 10
 	MaxBlock = 1 << 20
+	// MaxPooled is the largest size class of all. Above MaxBlock there are eight
+	// classes up to each power of two, so that no block is larger than asked for by
+	// more than an eighth.
+	MaxPooled = 8 << 20
 
-	minShift = 12
-	classes  = 9 // 4 KB, 8 KB, … 1 MB
+	minShift, maxShift = 12, 20
+	ordinary           = maxShift - minShift + 1 // 4 KB, 8 KB, … 1 MB
+	classes            = ordinary + 3*8          // 1.125 MB, 1.25 MB, … 2 MB, 2.25 MB, … 8 MB
 )
 
 // The word of a Block: generation in the upper half, then the kept bit, then
@@ -57,28 +62,38 @@ type Source interface {
 	Block(n int) *Block
 }
 
-// pools has one pool a class; larger blocks are plain garbage-collected memory.
+// pools has one pool a class; larger blocks are plain garbage-collected memory. What
+// lies in a pool is given back by the collector: all that nobody took between two of
+// its runs, of which there is one every two minutes at the least. So the
+// pools hold no more than what was in use at once a moment ago.
 var pools [classes]sync.Pool
 
 // Acquire gives a block of at least n bytes from the pools, with one reference
-// that the caller owns. The memory is not cleared. Above MaxBlock the block has
+// that the caller owns. The memory is not cleared. Above MaxPooled the block has
 // exactly n bytes and is left to the garbage collector in the end.
 func Acquire(n int) *Block {
 	if invariant.Enabled {
 		return traceAcquire(roundUp(n))
 	}
-	if n > MaxBlock {
-		b := &Block{mem: uncleared(n)}
-		b.word.Store(1<<genShift | 1)
-		return b
+	var b *Block
+	if n <= MaxPooled {
+		b, _ = pools[class(n)].Get().(*Block)
 	}
-	c := class(n)
-	b, _ := pools[c].Get().(*Block)
 	if b == nil {
-		b = &Block{mem: make([]byte, MinBlock<<c)}
+		b = fresh(roundUp(n))
 	}
 	b.word.Store((b.word.Load()>>genShift+1)<<genShift | 1)
 	return b
+}
+
+// fresh makes a block of exactly n bytes.
+//
+//go:noinline
+func fresh(n int) *Block {
+	if n > MaxBlock {
+		return &Block{mem: uncleared(n)}
+	}
+	return &Block{mem: make([]byte, n)}
 }
 
 // uncleared gives n bytes that were not set to zero. A Builder grows so, which
@@ -169,7 +184,7 @@ func (b *Block) gone(kept bool) {
 		b.free(b)
 	case invariant.Enabled:
 		traceRelease(b, kept)
-	case !kept && len(b.mem) <= MaxBlock:
+	case !kept && len(b.mem) <= MaxPooled:
 		pools[class(len(b.mem))].Put(b)
 	}
 }
@@ -197,18 +212,27 @@ func (b *Block) misuse(what string) {
 	panic(fmt.Sprintf("buf: block of %d bytes %s%s", len(b.mem), what, b.trace))
 }
 
-// class is the index of the smallest class of at least n bytes, n <= MaxBlock.
+// class is the index of the smallest class of at least n bytes, n <= MaxPooled.
 func class(n int) int {
 	if n <= MinBlock {
 		return 0
 	}
-	return bits.Len(uint(n-1)) - minShift
+	above := bits.Len(uint(n - 1)) // n is at most 1<<above, and more than half of that
+	if above <= maxShift {
+		return above - minShift
+	}
+	eighth := uint(n-1)>>(above-4) - 8
+	return ordinary + (above-1-maxShift)*8 + int(eighth)
 }
 
 // roundUp is the size of the block that Acquire(n) gives.
 func roundUp(n int) int {
-	if n > MaxBlock {
+	switch {
+	case n > MaxPooled:
 		return n
+	case n > MaxBlock:
+		step := 1 << (bits.Len(uint(n-1)) - 4)
+		return (n + step - 1) &^ (step - 1)
 	}
 	return MinBlock << class(n)
 }

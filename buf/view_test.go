@@ -33,13 +33,64 @@ func viewOf(p string) View {
 func TestClasses(t *testing.T) {
 	for _, c := range []struct{ n, want int }{
 		{0, 4 << 10}, {1, 4 << 10}, {4 << 10, 4 << 10}, {4<<10 + 1, 8 << 10}, {64 << 10, 64 << 10},
-		{1<<20 - 1, 1 << 20}, {1 << 20, 1 << 20}, {1<<20 + 1, 1<<20 + 1}, {5 << 20, 5 << 20},
+		{1<<20 - 1, 1 << 20}, {1 << 20, 1 << 20}, {1<<20 + 1, 9 << 17}, {9 << 17, 9 << 17}, {9<<17 + 1, 10 << 17},
+		{2 << 20, 2 << 20}, {2<<20 + 1, 9 << 18}, {5 << 20, 5 << 20}, {5<<20 + 1, 11 << 19}, {8 << 20, 8 << 20}, {8<<20 + 1, 8<<20 + 1},
 	} {
 		b := Acquire(c.n)
 		if len(b.Mem()) != c.want {
 			t.Errorf("Acquire(%d) has %d bytes; want %d", c.n, len(b.Mem()), c.want)
 		}
 		b.Release()
+	}
+}
+
+// TestEachClassIsOne holds class and roundUp against each other: what is rounded up
+// stays in its class, the next byte is in the next one.
+func TestEachClassIsOne(t *testing.T) {
+	for c, n := 0, 1; n <= MaxPooled; c++ {
+		size := roundUp(n)
+		if class(n) != c || class(size) != c || size < n {
+			t.Fatalf("%d bytes are of class %d, their %d bytes of %d; want %d", n, class(n), size, class(size), c)
+		}
+		if size > MaxBlock && size-n > size/8 {
+			t.Errorf("%d bytes become %d", n, size)
+		}
+		if n = size + 1; n > MaxPooled && c != classes-1 {
+			t.Errorf("the last class is %d of %d", c, classes)
+		}
+	}
+}
+
+// TestLargeBlocksServeAgain: what is larger than MaxBlock goes back to a pool too, but
+// not if a string refers to it, nor above MaxPooled.
+func TestLargeBlocksServeAgain(t *testing.T) {
+	if raceEnabled || invariant.Enabled {
+		t.Skip("blocks of these builds do not serve again at once")
+	}
+	for _, c := range []struct {
+		n     int
+		keep  bool
+		again bool
+	}{
+		{MaxBlock + 1, false, true}, {MaxPooled, false, true}, {MaxBlock + 1, true, false}, {MaxPooled + 1, false, false},
+	} {
+		again := false
+		for range 20 { // the goroutine may have moved in between, or the collector been there
+			b := Acquire(c.n)
+			mem := &b.Mem()[0]
+			v := b.View(0, c.n)
+			if c.keep {
+				v.Keep()
+			}
+			b.Release()
+			v.Release()
+			b = Acquire(c.n)
+			again = again || mem == &b.Mem()[0]
+			b.Release()
+		}
+		if again != c.again {
+			t.Errorf("a block of %d bytes, kept: %v, served again: %v", c.n, c.keep, again)
+		}
 	}
 }
 

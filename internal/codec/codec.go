@@ -65,11 +65,13 @@ type Frame struct {
 }
 
 // NewFrame gives the Frame of a message, which is borrowed for the decode; nil if
-// nothing may refer to it: blocks that go back to a pool are worth more than the
-// copy. So that a string never pins much more than itself it has at least an eighth
-// of its block.
+// nothing may refer to it. A block that a string refers to is lost to its pool, which
+// costs another one of fresh memory: up to buf.MaxBlock that is always more than a
+// copy, up to buf.MaxPooled for strings of less than half of the block. Above, no
+// pool takes the block back; but so that a string never pins much more than itself it
+// has at least an eighth.
 func NewFrame(v buf.View) *Frame {
-	if v.Len() < buf.MaxBlock/8 {
+	if v.Len() < buf.MaxBlock/2 {
 		return nil
 	}
 	return newFrame(v)
@@ -77,8 +79,11 @@ func NewFrame(v buf.View) *Frame {
 
 func newFrame(v buf.View) *Frame {
 	size := v.Len() + v.Waste()
-	if size <= buf.MaxBlock {
+	switch {
+	case size <= buf.MaxBlock:
 		return nil
+	case size <= buf.MaxPooled:
+		return &Frame{view: v, least: size / 2}
 	}
 	return &Frame{view: v, least: size / 8}
 }
