@@ -101,7 +101,11 @@ func (d *decoder) resume(pl *plan, base unsafe.Pointer, o, depth, next int, seen
 			if uint(n) > uint(len(b)-o-4) {
 				return d.blame(pl, f, o, tooLarge)
 			}
-			*(*string)(p) = d.text(o+4, n)
+			if d.win.Has(o+4, n) {
+				*(*string)(p) = d.win.At(o+4, n)
+			} else {
+				*(*string)(p) = d.win.Copy(b, o+4, n)
+			}
 			o += 4 + n
 		case kBool:
 			*(*bool)(p) = b[o] == 1 // the header left a byte; see value

@@ -133,7 +133,11 @@ func (d *decoder) strings(s []string, o int) (int, fault) {
 		if uint(n) > uint(len(b)-o-4) {
 			return o, tooLarge
 		}
-		s[i] = d.text(o+4, n)
+		if d.win.Has(o+4, n) {
+			s[i] = d.win.At(o+4, n)
+		} else {
+			s[i] = d.win.Copy(b, o+4, n)
+		}
 		o += 4 + n
 	}
 	return o, fine

@@ -133,7 +133,12 @@ func (d *decoder) stringMap(p *map[string]string, o, n int) (int, fault) {
 		if uint(size) > uint(len(b)-o-4) {
 			return o, tooLarge
 		}
-		k := d.text(o+4, size)
+		var k, v string
+		if d.win.Has(o+4, size) {
+			k = d.win.At(o+4, size)
+		} else {
+			k = d.win.Copy(b, o+4, size)
+		}
 		if o += 4 + size; len(b)-o < 4 {
 			return o, short
 		}
@@ -141,7 +146,12 @@ func (d *decoder) stringMap(p *map[string]string, o, n int) (int, fault) {
 		if uint(size) > uint(len(b)-o-4) {
 			return o, tooLarge
 		}
-		m[k] = d.text(o+4, size)
+		if d.win.Has(o+4, size) {
+			v = d.win.At(o+4, size)
+		} else {
+			v = d.win.Copy(b, o+4, size)
+		}
+		m[k] = v
 		o += 4 + size
 	}
 	*p = m

@@ -223,10 +223,22 @@ func (d *Decoder) In(x any, i int) []byte {
 // String reads a string whose length b begins with; b has 4 bytes at the least.
 func (d *Decoder) String(s *string, b []byte) []byte {
 	n := int(binary.BigEndian.Uint32(b))
+	if o := d.offset(b) + 4; d.win.Has(o, n) && uint(n) <= uint(len(b)-4) {
+		*s = d.win.At(o, n)
+		return b[4:][n:]
+	}
+	return d.stringSlow(s, b, n)
+}
+
+// stringSlow is String for a string that the window does not have. Nothing is
+// done after the call, so that String keeps all that it has in registers.
+//
+//go:noinline
+func (d *Decoder) stringSlow(s *string, b []byte, n int) []byte {
 	if uint(n) > uint(len(b)-4) {
 		return d.fail(d.offset(b), tooLarge)
 	}
-	*s = d.text(d.offset(b)+4, n)
+	*s = d.win.Copy(d.b, d.offset(b)+4, n)
 	return b[4+n:]
 }
 
@@ -391,25 +403,30 @@ const mapSize = 2 * (2*int(unsafe.Sizeof("")) + mapEntry)
 
 // A Slab makes the structs of a list, several with one allocation. The zero
 // value is ready.
-type Slab[T any] struct{ free []T }
+type Slab[T any] struct {
+	of   []T
+	next int // the first one that is free
+}
 
 // Next gives a struct; more of them will be wanted, that one included. It is nil
 // if there is no more memory for it.
 func (s *Slab[T]) Next(d *Decoder, more int) *T {
-	if len(s.free) == 0 && !s.fill(d, more) {
-		return nil
+	if i := s.next; i < len(s.of) {
+		s.next++
+		return &s.of[i]
 	}
-	x := &s.free[0]
-	s.free = s.free[1:]
-	return x
+	return s.fill(d, more)
 }
 
-func (s *Slab[T]) fill(d *Decoder, more int) bool {
+// fill is Next when there is none left. It stays out of Next, which is inlined.
+//
+//go:noinline
+func (s *Slab[T]) fill(d *Decoder, more int) *T {
 	size := int(unsafe.Sizeof(*new(T)))
 	n := min(more, slabOf(size))
 	if !d.charges(n, size) {
-		return false
+		return nil
 	}
-	s.free = make([]T, n)
-	return true
+	s.of, s.next = make([]T, n), 1
+	return &s.of[0]
 }

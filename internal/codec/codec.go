@@ -31,16 +31,26 @@ type Window struct {
 // String gives a copy of msg[o:o+n], which must lie within msg. msg is the same
 // in every call; calls with growing offsets are the cheap ones.
 func (w *Window) String(msg []byte, o, n int) string {
-	if r := uint(o - w.at); r <= uint(len(w.text)) && n <= len(w.text)-int(r) {
-		return w.text[r:][:n]
+	if w.Has(o, n) {
+		return w.At(o, n)
 	}
-	return w.slow(msg, o, n)
+	return w.Copy(msg, o, n)
 }
 
-// slow stays out of String, so that String stays small where it is inlined.
+// Has tells whether the window has msg[o:o+n], as it has most strings, so that At
+// gives it; n need not be checked before. Both are small enough to be inlined.
+func (w *Window) Has(o, n int) bool {
+	r := uint(o - w.at)
+	return r <= uint(len(w.text)) && uint(n) <= uint(len(w.text))-r
+}
+
+// At gives msg[o:o+n], which the window has.
+func (w *Window) At(o, n int) string { return w.text[o-w.at:][:n] }
+
+// Copy is String for what the window does not have.
 //
 //go:noinline
-func (w *Window) slow(msg []byte, o, n int) string {
+func (w *Window) Copy(msg []byte, o, n int) string {
 	switch {
 	case n == 0:
 		return ""
