@@ -106,7 +106,7 @@ func (c Binary) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 		return decodeGenerated(pl, p, body, lim)
 	}
 	b := body.Bytes()
-	d := decoder{b: b, win: codec.Window{Frame: codec.NewFrame(body)}, budget: int64(lim.DecodeBudget(len(b)))}
+	d := decoder{b: b, texts: codec.Texts{Frame: codec.NewFrame(body)}, budget: int64(lim.DecodeBudget(len(b)))}
 	if pl.views {
 		d.body = body
 	}

@@ -138,7 +138,7 @@ func (d *compactDecoder) value(t *typ, p unsafe.Pointer, o, depth int) (int, fau
 	case kString:
 		n, end, f := d.size(o)
 		if f == fine {
-			*(*string)(p) = d.win.String(b, end, n)
+			*(*string)(p) = d.texts.Copy(b, end, n)
 		}
 		return end + n, f
 	case kStruct:

@@ -14,7 +14,7 @@ import (
 type decoder struct {
 	b      []byte
 	body   buf.View // b's if there is a view in what is decoded, else empty
-	win    codec.Window
+	texts  codec.Texts
 	hand   int    // depth at which a struct is handed to its generated methods
 	budget int64  // bytes of memory that may still be allocated
 	where  string // the field where a fault was found, innermost
@@ -101,12 +101,12 @@ func (d *decoder) resume(pl *plan, base unsafe.Pointer, o, depth, next int, seen
 			if uint(n) > uint(len(b)-o-4) {
 				return d.blame(pl, f, o, tooLarge)
 			}
-			if d.win.Has(o+4, n) {
-				*(*string)(p) = d.win.At(o+4, n)
+			if o += 4; d.texts.Fits(n, len(b)-o) {
+				*(*string)(p) = d.texts.Take(codec.HeadOf(b[o:]), n)
 			} else {
-				*(*string)(p) = d.win.Copy(b, o+4, n)
+				*(*string)(p) = d.texts.Copy(b, o, n)
 			}
-			o += 4 + n
+			o += n
 		case kBool:
 			*(*bool)(p) = b[o] == 1 // the header left a byte; see value
 			o++
@@ -239,7 +239,7 @@ func (d *decoder) value(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
 }
 
 // text copies the string at d.b[o:], which has n bytes.
-func (d *decoder) text(o, n int) string { return d.win.String(d.b, o, n) }
+func (d *decoder) text(o, n int) string { return d.texts.Copy(d.b, o, n) }
 
 func (d *decoder) bytes(p *[]byte, o int) (int, fault) {
 	if len(d.b)-o < 4 {

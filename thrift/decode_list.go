@@ -133,12 +133,12 @@ func (d *decoder) strings(s []string, o int) (int, fault) {
 		if uint(n) > uint(len(b)-o-4) {
 			return o, tooLarge
 		}
-		if d.win.Has(o+4, n) {
-			s[i] = d.win.At(o+4, n)
+		if o += 4; d.texts.Fits(n, len(b)-o) {
+			s[i] = d.texts.Take(codec.HeadOf(b[o:]), n)
 		} else {
-			s[i] = d.win.Copy(b, o+4, n)
+			s[i] = d.texts.Copy(b, o, n)
 		}
-		o += 4 + n
+		o += n
 	}
 	return o, fine
 }

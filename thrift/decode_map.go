@@ -122,37 +122,25 @@ func (d *decoder) entries(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
 	return d.anyMap(t, p, o, n, depth)
 }
 
-// stringMap decodes n entries into a map of strings, the most common one.
+// batch is how many entries of a map of strings are read before they are put into it. A
+// string that was written a moment ago is hashed slowly, since the processor cannot
+// hand over what several stores have written to one load before they are through.
+const batch = 8
+
+// stringMap decodes n entries into a map of strings, the most common one. On the wire
+// it is 2*n strings.
 func (d *decoder) stringMap(p *map[string]string, o, n int) (int, fault) {
-	b, m := d.b, make(map[string]string, n)
-	for range n {
-		if len(b)-o < 4 {
-			return o, short
+	m := make(map[string]string, n)
+	var some [2 * batch]string
+	for left := 2 * n; left > 0; left -= len(some) {
+		s := some[:min(left, len(some))]
+		var f fault
+		if o, f = d.strings(s, o); f != fine {
+			return o, f
 		}
-		size := int(binary.BigEndian.Uint32(b[o:]))
-		if uint(size) > uint(len(b)-o-4) {
-			return o, tooLarge
+		for ; len(s) >= 2; s = s[2:] {
+			m[s[0]] = s[1]
 		}
-		var k, v string
-		if d.win.Has(o+4, size) {
-			k = d.win.At(o+4, size)
-		} else {
-			k = d.win.Copy(b, o+4, size)
-		}
-		if o += 4 + size; len(b)-o < 4 {
-			return o, short
-		}
-		size = int(binary.BigEndian.Uint32(b[o:]))
-		if uint(size) > uint(len(b)-o-4) {
-			return o, tooLarge
-		}
-		if d.win.Has(o+4, size) {
-			v = d.win.At(o+4, size)
-		} else {
-			v = d.win.Copy(b, o+4, size)
-		}
-		m[k] = v
-		o += 4 + size
 	}
 	*p = m
 	return o, fine

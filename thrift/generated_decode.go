@@ -19,7 +19,7 @@ type Decoder struct {
 }
 
 // An Input is what is decoded, as it is handed to a generated method: four
-// words, which the compiler keeps in registers. The window for strings is not
+// words, which the compiler keeps in registers. What strings are copied to is not
 // among them, so that a message is handed over once, at its begin.
 type Input struct {
 	b      string // a slice would be one word more
@@ -49,7 +49,7 @@ func input(b []byte, frame *codec.Frame, budget int64) Input {
 // generated decodes the struct at p, whose first field is at d.b[o:], by its
 // generated methods.
 func (d *decoder) generated(pl *plan, p unsafe.Pointer, o, depth int) (int, fault) {
-	r := pl.madeFor(p).DecodeThrift(input(d.b[o:], d.win.Frame, d.budget), depth)
+	r := pl.madeFor(p).DecodeThrift(input(d.b[o:], d.texts.Frame, d.budget), depth)
 	d.budget = r.budget
 	if d.where == "" {
 		d.where = r.where
@@ -76,7 +76,7 @@ func decodeGenerated(pl *plan, p unsafe.Pointer, body buf.View, lim *rpc.Limits)
 func (d *Decoder) Begin(in Input, depth int) (*Decoder, []byte, int) {
 	// Safety: these are the bytes of a slice that are only read.
 	d.b = unsafe.Slice(unsafe.StringData(in.b), len(in.b))
-	d.win.Frame, d.budget = in.frame, in.budget
+	d.texts.Frame, d.budget = in.frame, in.budget
 	return d, d.b, depth
 }
 
@@ -223,22 +223,22 @@ func (d *Decoder) In(x any, i int) []byte {
 // String reads a string whose length b begins with; b has 4 bytes at the least.
 func (d *Decoder) String(s *string, b []byte) []byte {
 	n := int(binary.BigEndian.Uint32(b))
-	if o := d.offset(b) + 4; d.win.Has(o, n) && uint(n) <= uint(len(b)-4) {
-		*s = d.win.At(o, n)
+	if d.texts.Fits(n, len(b)-4) {
+		*s = d.texts.Take(codec.HeadOf(b[4:]), n)
 		return b[4:][n:]
 	}
 	return d.stringSlow(s, b, n)
 }
 
-// stringSlow is String for a string that the window does not have. Nothing is
-// done after the call, so that String keeps all that it has in registers.
+// stringSlow is String for what Take is not for. Nothing is done after the
+// call, so that String keeps all that it has in registers.
 //
 //go:noinline
 func (d *Decoder) stringSlow(s *string, b []byte, n int) []byte {
 	if uint(n) > uint(len(b)-4) {
 		return d.fail(d.offset(b), tooLarge)
 	}
-	*s = d.win.Copy(d.b, d.offset(b)+4, n)
+	*s = d.texts.Copy(d.b, d.offset(b)+4, n)
 	return b[4+n:]
 }
 

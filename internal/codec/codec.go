@@ -1,5 +1,5 @@
-// Package codec holds what the codecs share: the window through which short
-// strings are copied, and lists of numbers in big-endian order. It knows no
+// Package codec holds what the codecs share: how short strings are copied, many
+// with one allocation, and lists of numbers in big-endian order. It knows no
 // wire format.
 package codec
 
@@ -31,36 +31,21 @@ type Window struct {
 // String gives a copy of msg[o:o+n], which must lie within msg. msg is the same
 // in every call; calls with growing offsets are the cheap ones.
 func (w *Window) String(msg []byte, o, n int) string {
-	if w.Has(o, n) {
-		return w.At(o, n)
+	if r := uint(o - w.at); r <= uint(len(w.text)) && n <= len(w.text)-int(r) {
+		return w.text[r:][:n]
 	}
-	return w.Copy(msg, o, n)
+	return w.slow(msg, o, n)
 }
 
-// Has tells whether the window has msg[o:o+n], as it has most strings, so that At
-// gives it; n need not be checked before. Both are small enough to be inlined.
-func (w *Window) Has(o, n int) bool {
-	r := uint(o - w.at)
-	return r <= uint(len(w.text)) && uint(n) <= uint(len(w.text))-r
-}
-
-// At gives msg[o:o+n], which the window has.
-func (w *Window) At(o, n int) string { return w.text[o-w.at:][:n] }
-
-// Copy is String for what the window does not have.
+// slow stays out of String, so that String stays small where it is inlined.
 //
 //go:noinline
-func (w *Window) Copy(msg []byte, o, n int) string {
+func (w *Window) slow(msg []byte, o, n int) string {
 	switch {
 	case n == 0:
 		return ""
 	case n >= Alone:
-		if w.Frame != nil && w.Frame.refer(n) {
-			// Safety: the frame's block is left to the collector, and nobody
-			// writes what a View refers to.
-			return unsafe.String(&msg[o], n)
-		}
-		return string(msg[o : o+n])
+		return w.Frame.text(msg[o : o+n])
 	}
 	w.text, w.at = string(msg[o:min(o+WindowSize, len(msg))]), o
 	return w.text[:n]
@@ -98,6 +83,17 @@ func newFrame(v buf.View) *Frame {
 	return &Frame{view: v, least: size / 8}
 }
 
+// text gives p, which lies in the frame, as a string: a reference if it is long
+// enough and there is a frame, else a copy.
+func (f *Frame) text(p []byte) string {
+	if f != nil && f.refer(len(p)) {
+		// Safety: the frame's block is left to the collector, and nobody writes
+		// what a View refers to.
+		return unsafe.String(&p[0], len(p))
+	}
+	return string(p)
+}
+
 // refer tells whether a string of n bytes may refer to the frame.
 func (f *Frame) refer(n int) bool {
 	if n < f.least {
@@ -111,14 +107,15 @@ func (f *Frame) refer(n int) bool {
 	return true
 }
 
-// Uncleared gives n bytes that were not set to zero, for who overwrites all of
-// them at once. They are aligned for numbers of any size.
+// Uncleared gives n bytes that were not set to zero, for who lets nobody see what
+// it has not written; there may be some more, up to the capacity. They are aligned for
+// numbers of any size.
 func Uncleared(n int) []byte {
 	// A Builder grows without clearing, which make cannot be asked for.
 	var b strings.Builder
 	b.Grow(n)
 	b.WriteByte(0)
-	// Safety: the memory of the builder, which nobody else has, holds n bytes and
-	// more. The builder is not used again, so that nothing takes it for a string.
-	return unsafe.Slice(unsafe.StringData(b.String()), n)
+	// Safety: the memory of the builder, which nobody else has, holds its Cap, which is
+	// n and more. The builder is not used again, so that nothing takes it for a string.
+	return unsafe.Slice(unsafe.StringData(b.String()), b.Cap())[:n]
 }
