@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"unsafe"
+
+	"github.com/limosa-rpc/limosa/buf"
 )
 
 func TestWindowCopiesWhatIsThere(t *testing.T) {
@@ -165,5 +167,38 @@ func TestTextsTakeLittleMemory(t *testing.T) {
 	}
 	if s := x.Copy(msg, 5, 0); s != "" || unsafe.StringData(s) != nil && len(x.chunk) != 0 && unsafe.StringData(s) == unsafe.SliceData(x.chunk[x.at:]) {
 		t.Error("an empty string refers to the chunk")
+	}
+}
+
+// TestLongStringsReferToLargeFrames says which strings refer to their frame: none where
+// the block is worth more to its pool than the copy.
+func TestLongStringsReferToLargeFrames(t *testing.T) {
+	for _, c := range []struct {
+		frame, n int
+		refers   bool
+	}{
+		{buf.MaxBlock, buf.MaxBlock, false},
+		{buf.MaxBlock + 1, buf.MaxBlock, true},
+		{2 << 20, 1 << 20, true},
+		{2 << 20, 1<<20 - 1, false},
+		{buf.MaxPooled, buf.MaxPooled / 2, true},
+		{buf.MaxPooled, buf.MaxPooled/2 - 1, false},
+		{buf.MaxPooled + 8, buf.MaxPooled/8 + 1, true},
+		{buf.MaxPooled + 8, buf.MaxPooled / 8, false},
+		{buf.MaxPooled + 8, 100, false},
+	} {
+		b := buf.Acquire(c.frame)
+		v := b.View(0, c.frame)
+		b.Release()
+		msg := v.Bytes()
+		for name, text := range map[string]func() string{
+			"Texts":  func() string { return (&Texts{Frame: NewFrame(v)}).Copy(msg, 0, c.n) },
+			"Window": func() string { return (&Window{Frame: NewFrame(v)}).String(msg, 0, c.n) },
+		} {
+			if s := text(); len(s) != c.n || unsafe.StringData(s) == &msg[0] != c.refers {
+				t.Errorf("%s: a string of %d bytes in a frame of %d: %d bytes, refers to it: %v", name, c.n, c.frame, len(s), !c.refers)
+			}
+		}
+		v.Release()
 	}
 }
