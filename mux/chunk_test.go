@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
@@ -144,6 +145,147 @@ func TestLossInTheMiddleOfALargeMessage(t *testing.T) {
 		r.cend.Break()
 		if err := <-done; rpc.CodeOf(err) != rpc.Unavailable {
 			t.Errorf("echo = %v", err)
+		}
+	})
+}
+
+// plainRoute serves h by methods of which nothing is known.
+func plainRoute(h handlers) mux.Router {
+	known := map[string]*rpc.Method{}
+	return func(service, name string) (rpc.Handler, string, bool) {
+		found, why, ok := h.route(service, name)
+		if ok {
+			if known[name] == nil {
+				known[name] = method(name, rpc.Unary)
+			}
+			found.Method = known[name]
+		}
+		return found, why, ok
+	}
+}
+
+// A large message goes in pieces also if the method's last one was small, so
+// that nobody expects it to be large.
+func TestLargeMessageThatNobodyExpects(t *testing.T) {
+	h := handlers{
+		"echo": func(_ context.Context, arg string) (string, error) { return arg, nil },
+		"grow": func(_ context.Context, arg string) (string, error) { return strings.Repeat(arg, 8<<20), nil },
+		"size": func(_ context.Context, arg string) (string, error) { return fmt.Sprint(len(arg)), nil },
+	}
+	for _, where := range []mux.Handlers{mux.Spare, mux.Goroutines} {
+		for _, tt := range []struct{ name, method, arg string }{
+			{"request", "size", strings.Repeat("x", 8<<20)},
+			{"answer", "grow", "x"},
+		} {
+			t.Run(fmt.Sprint(tt.name, where), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newRigWith(t, ttheader.TTHeader, rpc.Limits{}, plainRoute(h), where)
+					r.call(t.Context(), "echo", "hello")
+					end := r.cend
+					if tt.name == "answer" {
+						end = r.send
+					}
+					end.Stall(true)
+					over := make(chan string, 2)
+					go func() {
+						got, _, err := r.call(t.Context(), tt.method, tt.arg)
+						if err != nil || got != "8388608" && len(got) != 8<<20 {
+							t.Errorf("large: %d bytes, %v", len(got), err)
+						}
+						over <- "large"
+					}()
+					synctest.Wait()
+					if q := end.Output().Queued(); q < 64<<10 || q > 300<<10 {
+						t.Errorf("%d bytes of a large message are queued", q)
+					}
+					go func() {
+						if got, _, err := r.call(t.Context(), "echo", "small"); err != nil || got != "small" {
+							t.Errorf("small: %q, %v", got, err)
+						}
+						over <- "small"
+					}()
+					synctest.Wait()
+					end.Stall(false)
+					if first, second := <-over, <-over; first != "small" {
+						t.Errorf("%s came before %s", first, second)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Sizes of one method that change from call to call, so that it is foreseen
+// wrongly whether the next message is large.
+func TestLargeAndSmallMessagesOfOneMethod(t *testing.T) {
+	for _, where := range []mux.Handlers{mux.Spare, mux.Inline, mux.Goroutines} {
+		t.Run(fmt.Sprint(where), func(t *testing.T) {
+			r := newRigWith(t, ttheader.TTHeader, rpc.Limits{}, plainRoute(largeEcho()), where)
+			if _, _, err := r.call(t.Context(), "echo", "hello"); err != nil {
+				t.Fatal(err)
+			}
+			m := method("echo", rpc.Unary)
+			var wg sync.WaitGroup
+			for w := range 6 {
+				wg.Go(func() {
+					for i := range 30 {
+						x := rpc.NewCall[string, string](m, "Test")
+						x.Args = strings.Repeat(fmt.Sprintf("%d.%d ", w, i), 1)
+						if (w+i)%3 == 0 {
+							x.Args = strings.Repeat(x.Args, 100<<10)
+						}
+						if err := r.client.Do(t.Context(), &x.Call); err != nil || x.Result != x.Args {
+							t.Errorf("%d bytes for %d, %v", len(x.Result), len(x.Args), err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
+}
+
+// once is a codec that encodes a message once and no second time.
+type once struct{ text }
+
+func (once) Append(out *buf.Out, msg any) error {
+	s := msg.(*string)
+	err := text{}.Append(out, msg)
+	*s = "unencodable"
+	return err
+}
+
+// A message that was found to be large is encoded again, which may fail.
+func TestLargeMessageThatIsNotEncodedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := method("grow", rpc.Unary)
+		m.Codec = once{}
+		r := newRigWith(t, ttheader.TTHeader, rpc.Limits{}, func(service, name string) (rpc.Handler, string, bool) {
+			found, why, ok := largeEcho().route(service, "echo")
+			found.Method = method(name, rpc.Unary)
+			if name == "grow" {
+				found.Method = m
+				found.Serve = func(_ context.Context, c *rpc.Call) error {
+					*rpc.Result[string](c) = strings.Repeat("x", 1<<20)
+					return nil
+				}
+			}
+			return found, why, ok
+		}, mux.Spare)
+		if got, _, err := r.call(t.Context(), "echo", "hello"); err != nil || got != "hello" {
+			t.Fatalf("echo = %q, %v", got, err)
+		}
+		x := rpc.NewCall[string, string](m, "Test")
+		x.Args = strings.Repeat("x", 1<<20)
+		if err := r.client.Do(t.Context(), &x.Call); rpc.CodeOf(err) != rpc.Internal || rpc.SentOf(err) != rpc.NotSent {
+			t.Errorf("request: %v, %v", err, rpc.SentOf(err))
+		}
+		if _, _, err := r.call(t.Context(), "grow", "x"); rpc.CodeOf(err) != rpc.Internal || rpc.SentOf(err) != rpc.Processed {
+			t.Errorf("answer: %v, %v", err, rpc.SentOf(err))
+		}
+		if got, _, err := r.call(t.Context(), "echo", "hello"); err != nil || got != "hello" {
+			t.Errorf("afterwards: %q, %v", got, err)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -164,30 +165,41 @@ type registered struct {
 	total int      // not 0: its size, and rest goes in pieces
 }
 
-// send puts the request into the output: the one critical section of a call.
+// send puts the request into the output: one critical section, or two if a
+// large request comes unexpected.
 func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err error) {
 	timeout, err := c.remaining(ctx)
 	if err != nil {
 		return r, err
 	}
 	call.SetEncoding(c.enc)
-	body := call.AppendRequest
 	if call.Method.LargeRequest() {
-		if r.rest, err = encodePrivate(body); err != nil {
+		if r.rest, err = encodePrivate(call.AppendRequest); err != nil {
 			return r, err
 		}
-		body = func(out *buf.Out) error { out.MoveFrom(r.rest); return nil }
 	}
+	if err = c.register(ctx, call, timeout, &r); err == errPieces {
+		if r.rest, err = encodePrivate(call.AppendRequest); err == nil {
+			err = c.register(ctx, call, timeout, &r)
+		}
+	}
+	return r, err
+}
+
+// register is send's critical section; a request that was expected to be large
+// is encoded already. errPieces: this one is, and was not expected to be;
+// nothing has happened yet.
+func (c *Conn) register(ctx context.Context, call *rpc.Call, timeout time.Duration, r *registered) (err error) {
 	if c.out.Queued() > c.lim.QueuedBytes {
 		if err := c.out.Wait(ctx, c.lim.QueuedBytes); err != nil && ctx.Err() != nil {
-			return r, c.interrupted(ctx, rpc.NotSent)
+			return c.interrupted(ctx, rpc.NotSent)
 		}
 	}
 
 	c.out.Lock()
 	if err := c.refuseLocked(); err != nil {
 		c.unlock(false)
-		return r, err
+		return err
 	}
 	s := c.slots.take(call)
 	ev := &c.ev
@@ -199,18 +211,25 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err erro
 	if oneway {
 		ev.Flags |= wire.Oneway
 	}
-	if r.rest != nil && r.rest.Len() > chunkFrom && c.caps.Chunks && !oneway {
+	body := call.AppendRequest
+	most := math.MaxInt
+	switch pieces := c.caps.Chunks && !oneway; {
+	case r.rest != nil && r.rest.Len() > chunkFrom && pieces:
 		n := piece(ev, r.rest)
 		s.apart = true
 		body = func(out *buf.Out) error { out.MovePart(r.rest, n); return nil }
 		r.total = ev.Total
+	case r.rest != nil:
+		body = func(out *buf.Out) error { out.MoveFrom(r.rest); return nil }
+	case pieces:
+		most = chunkFrom
 	}
 	out := c.out.Out()
 	before := out.Len()
-	if err := encode(out, c.s, ev, body); err != nil {
+	if err := encodeUpTo(out, c.s, ev, body, most); err != nil {
 		c.slots.put(s)
 		c.unlock(false)
-		return r, err
+		return err
 	}
 	s.size = uint64(out.Len() - before)
 	c.appended += s.size
@@ -219,7 +238,7 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err erro
 	if oneway {
 		c.slots.put(s)
 		c.unlock(c.inflight > 0)
-		return r, nil
+		return nil
 	}
 	c.inflight++
 	r.slot, r.id, r.others = s, s.id(), c.inflight > 1
@@ -239,7 +258,7 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err erro
 	if start {
 		c.work.Go(c.readOn)
 	}
-	return r, nil
+	return nil
 }
 
 // remaining gives the time until ctx's deadline; it fails if ctx has ended.

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"runtime/debug"
 
@@ -33,10 +34,19 @@ func lost(peer string, sent rpc.Sent, cause error) *rpc.Error {
 	return &rpc.Error{Code: rpc.Unavailable, Op: "call", Peer: peer, Msg: msg, Sent: sent, Err: cause}
 }
 
+// errPieces is how encodeUpTo refuses a message that is to go in pieces.
+var errPieces = errors.New("mux: a message for pieces")
+
 // encode appends one frame for ev to out: its head, the body that body
 // appends, and its end. Whatever fails or panics is taken back. The output
 // lock is held.
 func encode(out *buf.Out, s wire.Session, ev *wire.Event, body func(*buf.Out) error) (err error) {
+	return encodeUpTo(out, s, ev, body, math.MaxInt)
+}
+
+// encodeUpTo is encode for a frame of which it is not known how large it will
+// be: one with more than most bytes before its end is errPieces.
+func encodeUpTo(out *buf.Out, s wire.Session, ev *wire.Event, body func(*buf.Out) error, most int) (err error) {
 	start := out.Mark()
 	defer func() {
 		if p := recover(); p != nil {
@@ -50,6 +60,9 @@ func encode(out *buf.Out, s wire.Session, ev *wire.Event, body func(*buf.Out) er
 	if body != nil {
 		if err := body(out); err != nil {
 			return coded(err, rpc.Internal, "encode")
+		}
+		if out.Since(start) > most {
+			return errPieces
 		}
 	}
 	return s.End(out, m, ev)

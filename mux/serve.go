@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -216,17 +217,15 @@ func (c *ServerConn) answer(r *request, err error) {
 	r.ev.Body.Release()
 	r.ev.Body = buf.View{}
 	if err == nil && r.ev.Flags&wire.Oneway == 0 && r.call.Method.LargeResponse() {
-		if r.private, err = encodePrivate(r.call.AppendResponse); err != nil {
-			err = c.public(r, err)
-		} else if r.private.Len() > chunkFrom {
-			if c.sendPieces(r); r.failed != nil {
-				err = c.public(r, r.failed)
-			}
-		}
+		err = c.prepare(r)
 	}
 	c.out.Lock()
 	r.finished, r.err = true, err
-	if !r.ordered {
+	if !r.ordered && !c.appendLocked(r) {
+		c.out.Unlock()
+		err = c.prepare(r)
+		c.out.Lock()
+		r.err = err
 		c.appendLocked(r)
 	}
 	for len(c.inOrder) > 0 && c.inOrder[0].finished {
@@ -241,13 +240,28 @@ func (c *ServerConn) answer(r *request, err error) {
 	}
 }
 
-// appendLocked frames the answer of r.
-func (c *ServerConn) appendLocked(r *request) {
+// prepare encodes a large result outside the lock, and sends all but its last
+// piece.
+func (c *ServerConn) prepare(r *request) (err error) {
+	if r.private, err = encodePrivate(r.call.AppendResponse); err != nil {
+		return c.public(r, err)
+	}
+	if r.private.Len() > chunkFrom {
+		if c.sendPieces(r); r.failed != nil {
+			return c.public(r, r.failed)
+		}
+	}
+	return nil
+}
+
+// appendLocked frames the answer of r. False: nothing has happened, the answer
+// is large and has to be prepared.
+func (c *ServerConn) appendLocked(r *request) bool {
 	if r.private != nil {
 		defer r.private.Reset() // of what was not moved
 	}
 	if r.ev.Flags&wire.Oneway != 0 {
-		return
+		return true
 	}
 	out, reply := c.out.Out(), &r.ev
 	reply.Flags, reply.Header, reply.Timeout, reply.Err = wire.Message|wire.End, nil, 0, nil
@@ -256,10 +270,16 @@ func (c *ServerConn) appendLocked(r *request) {
 		if reply.Total > 0 { // the last piece
 			piece(reply, r.private)
 		}
-		before := out.Len()
-		if r.err = encode(out, c.s, reply, r.appendResult); r.err == nil {
+		before, most := out.Len(), math.MaxInt
+		if r.private == nil && !r.ordered && c.cfg.Handlers != Inline && c.s.Caps().Chunks {
+			most = chunkFrom
+		}
+		switch r.err = encodeUpTo(out, c.s, reply, r.appendResult, most); r.err {
+		case nil:
 			r.call.Method.NoteResponse(max(out.Len()-before, reply.Total))
-			return
+			return true
+		case errPieces:
+			return false
 		}
 		r.err = c.public(r, r.err)
 	}
@@ -268,6 +288,7 @@ func (c *ServerConn) appendLocked(r *request) {
 	if err := encode(out, c.s, reply, nil); err != nil {
 		c.spawnLocked(c.nc.Abort) // its caller would wait for ever; Abort takes the lock
 	}
+	return true
 }
 
 func (r *request) appendResult(out *buf.Out) error {
