@@ -2,8 +2,10 @@ package mux
 
 import (
 	"context"
+	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -35,11 +37,64 @@ func piece(ev *wire.Event, rest *buf.Out) int {
 	return n
 }
 
+// A mix tells whether a large message has small ones beside it: then what is on
+// its way is bounded by the peer's credit, so that they overtake it. Guarded by
+// the output lock.
+type mix struct{ small, then uint32 }
+
+// beside reports whether small messages were framed since the last large one.
+func (m *mix) beside() bool {
+	was := m.then
+	m.then = m.small
+	return was != m.small
+}
+
+// awaitRoom waits until may says that the next piece may be sent; granted is
+// signalled when it may say otherwise than before. A peer that grants nothing
+// for stall is one that takes nothing.
+func awaitRoom(ctx context.Context, granted <-chan struct{}, stall time.Duration, may func() bool) error {
+	if may() {
+		return nil
+	}
+	timer := time.NewTimer(stall)
+	defer timer.Stop()
+	for {
+		select {
+		case <-granted:
+			timer.Reset(stall)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C:
+			return netio.ErrStalled
+		}
+		if may() {
+			return nil
+		}
+	}
+}
+
+// signal signals c, of capacity 1.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
 // sendRest sends what is left of a request in pieces, one at a time of all
 // that this connection's callers send. It ends early if the call has ended; who
 // waits for it learns why.
 func (c *Conn) sendRest(ctx context.Context, r registered) {
 	ev := wire.Event{ID: r.id, Total: r.total}
+	if r.beside {
+		ev.Flags = wire.Credit
+	}
+	over := func() bool { return r.slot.word.Load() != word(r.id, waiting) }
+	may := func() bool {
+		c.out.Lock()
+		defer c.unlock(false)
+		return c.s.Room(0) > 0 || c.err != nil || over()
+	}
 	for r.rest.Len() > 0 {
 		select {
 		case c.large <- struct{}{}:
@@ -47,7 +102,12 @@ func (c *Conn) sendRest(ctx context.Context, r registered) {
 			return
 		}
 		err := c.out.Wait(ctx, chunkRoom)
-		if err == nil && r.slot.word.Load() != word(r.id, waiting) {
+		if err == nil && r.beside {
+			if err = awaitRoom(ctx, c.granted, c.lim.WriteStall, may); err == netio.ErrStalled {
+				c.nc.Abort()
+			}
+		}
+		if err == nil && over() {
 			err = rpc.Canceled // answered already: with an error, most likely
 			c.tellReset(r.id)
 		}
@@ -90,6 +150,9 @@ func (c *ServerConn) sendPieces(r *request) {
 			c.unlock()
 			return
 		}
+		if reply.Total == 0 {
+			r.beside = c.mix.beside()
+		}
 		if c.cfg.Handlers == Spare {
 			c.lone.left = 0
 			c.spareLocked()
@@ -98,6 +161,16 @@ func (c *ServerConn) sendPieces(r *request) {
 
 		c.large <- struct{}{}
 		err := c.out.Wait(context.Background(), chunkRoom)
+		if err == nil && r.beside {
+			may := func() bool {
+				c.out.Lock()
+				defer c.unlock()
+				return c.s.Room(0) > 0 || c.lost || r.left
+			}
+			if err = awaitRoom(context.Background(), c.granted, c.cfg.Limits.WriteStall, may); err == netio.ErrStalled {
+				c.nc.Abort()
+			}
+		}
 		if err == nil {
 			err = c.sendPiece(r, reply)
 		}
@@ -108,11 +181,22 @@ func (c *ServerConn) sendPieces(r *request) {
 	}
 }
 
+// spendLocked has the next piece of r's answer take credit, if it has to and
+// there is any. There may be none for the last piece, which does not wait, and
+// for those of a call that was given up: nobody may be reading them, or
+// granting anything.
+func (c *ServerConn) spendLocked(r *request) {
+	if r.beside && c.s.Room(0) > 0 {
+		r.ev.Flags |= wire.Credit
+	}
+}
+
 func (c *ServerConn) sendPiece(r *request, reply *wire.Event) (err error) {
 	c.out.Lock()
 	defer c.unlock()
 	reply.Flags, reply.Header, reply.Timeout, reply.Err = 0, nil, 0, nil
 	reply.Trailer = r.call.Trailer
+	c.spendLocked(r)
 	n := piece(reply, r.private)
 	if err = encode(c.out.Out(), c.s, reply, func(out *buf.Out) error { out.MovePart(r.private, n); return nil }); err != nil && reply.Offset == 0 {
 		r.failed = err // nothing of it is with the peer: an error can be sent instead

@@ -32,19 +32,20 @@ type Config struct {
 // by then, a reader goroutine goes on, and ends when nobody waits any more.
 type Conn struct {
 	// Set by NewConn, then constant.
-	nc    netio.Conn
-	out   *netio.Output
-	s     wire.Session
-	lim   *rpc.Limits
-	tell  func() // Config.Notify
-	peer  string
-	enc   rpc.Encoding // of requests
-	step  netio.Step
-	ready chan struct{} // closed once the peer's abilities are known
-	ended chan struct{} // closed when the connection is gone and every call was told
-	turn  chan struct{} // capacity 1: the reader is the last link of a chain of wake-ups
-	large chan struct{} // capacity 1: held by who sends a piece of a large request
-	work  sync.WaitGroup
+	nc      netio.Conn
+	out     *netio.Output
+	s       wire.Session
+	lim     *rpc.Limits
+	tell    func() // Config.Notify
+	peer    string
+	enc     rpc.Encoding // of requests
+	step    netio.Step
+	ready   chan struct{} // closed once the peer's abilities are known
+	ended   chan struct{} // closed when the connection is gone and every call was told
+	turn    chan struct{} // capacity 1: the reader is the last link of a chain of wake-ups
+	large   chan struct{} // capacity 1: held by who sends a piece of a large request
+	granted chan struct{} // capacity 1: the peer has granted credit for pieces, or waiting for it is over
+	work    sync.WaitGroup
 
 	// Guarded by the output lock.
 	slots     slots
@@ -54,6 +55,7 @@ type Conn struct {
 	appended  uint64
 	ev        wire.Event // of the request that is being encoded
 	caps      wire.Caps
+	mix       mix
 	gathers   bool // the reader waits for its turn after those it has woken: a flush is left to it
 	owed      bool // and one was
 	streams   streams
@@ -91,7 +93,7 @@ const (
 func NewConn(nc netio.Conn, s wire.Session, cfg Config) *Conn {
 	c := &Conn{
 		nc: nc, out: nc.Output(), s: s, lim: cfg.Limits, tell: cfg.Notify, peer: nc.Remote().String(),
-		ready: make(chan struct{}), ended: make(chan struct{}), turn: make(chan struct{}, 1), large: make(chan struct{}, 1),
+		ready: make(chan struct{}), ended: make(chan struct{}), turn: make(chan struct{}, 1), large: make(chan struct{}, 1), granted: make(chan struct{}, 1),
 		rest: frameTimer{nc: nc, limit: cfg.Limits.FrameRest},
 	}
 	if c.tell == nil {
@@ -161,8 +163,9 @@ type registered struct {
 	owes   bool // the caller is the flusher
 	others bool // others are in flight: it pays to let them add to the output
 
-	rest  *buf.Out // a large request, encoded outside the lock; nil: it was small
-	total int      // not 0: its size, and rest goes in pieces
+	rest   *buf.Out // a large request, encoded outside the lock; nil: it was small
+	total  int      // not 0: its size, and rest goes in pieces
+	beside bool     // small calls are beside it
 }
 
 // send puts the request into the output: one critical section, or two if a
@@ -218,7 +221,7 @@ func (c *Conn) register(ctx context.Context, call *rpc.Call, timeout time.Durati
 		n := piece(ev, r.rest)
 		s.apart = true
 		body = func(out *buf.Out) error { out.MovePart(r.rest, n); return nil }
-		r.total = ev.Total
+		r.total, r.beside = ev.Total, c.mix.beside()
 	case r.rest != nil:
 		body = func(out *buf.Out) error { out.MoveFrom(r.rest); return nil }
 	case pieces:
@@ -233,6 +236,9 @@ func (c *Conn) register(ctx context.Context, call *rpc.Call, timeout time.Durati
 	}
 	s.size = uint64(out.Len() - before)
 	c.appended += s.size
+	if r.total == 0 {
+		c.mix.small++
+	}
 	s.end = c.appended
 	call.Method.NoteRequest(max(int(s.size), r.total))
 	if oneway {

@@ -129,6 +129,7 @@ func (c *Conn) fail(cause error, own *slot) {
 	woken, _ = c.metLocked(woken)
 	c.unlock(false)
 	wake(woken)
+	signal(c.granted)
 	c.tell()
 	close(c.ended) // after it, so that who has waited for Close is told nothing more
 }

@@ -133,6 +133,7 @@ func (c *Conn) deliver(own *slot, mine *waiter, f fate) (over, owed bool) {
 				over = true
 			case s.apart: // its caller may wait for room, not for the answer
 				s.done <- struct{}{}
+				signal(c.granted)
 			default:
 				woken.add(s)
 			}
@@ -271,7 +272,12 @@ func (c *Conn) apply(ev *wire.Event) {
 		c.leaving = true
 	}
 	c.unlock(false)
-	c.tell()
+	if ev.Flags&wire.Credit != 0 {
+		signal(c.granted)
+	}
+	if ev.Flags&(wire.Settings|wire.GoAway) != 0 {
+		c.tell()
+	}
 }
 
 // knownLocked ends the wait for the peer's hello: it has said it, or it has

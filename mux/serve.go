@@ -17,7 +17,7 @@ func (c *ServerConn) cancel(id uint64) {
 	c.out.Lock()
 	for r := c.running; r != nil; r = r.next {
 		if r.ev.ID == id {
-			call = r.shown.Load()
+			call, r.left = r.shown.Load(), true
 			break
 		}
 	}
@@ -25,6 +25,7 @@ func (c *ServerConn) cancel(id uint64) {
 	if call != nil {
 		call.End(context.Canceled)
 	}
+	signal(c.granted)
 }
 
 // flushAfter is the time that handlers of a batch may have taken, by estimate,
@@ -268,7 +269,10 @@ func (c *ServerConn) appendLocked(r *request) bool {
 	if r.err == nil {
 		reply.Trailer = r.call.Trailer
 		if reply.Total > 0 { // the last piece
+			c.spendLocked(r)
 			piece(reply, r.private)
+		} else {
+			c.mix.small++
 		}
 		before, most := out.Len(), math.MaxInt
 		if r.private == nil && !r.ordered && c.cfg.Handlers != Inline && c.s.Caps().Chunks {

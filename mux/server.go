@@ -81,16 +81,17 @@ func (g *Gate) Leave() { g.n.Add(-1) }
 // owed. And a batch of requests costs a wake-up or two, not one for each.
 type ServerConn struct {
 	// Set by NewServerConn, then constant.
-	nc    netio.Conn
-	out   *netio.Output
-	s     wire.Session
-	cfg   *ServerConfig
-	peer  string
-	step  netio.Step
-	over  chan struct{} // closed when the last worker has left
-	large chan struct{} // capacity 1: held by who sends a piece of a large answer
-	ended func(error)   // set by Run
-	loop  loopRole
+	nc      netio.Conn
+	out     *netio.Output
+	s       wire.Session
+	cfg     *ServerConfig
+	peer    string
+	step    netio.Step
+	over    chan struct{} // closed when the last worker has left
+	large   chan struct{} // capacity 1: held by who sends a piece of a large answer
+	granted chan struct{} // capacity 1: the peer has granted credit for pieces, or waiting for it is over
+	ended   func(error)   // set by Run
+	loop    loopRole
 
 	// Guarded by the output lock.
 	queue   []arrival // requests that were cut and not begun, from head on
@@ -111,6 +112,7 @@ type ServerConn struct {
 	inOrder  []*request // those to be answered in the order of arrival
 	open     map[uint64]*serverStream
 	streams  streams
+	mix      mix
 	draining bool
 	idle     chan struct{} // closed when no call runs any more; nil while nobody waits for that
 	lost     bool          // nothing more is read
@@ -158,13 +160,15 @@ type request struct {
 	finished   bool
 	err        error    // what is to be answered instead of the result
 	private    *buf.Out // a large result, encoded outside the lock
+	beside     bool     // small answers are beside it
+	left       bool     // the peer has given the call up
 	failed     error    // why its first piece could not be framed
 }
 
 // NewServerConn begins to serve nc, which it owns from now on. Run does the work.
 func NewServerConn(nc netio.Conn, s wire.Session, cfg *ServerConfig) *ServerConn {
 	c := &ServerConn{
-		nc: nc, out: nc.Output(), s: s, cfg: cfg, peer: nc.Remote().String(), over: make(chan struct{}), large: make(chan struct{}, 1),
+		nc: nc, out: nc.Output(), s: s, cfg: cfg, peer: nc.Remote().String(), over: make(chan struct{}), large: make(chan struct{}, 1), granted: make(chan struct{}, 1),
 		rest: frameTimer{nc: nc, limit: cfg.Limits.FrameRest},
 	}
 	c.loop.init(c)
@@ -275,6 +279,7 @@ func (c *ServerConn) took(why netio.Why, err error) {
 	if why == netio.Lost || c.cutErr != nil {
 		c.lost, c.err = true, cmp.Or(c.cutErr, err, io.EOF)
 		woken = c.loseLocked(woken)
+		signal(c.granted)
 		cancels = !errors.Is(c.err, io.EOF) || c.s.Caps().Mux
 		if !cancels && c.count > 0 {
 			// A peer that only ended its sending side, or one that is gone.
@@ -337,6 +342,9 @@ func (c *ServerConn) takeEvent(ev *wire.Event) {
 		c.out.Lock()
 		c.s.Apply(c.out.Out(), ev)
 		c.unlock()
+		if ev.Flags&wire.Credit != 0 {
+			signal(c.granted)
+		}
 	}
 	if ev.Flags&wire.Reset != 0 {
 		c.cancel(ev.ID)

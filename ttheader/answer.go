@@ -24,6 +24,7 @@ func (s *Session) answer(ev *wire.Event, f *frame) error {
 	}
 	if !f.hasMessage() {
 		switch {
+		case s.creditOf(ev, h):
 		case h.hello != nil:
 			s.welcomed(ev, h)
 		case !h.ours && !h.reset:

@@ -65,6 +65,9 @@ func (s *Session) End(out *buf.Out, m buf.Mark, ev *wire.Event) error {
 		out.Patch(m, size[:])
 	}
 	o.offered = o.offered || o.offer
+	if o.shape == shapePart && ev.Flags&wire.Credit != 0 {
+		o.room -= out.Since(o.body)
+	}
 	return nil
 }
 

@@ -21,6 +21,7 @@ type frame struct {
 	old     bool   // the message has no version
 	compact bool   // it is in the Compact protocol
 	head    bool   // s.in.head is this frame's
+	counts  bool   // a piece that takes credit
 	message int    // offset of the envelope
 	body    int    // offset of the struct behind it
 	end     int    // offset of the end; of a frame that is too large it may lie beyond the input
@@ -222,7 +223,7 @@ func (s *Session) findTTHeader(p []byte) (f frame, need int, err error) {
 	f.shape = shapeTTHeader
 	switch flags := binary.BigEndian.Uint16(p[6:]); {
 	case flags&flagPart != 0 && s.in.chunks && !large:
-		f.shape, f.body = shapePart, o
+		f.shape, f.body, f.counts = shapePart, o, flags&flagCredit != 0
 		f.seq = int32(binary.BigEndian.Uint32(p[8:]))
 		return f, 0, nil
 	case flags&flagStream != 0:
@@ -259,6 +260,7 @@ const (
 	flagUnordered = 1
 	flagStream    = 2
 	flagPart      = 0x100 // ours: a later piece of a message, without an envelope
+	flagCredit    = 0x200 // of a later piece: it takes credit
 )
 
 // parseHeader reads the TTHeader p into s.in.head.

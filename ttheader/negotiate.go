@@ -35,7 +35,7 @@ func terms(text []byte, yield func(name, value string)) {
 
 // offerText is what a client's first frame says.
 func (s *Session) offerText() string {
-	t := "v=" + strconv.Itoa(version) + ";mux=1;chunks=1;streams=1"
+	t := "v=" + strconv.Itoa(version) + ";mux=1;chunks=1;streams=1;credit=1"
 	if s.p.Host != "" {
 		t += ";host=" + url.QueryEscape(s.p.Host)
 	}
@@ -55,6 +55,8 @@ func (s *Session) offered(ev *wire.Event, text []byte) {
 			s.in.chunks = value == "1" && !s.p.NoChunks
 		case "streams":
 			s.in.streams = value == "1"
+		case "credit":
+			s.in.paced = value == "1"
 		case "host":
 			if value != "" && value == s.p.Host {
 				ev.Tag[0] |= tagDoors
@@ -62,12 +64,13 @@ func (s *Session) offered(ev *wire.Event, text []byte) {
 		}
 	})
 	if v < 1 {
-		s.in.mux, s.in.chunks, s.in.streams = false, false, false
+		s.in.mux, s.in.chunks, s.in.streams, s.in.paced = false, false, false, false
 		ev.Tag[0] = 0
 		return
 	}
 	// Pieces and streams are told apart by their calls' ids.
 	s.in.chunks, s.in.streams = s.in.chunks && s.in.mux, s.in.streams && s.in.mux
+	s.in.paced = s.in.paced && s.in.chunks
 	ev.Flags |= wire.Settings
 	ev.Tag[0] |= tagOffer
 	if s.in.mux {
@@ -78,6 +81,9 @@ func (s *Session) offered(ev *wire.Event, text []byte) {
 	}
 	if s.in.streams {
 		ev.Tag[0] |= tagStreams
+	}
+	if s.in.paced {
+		ev.Tag[0] |= tagPaced
 	}
 }
 
@@ -92,6 +98,9 @@ func (s *Session) helloText(tag uint64) string {
 	}
 	if tag&tagStreams != 0 {
 		t += ";streams=1"
+	}
+	if tag&tagPaced != 0 {
+		t += ";credit=1"
 	}
 	doors := tag&tagDoors != 0
 	if doors && s.p.Unix != "" {
@@ -127,6 +136,11 @@ func (s *Session) welcomed(ev *wire.Event, h *header) {
 				s.in.streams = true
 				ev.Tag[0] |= tagStreams
 			}
+		case "credit":
+			if value == "1" {
+				s.in.paced = true
+				ev.Tag[0] |= tagPaced
+			}
 		case "unix":
 			ev.Header.Add(KeyUnix, value)
 		case "shm":
@@ -136,6 +150,10 @@ func (s *Session) welcomed(ev *wire.Event, h *header) {
 	if ev.Tag[0]&tagMux == 0 {
 		s.in.chunks, s.in.streams = false, false
 		ev.Tag[0] &^= tagChunks | tagStreams
+	}
+	if !s.in.chunks {
+		s.in.paced = false
+		ev.Tag[0] &^= tagPaced
 	}
 }
 

@@ -10,6 +10,10 @@ import (
 	"github.com/limosa-rpc/limosa/wire"
 )
 
+// PieceWindow is what either side may send in later pieces before the other has
+// granted anything, bytes; docs/wire/negotiation.md's.
+const PieceWindow = 384 << 10
+
 const (
 	// maxParts bounds the messages of one connection that arrive in pieces at
 	// the same time; together they take at most partsFactor whole messages.
@@ -78,7 +82,8 @@ func (s *Session) first(in *buf.In, ev *wire.Event, f *frame) error {
 	return nil
 }
 
-// part takes a later piece. The event has flags once the message is whole.
+// part takes a later piece. The event has flags once the message is whole, or
+// when credit is due.
 func (s *Session) part(in *buf.In, f *frame) (ev wire.Event, err error) {
 	seq, p := uint32(f.seq), &s.in.parts
 	g := p.all[seq]
@@ -98,16 +103,39 @@ func (s *Session) part(in *buf.In, f *frame) (ev wire.Event, err error) {
 		}
 		g.body = append(g.body, in.Next(n)...)
 	}
-	if g.seen < g.total {
-		return ev, nil
+	if g.seen == g.total {
+		p.forget(seq)
+		if !g.drop {
+			ev = g.ev
+			ev.Body = buf.ViewOf(g.body)
+		}
 	}
-	p.forget(seq)
-	if g.drop {
-		return ev, nil
+	if f.counts && s.in.paced {
+		s.give(&ev, n)
 	}
-	ev = g.ev
-	ev.Body = buf.ViewOf(g.body)
 	return ev, nil
+}
+
+// give notes n bytes that took credit, and has the engine grant as much anew
+// once that is worth a frame. It does not matter what becomes of them.
+func (s *Session) give(ev *wire.Event, n int) {
+	if s.in.gathered += n; s.in.gathered >= PieceWindow/2 {
+		ev.Flags |= wire.Credit
+		ev.Tag[0] |= tagGive
+		ev.Credit = s.in.gathered
+		s.in.gathered = 0
+	}
+}
+
+// creditOf takes the credit that a frame without a message brings, if it does.
+func (s *Session) creditOf(ev *wire.Event, h *header) bool {
+	n, err := strconv.ParseUint(string(h.credit), 10, 31)
+	if !s.in.paced || h.seq != 0 || err != nil || n == 0 {
+		return false
+	}
+	ev.Flags |= wire.Credit
+	ev.Credit = int(n)
+	return true
 }
 
 // forget ends a gathering: it is whole, or its call was given up.
@@ -127,7 +155,12 @@ func (s *Session) beginPart(out *buf.Out, ev *wire.Event) {
 		seq = uint32(seqOf(ev.Tag))
 	}
 	w := writer{b: out.Block()}
-	w.open(flagPart, seq, 0)
+	flags := uint16(flagPart)
+	if ev.Flags&wire.Credit != 0 {
+		flags |= flagCredit
+	}
+	w.open(flags, seq, 0)
 	w.close()
 	out.Commit(w.b)
+	s.out.body = out.Mark()
 }

@@ -87,6 +87,9 @@ func (s *Session) signalled(ev *wire.Event, f *frame) error {
 		ev.Err = &rpc.Error{Code: code, Remote: true}
 		return nil
 	}
+	if s.creditOf(ev, h) {
+		return nil
+	}
 	if !h.ours {
 		return &FrameError{Offset: f.end, Why: "no message after a TTHeader"}
 	}

@@ -16,17 +16,28 @@ type sending struct {
 	room int // bytes that the peer has granted and that were not sent
 }
 
-// granted adds what the peer takes to what it took before. Credit for a stream
+// granted adds what the peer takes, of pieces or of a stream, to what it took
+// before. Credit for a stream
 // on which nothing was sent is for nothing.
 func (s *Session) granted(ev *wire.Event) {
+	if ev.Flags&wire.Stream == 0 {
+		s.out.room += min(ev.Credit, math.MaxInt32-max(s.out.room, 0))
+		return
+	}
 	if st := s.out.streams[uint32(ev.ID)]; st != nil {
 		st.room += min(ev.Credit, math.MaxInt32-max(st.room, 0))
 	}
 }
 
-// Room is what the peer takes of a stream now. While it is not known whether
-// the peer grants credit, it is the first window.
+// Room is what the peer takes of a stream now, or with id 0 of pieces. While it
+// is not known whether the peer grants credit, a stream has the first window.
 func (s *Session) Room(id uint64) int {
+	if id == 0 {
+		if s.out.paced {
+			return s.out.room
+		}
+		return math.MaxInt
+	}
 	if !s.out.credit && (!s.offers || s.out.known) {
 		return math.MaxInt // a peer without credit
 	}

@@ -35,6 +35,8 @@ type Session struct {
 		mux      bool  // server: the client may have many calls in flight
 		chunks   bool  // the peer may send messages in pieces
 		streams  bool  // calls of several messages were agreed, with credit
+		paced    bool  // credit for pieces was agreed
+		gathered int   // bytes of pieces that arrived and were not granted anew
 		parts    parts
 		calls    uint64
 		names    names
@@ -52,6 +54,8 @@ type Session struct {
 		mux     bool
 		chunks  bool // the peer takes messages in pieces
 		credit  bool // streams were agreed: the peer grants what it takes of each
+		paced   bool // the peer grants what it takes of pieces
+		room    int  // bytes of pieces that the peer has granted and that were not sent
 		called  bool // client: a call of one message was sent
 		leaving bool // server: clients are told to go elsewhere
 		streams map[uint32]*sending
@@ -61,7 +65,7 @@ type Session struct {
 		offer   bool     // it carries the offer
 		data    bool     // it has a stream's message
 		inner   buf.Mark // length of the framed message in a TTHeader, or of the DATA frame
-		body    buf.Mark // the stream's message, or the one that is to be compressed
+		body    buf.Mark // the stream's message, the piece, or what is to be compressed
 		zlib    bool     // it is to be compressed, from body on
 		sending *sending // its stream; nil: the first frame is due
 		err     error    // what Begin found, for End
@@ -100,6 +104,8 @@ const (
 	tagCompact                   // in the Compact protocol
 	tagStreams                   // Settings: it takes streams, and grants credit
 	tagZlib                      // it came compressed
+	tagPaced                     // Settings: it grants credit for pieces
+	tagGive                      // Credit: it is to be given, for pieces that arrived
 )
 
 func seqOf(tag [2]uint64) int32 { return int32(tag[0] >> 32) }
@@ -107,13 +113,20 @@ func seqOf(tag [2]uint64) int32 { return int32(tag[0] >> 32) }
 // Apply takes an offer, a hello or credit into effect; a server answers the
 // first with the second.
 func (s *Session) Apply(out *buf.Out, ev *wire.Event) {
-	if ev.Flags&wire.Credit != 0 {
+	switch {
+	case ev.Flags&wire.Credit == 0:
+	case ev.Tag[0]&tagGive != 0:
+		s.appendSignal(out, 0, keyCredit, strconv.Itoa(ev.Credit))
+	default:
 		s.granted(ev)
 	}
 	if ev.Flags&wire.Settings == 0 {
 		return
 	}
 	s.out.mux, s.out.chunks, s.out.credit = ev.Tag[0]&tagMux != 0, ev.Tag[0]&tagChunks != 0, ev.Tag[0]&tagStreams != 0
+	if s.out.paced = ev.Tag[0]&tagPaced != 0; s.out.paced {
+		s.out.room = PieceWindow
+	}
 	if s.side == wire.Client {
 		s.out.known, s.out.kin = true, ev.Tag[0]&tagOffer != 0
 		return
