@@ -13,13 +13,13 @@ import (
 func FuzzPieces(f *testing.F) {
 	lim := rpc.Limits{MessageBytes: 64 << 10}.WithDefaults()
 	hello := wire.Event{Flags: wire.Settings}
-	hello.Tag[0] = tagOffer | tagMux | tagChunks
+	hello.Tag[0] = tagOffer | tagMux | tagChunks | tagPaced
 	seed := func(size int) []byte {
 		client := Protocol{}.Open(wire.Client, lim)
 		var out buf.Out
 		client.Apply(&out, &hello)
 		for off := 0; off < 500; off += size {
-			ev := wire.Event{Flags: wire.Message | wire.Part, ID: 5, Method: "big", Offset: off, Total: 500}
+			ev := wire.Event{Flags: wire.Message | wire.Part | wire.Credit, ID: 5, Method: "big", Offset: off, Total: 500}
 			if off == 0 {
 				ev.Flags |= wire.Open
 			}
@@ -40,7 +40,10 @@ func FuzzPieces(f *testing.F) {
 			side = wire.Server
 		}
 		s := Protocol{}.Open(side, lim).(*Session)
-		s.in.mux, s.in.chunks, s.in.settled = true, true, true
+		s.in.mux, s.in.chunks, s.in.settled, s.in.paced = true, true, true, true
+		const owed = PieceWindow/2 - 300 // credit comes due soon
+		s.in.gathered = owed
+		given, most := 0, owed+len(p)
 		var in buf.In
 		defer in.Close()
 		step = 1 + step&1023
@@ -51,6 +54,12 @@ func FuzzPieces(f *testing.F) {
 			for {
 				ev, need, err := s.Cut(&in)
 				ev.Body.Release()
+				if ev.Tag[0]&tagGive != 0 && ev.Flags&wire.Credit != 0 {
+					given += ev.Credit
+				}
+				if given+s.in.gathered > most || s.in.gathered >= PieceWindow/2 {
+					t.Fatalf("%d bytes granted, %d owed, of %d", given, s.in.gathered, most)
+				}
 				if err != nil {
 					return
 				}

@@ -33,7 +33,8 @@ const (
 	// Reset ends a call at once, on both sides; Err says why. A server's End
 	// follows all the same: then the call's id is free.
 	Reset
-	// Credit lets the peer send Credit more bytes for the call ID (0: for all).
+	// Credit lets the peer send Credit more bytes of the stream ID, or without
+	// the flag Stream of pieces. With Part it has the piece take credit.
 	Credit
 	// Ping asks for, or is, a sign of life; Apply answers it.
 	Ping
@@ -162,8 +163,9 @@ type Session interface {
 
 	// Room is the number of bytes of messages that may be framed for a stream
 	// now; the output lock is held. With any room at all a whole message may
-	// be: what it takes beyond has to be granted again before the next. Unary
-	// calls do not ask.
+	// be: what it takes beyond has to be granted again before the next. With id
+	// 0 it is the room for pieces that take credit; unary calls ask for nothing
+	// else.
 	Room(id uint64) int
 
 	// Caps says what the peer is known to understand; the output lock is held.
