@@ -393,3 +393,24 @@ func TestDecodedOutlivesItsBlock(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeatedArgumentsCannotCostMuch: each struct that is handed to its
+// generated methods has room for its strings, and a field can come any number of times.
+func TestRepeatedArgumentsCannotCostMuch(t *testing.T) {
+	type args struct {
+		What *hello.NotFound `thrift:"what,1"`
+	}
+	field := []byte("\x0c\x00\x01" + "\x0b\x00\x01\x00\x00\x00\x01x" + "\x00")
+	body := append(bytes.Repeat(field, 100_000), 0)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var a args
+	err := thrift.Binary{}.Decode(buf.ViewOf(body), &a, nil)
+	runtime.ReadMemStats(&after)
+	if spent := after.TotalAlloc - before.TotalAlloc; spent > uint64(16*len(body)+64<<10) {
+		t.Errorf("%d bytes of memory for %d", spent, len(body))
+	}
+	if err != nil || a.What.Message != "x" {
+		t.Errorf("%v, %v", a.What, err)
+	}
+}

@@ -16,6 +16,7 @@ type decoder struct {
 	body   buf.View // b's if there is a view in what is decoded, else empty
 	texts  codec.Texts
 	hand   int    // depth at which a struct is handed to its generated methods
+	handed int    // how many were
 	budget int64  // bytes of memory that may still be allocated
 	where  string // the field where a fault was found, innermost
 }
@@ -301,12 +302,18 @@ func (d *decoder) fresh(pl *plan) (unsafe.Pointer, bool) {
 	return q, true
 }
 
+// maxHanded is how many structs of a message are handed to their generated
+// methods, which copy strings to memory of their own each. No method has more
+// arguments worth it, but one can come any number of times.
+const maxHanded = 16
+
 // structure decodes a struct and makes p point to it.
 func (d *decoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (int, fault) {
 	if depth <= 0 {
 		return o, tooDeep
 	}
-	if depth == d.hand && pl.made != 0 {
+	if depth == d.hand && pl.made != 0 && d.handed < maxHanded {
+		d.handed++
 		if !d.charge(pl.size) {
 			return o, tooCostly
 		}
