@@ -280,7 +280,10 @@ func TestLoopNeverReads(t *testing.T) {
 					m := s.Begin(o.Out(), &ev)
 					o.Out().AppendString(body)
 					s.End(o.Out(), m, &ev)
-					if o.Unlock() && o.Flush() != nil {
+					if o.Unlock() {
+						o.Flush() //nolint:errcheck // Err tells, also if it is another's to flush
+					}
+					if o.Err() != nil {
 						return
 					}
 				}
