@@ -171,13 +171,10 @@ func (d *compactDecoder) keep(pl *plan, base unsafe.Pointer, h compactHead, o, d
 //
 // Safety: base points to a pl.rt.
 func (e *compactEncoder) unknown(b []byte, pl *plan, base unsafe.Pointer, last int16, depth int) []byte {
-	u := *pl.kept(base)
-	if len(u) == 0 {
-		return b
-	}
-	if !u.whole(depth) {
+	u, err := pl.writable(base, depth)
+	if err != nil {
 		if e.err == nil {
-			e.err = errNotWhole(pl)
+			e.err = err
 		}
 		return b
 	}

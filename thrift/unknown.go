@@ -70,22 +70,25 @@ func (d *decoder) keep(pl *plan, base unsafe.Pointer, from, to int) bool {
 //
 // Safety: base points to a pl.rt.
 func (e *encoder) unknown(b []byte, pl *plan, base unsafe.Pointer, depth int) []byte {
-	u := *pl.kept(base)
-	if len(u) == 0 {
-		return b
-	}
-	if !u.whole(depth) {
+	u, err := pl.writable(base, depth)
+	if err != nil {
 		if e.err == nil {
-			e.err = errNotWhole(pl)
+			e.err = err
 		}
 		return b
 	}
 	return e.raw(b, u)
 }
 
-// errNotWhole is the error for an Unknown that cannot be written.
-func errNotWhole(pl *plan) error {
-	return &TypeError{Type: pl.rt, Why: "its thrift.Unknown does not hold whole fields, or too deep ones"}
+// writable gives what the struct at base kept, or why that cannot be written.
+//
+// Safety: base points to a pl.rt.
+func (pl *plan) writable(base unsafe.Pointer, depth int) (Unknown, error) {
+	u := *pl.kept(base)
+	if len(u) > 0 && !u.whole(depth) {
+		return nil, &TypeError{Type: pl.rt, Why: "its thrift.Unknown does not hold whole fields, or too deep ones"}
+	}
+	return u, nil
 }
 
 // whole reports whether u is a sequence of fields. Not to look would let one
