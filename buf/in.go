@@ -13,6 +13,12 @@ const (
 	// its own: what follows it is received elsewhere, so that strings that alias
 	// the frame pin nothing else. Below, one more recv costs more.
 	exactFrom = 16 << 10
+	// firstStep is the memory that an announced frame gets at once; later it gets
+	// up to stepFactor times what has arrived of it. So a frame of a megabyte,
+	// whose first receive fills a block of maxSize, is moved once, with little in
+	// it: moving whole ones was a sixth of what they cost.
+	firstStep  = 256 << 10
+	stepFactor = 32
 	// maxSize bounds how far blocks grow with the traffic.
 	maxSize = 64 << 10
 	// shrinkEvery is the number of receives after which an In looks whether
@@ -31,15 +37,24 @@ type In struct {
 	end  int    // len(b.mem), or less if exact
 	want int    // bytes that the frame at hand still needs, as Expect told
 
-	exact bool // b is for one frame only, or for a step of it, up to end
-
-	size  int // of the next ordinary block; 0 stands for MinBlock
-	peak  int // largest receive of this period
-	reads int // receives of this period
+	size  int32 // of the next ordinary block; 0 stands for MinBlock
+	peak  int32 // largest receive of this period
+	reads uint8 // receives of this period
+	exact bool  // b is for one frame only, or for a step of it, up to end
 }
 
 // Len is the number of bytes that wait to be taken.
 func (in *In) Len() int { return in.w - in.r }
+
+// Held is how much memory the In keeps, in bytes: its whole block, however little
+// of it waits to be taken. Views count for themselves: a block that views refer
+// to counts here as well until the In goes on in another one.
+func (in *In) Held() int {
+	if in.b == nil {
+		return 0
+	}
+	return len(in.b.mem)
+}
 
 // Peek borrows the next n bytes, contiguous, without taking them. It is nil if
 // fewer have arrived.
@@ -83,8 +98,8 @@ func (in *In) View(n int) View {
 // that the next Space makes room for all of it in one block. It is a hint, kept
 // until n bytes have been received; a smaller n replaces it.
 //
-// A frame above MaxBlock gets its memory in steps, as its bytes arrive: a peer
-// that announces much and sends little costs little.
+// A frame gets its memory in steps, as its bytes arrive: a peer that announces
+// much and sends little costs little.
 func (in *In) Expect(n int) { in.want = max(0, n) }
 
 // Space borrows room to receive into; what of it was filled is told to Filled.
@@ -107,7 +122,7 @@ func (in *In) Space() []byte {
 
 // suits reports whether an empty block of n bytes is worth holding on to.
 func (in *In) suits(n int) bool {
-	return n >= in.size && n <= 4*max(in.size, MinBlock)
+	return n >= int(in.size) && n <= 4*max(int(in.size), MinBlock)
 }
 
 // spaceSlow compacts, or goes on in a fresh block.
@@ -118,14 +133,12 @@ func (in *In) spaceSlow() []byte {
 	if exact {
 		total = left + in.want
 	}
-	if total > MaxBlock {
-		total = min(total, max(MaxBlock, 4*left))
-	}
+	total = min(total, max(firstStep, stepFactor*left))
 	if in.b != nil && in.b.alone() && total <= len(in.b.mem) && (exact || in.suits(len(in.b.mem))) {
 		copy(in.b.mem, in.b.mem[in.r:in.w])
 		in.r, in.w, in.end = 0, left, len(in.b.mem)
 	} else {
-		in.move(max(total, in.size))
+		in.move(max(total, int(in.size)))
 	}
 	if in.exact = exact; exact {
 		in.end = total
@@ -148,13 +161,13 @@ func (in *In) Filled(n int) {
 
 // adapt fits the size of the next blocks to the traffic.
 func (in *In) adapt(n int) {
-	if in.w == len(in.b.mem) && n >= len(in.b.mem)/2 && len(in.b.mem) >= in.size && in.size < maxSize {
+	if in.w == len(in.b.mem) && n >= len(in.b.mem)/2 && len(in.b.mem) >= int(in.size) && in.size < maxSize {
 		// One receive filled the block: more was waiting, most likely.
 		in.size = min(maxSize, max(MinBlock, in.size)*4)
 		in.peak, in.reads = 0, 0
 		return
 	}
-	in.peak = max(in.peak, n)
+	in.peak = max(in.peak, int32(min(n, maxSize)))
 	if in.reads++; in.reads == shrinkEvery {
 		if in.peak <= in.size/8 {
 			in.size /= 4

@@ -96,9 +96,30 @@ func TestIdleKeepsUnreadBytes(t *testing.T) {
 	}
 }
 
+// A frame a little above a class of blocks, such as a message of 1 MB with its
+// header, is not received into a block that is too small by those bytes.
+func TestLargeFramesAreMovedWhileSmall(t *testing.T) {
+	var in In
+	defer in.Close()
+	frame := noise(newRand(3), MaxBlock+200)
+	receive(&in, frame[:64<<10])
+	in.Expect(len(frame) - 64<<10)
+	if n := receive(&in, frame[64<<10:]); n != 1 {
+		t.Errorf("the rest took %d receives; want 1", n)
+	}
+	// Little that was announced costs little.
+	var idle In
+	defer idle.Close()
+	receive(&idle, frame[:12])
+	idle.Expect(16 << 20)
+	if n := len(idle.Space()); n > firstStep {
+		t.Errorf("12 bytes of a frame took %d bytes of memory", n)
+	}
+}
+
 func TestExpectReadsExactly(t *testing.T) {
 	for _, c := range []struct{ frame, receives int }{
-		{exactFrom, 1}, {100_000, 1}, {MaxBlock, 1}, {MaxBlock + 1, 2}, {3 << 20, 2}, {16 << 20, 3},
+		{exactFrom, 1}, {100_000, 1}, {firstStep, 1}, {MaxBlock, 2}, {3 << 20, 2}, {16 << 20, 3},
 	} {
 		before := Live()
 		var in In
@@ -295,4 +316,29 @@ func TestInDoesNotAllocate(t *testing.T) {
 		}
 		in.Close()
 	}
+}
+
+func TestInHeld(t *testing.T) {
+	var in In
+	held := func(when string, least, most int) {
+		t.Helper()
+		if n := in.Held(); n < least || n > most {
+			t.Errorf("%s: %d bytes are held, want %d to %d", when, n, least, most)
+		}
+	}
+	held("at first", 0, 0)
+	receive(&in, make([]byte, 10))
+	held("after 10 bytes", 10, MinBlock)
+	in.Skip(10)
+	in.Idle()
+	held("asleep", 0, 0)
+	// A frame of which little has come holds what was reserved for it.
+	in.Expect(100 << 10)
+	receive(&in, make([]byte, 10))
+	in.Idle()
+	held("within a frame", 100<<10, 256<<10)
+	v := in.View(10)
+	in.Close()
+	held("closed", 0, 0)
+	v.Release()
 }

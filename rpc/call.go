@@ -16,7 +16,8 @@ import (
 // goroutine at a time uses a Call; a concurrent attempt works on a Fork.
 type Call struct {
 	Method  *Method
-	Service string   // the service that was asked for; a child service when Method is inherited
+	Service string   // on the client the service that is asked for; on the server the registered one that serves the call
+	Asked   string   // on the server: what the caller said the service was; may be empty, or anything
 	Peer    string   // the other side's address, as soon as it is known
 	Header  Metadata // sent with the request, or received with it
 	Trailer Metadata // sent with the answer, or received with it
@@ -228,7 +229,7 @@ func (c *Call) DecodeResponse(body buf.View, lim *Limits) (declared, err error) 
 // shares the arguments and has a result and metadata of its own. Adopt takes
 // the winner's over.
 func (c *Call) Fork() *Call {
-	f := &Call{Method: c.Method, Service: c.Service, Header: c.Header.Clone(), Attempt: c.Attempt, args: c.args}
+	f := &Call{Method: c.Method, Service: c.Service, Asked: c.Asked, Header: c.Header.Clone(), Attempt: c.Attempt, args: c.args}
 	f.result = reflect.New(reflect.TypeOf(c.result).Elem()).Interface()
 	return f
 }

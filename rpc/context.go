@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -25,6 +26,22 @@ type lifetime struct {
 type after struct{ f func() }
 
 type callKey struct{}
+
+// ErrDraining is the cause (context.Cause) of a handler's context that has ended
+// while its server drains.
+var ErrDraining = errors.New("the server is shutting down")
+
+// Draining is closed when the server of the handler that was given ctx begins to
+// drain: a handler that streams, or polls for long, is to come to its end. The
+// drain waits for it, and ends ctx after Server.Drain. Outside of a handler, and
+// of one in this process, it is nil.
+func Draining(ctx context.Context) <-chan struct{} {
+	c := FromContext(ctx)
+	if c == nil || c.serving == nil || c.serving.life.parent == nil {
+		return nil
+	}
+	return c.serving.life.parent.Done()
+}
 
 // callContext is a Call seen as a context.Context. A type of its own keeps
 // Deadline, Done, Err and Value off the Call that interceptors see.

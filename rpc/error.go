@@ -41,7 +41,7 @@ func (s Sent) Retryable() bool { return s == NotSent || s == Refused }
 // An Error is not changed after it was returned.
 type Error struct {
 	Code    Code     // what
-	Op      string   // where: the stage, such as "dial", "send", "decode request"; empty for a handler's own error
+	Op      string   // where: the stage, such as "dial", "send", "decode request"; a handler leaves it empty, else its peer is told Internal: see Public
 	Peer    string   // who: the other side's address, if known
 	Msg     string   // why, in words that a peer may read
 	Details Metadata // what else the peer said, such as a business status

@@ -20,6 +20,24 @@ type Limits struct {
 	Abandoned      int `default:"1024"`  // calls on one connection whose late answer is still awaited
 	QueuedBytes    int `default:"4 MiB"` // output for a peer that does not read
 
+	// HeldPerConn bounds the bytes that a peer makes this side hold on one
+	// connection, whatever for; it is never less than two messages.
+	HeldPerConn int `default:"64 MiB"`
+	// HeldPerServer bounds them over all connections of a server; 0: a quarter
+	// of the memory that the process may have, at least 256 MiB.
+	HeldPerServer int `default:"0"`
+	// HeldPerAddress bounds them over the connections of a server that come from
+	// one address; 0: a quarter of HeldPerServer, at least HeldPerConn.
+	HeldPerAddress int `default:"0"`
+	// HeldPerClient bounds them over all connections of a client; 0: as HeldPerServer.
+	HeldPerClient int `default:"0"`
+	// ConnsPerAddress bounds the connections of a server that come from one
+	// address; 0: a quarter of Conns.
+	ConnsPerAddress int `default:"0"`
+	// InflateFactor times its compressed size, and 64 KiB, is what a compressed
+	// message may become.
+	InflateFactor int `default:"128"`
+
 	ResetsPerSecond   int `default:"100"`
 	PingsPerSecond    int `default:"10"`
 	SettingsPerSecond int `default:"10"`
@@ -30,6 +48,9 @@ type Limits struct {
 	FrameRest  time.Duration `default:"30s"` // from the first byte of a frame to its last
 	WriteStall time.Duration `default:"30s"` // output queued and nothing sent
 	Idle       time.Duration `default:"5m"`  // a client's connection without calls
+	ServerIdle time.Duration `default:"15m"` // a server's connection without calls
+	QueueTime  time.Duration `default:"10s"` // a request without a deadline that waits for its start
+	Silence    time.Duration `default:"30s"` // no byte from the peer while calls wait for it, before it is taken for dead
 }
 
 // defaults is the table of rules; WithDefaults copies what is unset from it.
@@ -37,9 +58,11 @@ var defaults = Limits{
 	MessageBytes: 16 << 20, Depth: 64, DecodeFactor: 16,
 	HeaderBytes: 16 << 10, HeaderEntries: 64,
 	CallsPerConn: 8192, StreamsPerConn: 1024, Conns: 20000, Abandoned: 1024, QueuedBytes: 4 << 20,
+	HeldPerConn: 64 << 20, InflateFactor: 128,
 	ResetsPerSecond: 100, PingsPerSecond: 10, SettingsPerSecond: 10, EmptyPerSecond: 100,
 	FirstBytes: 5 * time.Second, Handshake: 5 * time.Second, FrameRest: 30 * time.Second,
-	WriteStall: 30 * time.Second, Idle: 5 * time.Minute,
+	WriteStall: 30 * time.Second, Idle: 5 * time.Minute, ServerIdle: 15 * time.Minute,
+	QueueTime: 10 * time.Second, Silence: 30 * time.Second,
 }
 
 // WithDefaults fills in every field that is zero. Use its result for as long
@@ -50,6 +73,7 @@ func (l Limits) WithDefaults() *Limits {
 		{&l.HeaderBytes, &defaults.HeaderBytes}, {&l.HeaderEntries, &defaults.HeaderEntries},
 		{&l.CallsPerConn, &defaults.CallsPerConn}, {&l.StreamsPerConn, &defaults.StreamsPerConn},
 		{&l.Conns, &defaults.Conns}, {&l.Abandoned, &defaults.Abandoned}, {&l.QueuedBytes, &defaults.QueuedBytes},
+		{&l.HeldPerConn, &defaults.HeldPerConn}, {&l.InflateFactor, &defaults.InflateFactor},
 		{&l.ResetsPerSecond, &defaults.ResetsPerSecond}, {&l.PingsPerSecond, &defaults.PingsPerSecond},
 		{&l.SettingsPerSecond, &defaults.SettingsPerSecond}, {&l.EmptyPerSecond, &defaults.EmptyPerSecond},
 	} {
@@ -60,10 +84,15 @@ func (l Limits) WithDefaults() *Limits {
 	for _, f := range []struct{ have, def *time.Duration }{
 		{&l.FirstBytes, &defaults.FirstBytes}, {&l.Handshake, &defaults.Handshake}, {&l.FrameRest, &defaults.FrameRest},
 		{&l.WriteStall, &defaults.WriteStall}, {&l.Idle, &defaults.Idle},
+		{&l.ServerIdle, &defaults.ServerIdle}, {&l.QueueTime, &defaults.QueueTime}, {&l.Silence, &defaults.Silence},
 	} {
 		if *f.have == 0 {
 			*f.have = *f.def
 		}
+	}
+	l.HeldPerConn = max(l.HeldPerConn, 2*l.MessageBytes)
+	if l.ConnsPerAddress == 0 {
+		l.ConnsPerAddress = max(l.Conns/4, 1)
 	}
 	return &l
 }

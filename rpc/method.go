@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"math/bits"
 	"sync/atomic"
 	"time"
 
@@ -83,27 +84,50 @@ type Method struct {
 	// holds no result at all. nil: neither can happen.
 	Raise func(result any) error
 
-	// Atomic: hints of what the last messages weighed.
-	requestBytes, responseBytes atomic.Int32
-	cost                        atomic.Int64 // ns
+	// Atomic: hints of how many of the last messages were small, see note.
+	largeRequests, largeResponses atomic.Int32
+	responseBytes                 atomic.Int32 // of the last large one, at the most
+	cost                          atomic.Int64 // ns
 }
 
 // largeBytes is the size from which a message is better encoded outside of
 // the connection's lock, where it holds no other call up.
 const largeBytes = 4 << 10
 
+// smallInRow is how many small messages of a method must follow a large one
+// until the next is expected to be small: of small and large ones in turn each
+// large one would be met unprepared.
+const smallInRow = 16
+
 // LargeRequest reports whether requests were large lately; for engines, as
 // are the three methods below.
-func (m *Method) LargeRequest() bool { return m.requestBytes.Load() >= largeBytes }
+func (m *Method) LargeRequest() bool { return m.largeRequests.Load() > 0 }
 
 // LargeResponse reports whether responses were large lately.
-func (m *Method) LargeResponse() bool { return m.responseBytes.Load() >= largeBytes }
+func (m *Method) LargeResponse() bool { return m.largeResponses.Load() > 0 }
+
+// ResponseBytes is about what the last large response weighed, at the most; 0 if
+// responses were small lately.
+func (m *Method) ResponseBytes() int {
+	if m.LargeResponse() {
+		return int(m.responseBytes.Load())
+	}
+	return 0
+}
 
 // NoteRequest notes the size of a request.
-func (m *Method) NoteRequest(n int) { note(&m.requestBytes, n) }
+func (m *Method) NoteRequest(n int) { note(&m.largeRequests, n) }
 
 // NoteResponse notes the size of a response.
-func (m *Method) NoteResponse(n int) { note(&m.responseBytes, n) }
+func (m *Method) NoteResponse(n int) {
+	note(&m.largeResponses, n)
+	if n >= largeBytes {
+		// The next power of two, so that the line stays shared between cores.
+		if size := int32(1) << bits.Len(uint(min(n, 1<<30)-1)); m.responseBytes.Load() != size {
+			m.responseBytes.Store(size)
+		}
+	}
+}
 
 // Cost is what the handler took lately, a moving average; 0 until it is known.
 func (m *Method) Cost() time.Duration { return time.Duration(m.cost.Load()) }
@@ -118,11 +142,15 @@ func (m *Method) NoteCost(d time.Duration) {
 	m.cost.Store(max(1, have+(int64(d)-have)/8))
 }
 
-// note writes only what changes the answer, so that the line stays shared
-// between cores.
-func note(last *atomic.Int32, n int) {
-	if (n >= largeBytes) != (last.Load() >= largeBytes) {
-		last.Store(int32(min(n, largeBytes)))
+// note keeps in left how many small messages more make the next one expected to
+// be small. It writes nothing where all are small, or all large, so that the
+// line stays shared between cores.
+func note(left *atomic.Int32, n int) {
+	switch have := left.Load(); {
+	case n >= largeBytes && have != smallInRow:
+		left.Store(smallInRow)
+	case n < largeBytes && have > 0:
+		left.CompareAndSwap(have, have-1)
 	}
 }
 
@@ -133,6 +161,10 @@ func (m *Method) String() string { return m.Service + "/" + m.Name }
 type Handler struct {
 	Method *Method
 	Serve  Next
+
+	// Service is the name of the Service that it was registered with; the
+	// server sets it.
+	Service string
 }
 
 // A Service is a set of handlers under one name, as a server takes it.

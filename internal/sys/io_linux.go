@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// MaxPieces is how many pieces Readv and Writev look at; more wait for the
+	// MaxPieces is how many pieces Writev looks at; more wait for the
 	// next call.
 	MaxPieces = 64
 
@@ -80,20 +80,6 @@ func writevFew(fd uintptr, iov [][]byte) (n int, err error) {
 func writevMany(fd uintptr, iov [][]byte) (n int, err error) {
 	var vec [MaxPieces]unix.Iovec
 	return sendmsg(fd, vec[:fill(vec[:], iov)])
-}
-
-// Readv receives into up to MaxPieces of iov in order, as Recv does. At least
-// one of them must not be empty.
-func Readv(fd uintptr, iov [][]byte) (n int, err error) {
-	var vec [MaxPieces]unix.Iovec
-	k := fill(vec[:], iov)
-	if k == 0 {
-		return 0, syscall.EINVAL
-	}
-	var h unix.Msghdr
-	h.Iov = &vec[0]
-	h.SetIovlen(k)
-	return recvmsg(fd, &h)
 }
 
 // fill describes the pieces that are not empty, as many as vec holds.
@@ -189,21 +175,6 @@ func RecvInq(fd uintptr, p []byte) (n, inq int, err error) {
 		inq = int(c.data)
 	}
 	return n, inq, nil
-}
-
-// Accept4 takes a waiting connection off a listening socket: non-blocking and
-// closed on exec. EAGAIN if none waits; fd must be non-blocking. The caller owns
-// the descriptor.
-func Accept4(fd uintptr) (uintptr, error) {
-	for {
-		r, _, e := syscall.RawSyscall6(unix.SYS_ACCEPT4, fd, 0, 0, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
-		if e == 0 {
-			return r, nil
-		}
-		if e != syscall.EINTR {
-			return 0, e
-		}
-	}
 }
 
 // Close closes fd, which is given. It is not repeated when interrupted: on

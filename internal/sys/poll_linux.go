@@ -2,7 +2,6 @@ package sys
 
 import (
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -14,12 +13,14 @@ const (
 	Writable uint32 = unix.EPOLLOUT
 	PeerGone uint32 = unix.EPOLLRDHUP // the peer closed its side, or all
 	Hangup   uint32 = unix.EPOLLHUP   // both sides are closed; reported unasked
-	Failed   uint32 = unix.EPOLLERR   // see SocketError; reported unasked
+	Failed   uint32 = unix.EPOLLERR   // it broke; reported unasked
 	Edge     uint32 = unix.EPOLLET & 0xffffffff
 )
 
-// A Poll is an epoll: it tells which descriptors are ready. Add, Modify and
-// Remove may be called while Wait runs; Wait by one goroutine at a time.
+// A Poll is an epoll: it tells which descriptors are ready. A descriptor leaves
+// it when the last one of its socket is closed; events that were fetched before
+// may still be handled then: compare the Gen of their Tag. Add and Modify may be
+// called while Poll runs; Poll by one goroutine at a time.
 type Poll struct{ fd int }
 
 // An Event is one ready descriptor, in the kernel's layout.
@@ -46,12 +47,8 @@ func NewPoll() (*Poll, error) {
 	return &Poll{fd}, nil
 }
 
-// Fd is the descriptor, for nesting. It belongs to p, unless Close is never
-// called: then whoever wraps it in a file owns it.
+// Fd is the descriptor, for nesting. Whoever wraps it in a file owns it.
 func (p *Poll) Fd() uintptr { return uintptr(p.fd) }
-
-// Close closes the descriptor. No other method may run, or be called later.
-func (p *Poll) Close() error { return unix.Close(p.fd) }
 
 // Add waits for flags on fd; t comes back with every event.
 func (p *Poll) Add(fd uintptr, flags uint32, t Tag) error {
@@ -61,13 +58,6 @@ func (p *Poll) Add(fd uintptr, flags uint32, t Tag) error {
 // Modify replaces flags and tag of fd; with Edge it reports anew what is ready.
 func (p *Poll) Modify(fd uintptr, flags uint32, t Tag) error {
 	return p.control(unix.EPOLL_CTL_MOD, fd, flags, t)
-}
-
-// Remove forgets fd. Closing the last descriptor of a socket does so too.
-// Events that Wait has fetched already may still be handled: compare the Gen of
-// their Tag.
-func (p *Poll) Remove(fd uintptr) error {
-	return p.control(unix.EPOLL_CTL_DEL, fd, 0, Tag{})
 }
 
 func (p *Poll) control(op int, fd uintptr, flags uint32, t Tag) error {
@@ -93,29 +83,9 @@ func (p *Poll) Poll(events []Event) (int, error) {
 	return 0, e
 }
 
-// Wait is Poll, and waits up to timeout for the first; for ever if it is
-// negative. It occupies a thread. It may return 0 early.
-func (p *Poll) Wait(events []Event, timeout time.Duration) (int, error) {
-	if len(events) == 0 {
-		return 0, syscall.EINVAL
-	}
-	ms := -1
-	if timeout >= 0 {
-		ms = int(min((timeout+time.Millisecond-1)/time.Millisecond, 1<<30))
-	}
-	// Safety: as in Poll.
-	n, _, e := syscall.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(ms), 0, 0)
-	switch e {
-	case 0:
-		return int(n), nil
-	case syscall.EINTR:
-		return 0, nil
-	}
-	return 0, e
-}
-
-// Eventfd makes a counter to wake a Poll with: non-blocking, closed on exec. The
-// caller owns the descriptor.
+// Eventfd makes a counter to wake a Poll with: non-blocking, closed on exec. With
+// Edge each Ring is an event, so that nobody has to read it. The caller owns the
+// descriptor.
 func Eventfd() (uintptr, error) {
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	return uintptr(fd), err
@@ -131,15 +101,4 @@ func Ring(fd uintptr) error {
 		return e
 	}
 	return nil
-}
-
-// Drain makes an eventfd unreadable again and returns how often it was rung.
-func Drain(fd uintptr) (uint64, error) {
-	var n uint64
-	// Safety: the kernel writes the 8 bytes of n.
-	_, _, e := syscall.RawSyscall(unix.SYS_READ, fd, uintptr(unsafe.Pointer(&n)), 8)
-	if e != 0 && e != syscall.EAGAIN {
-		return 0, e
-	}
-	return n, nil
 }

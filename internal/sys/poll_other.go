@@ -2,8 +2,6 @@
 
 package sys
 
-import "time"
-
 // What a Poll waits for and reports.
 const (
 	Readable uint32 = 1 << iota
@@ -32,29 +30,8 @@ func NewPoll() (*Poll, error) { return nil, ErrUnsupported }
 // Fd is no descriptor.
 func (p *Poll) Fd() uintptr { return ^uintptr(0) }
 
-// Close fails, as NewPoll.
-func (p *Poll) Close() error { return ErrUnsupported }
-
 // Add fails, as NewPoll.
 func (p *Poll) Add(fd uintptr, flags uint32, t Tag) error { return ErrUnsupported }
 
-// Modify fails, as NewPoll.
-func (p *Poll) Modify(fd uintptr, flags uint32, t Tag) error { return ErrUnsupported }
-
-// Remove fails, as NewPoll.
-func (p *Poll) Remove(fd uintptr) error { return ErrUnsupported }
-
 // Poll fails, as NewPoll.
 func (p *Poll) Poll(events []Event) (int, error) { return 0, ErrUnsupported }
-
-// Wait fails, as NewPoll.
-func (p *Poll) Wait(events []Event, timeout time.Duration) (int, error) { return 0, ErrUnsupported }
-
-// Eventfd fails, as NewPoll.
-func Eventfd() (uintptr, error) { return 0, ErrUnsupported }
-
-// Ring fails, as NewPoll.
-func Ring(fd uintptr) error { return ErrUnsupported }
-
-// Drain fails, as NewPoll.
-func Drain(fd uintptr) (uint64, error) { return 0, ErrUnsupported }

@@ -5,9 +5,6 @@ import "syscall"
 // EAGAIN is what calls return that would have to wait.
 const EAGAIN = syscall.EAGAIN
 
-// A Cred is the identity of a process at the other end of a unix socket.
-type Cred struct{ PID, UID, GID int }
-
 // A Tag tells which of a loop's connections an Event belongs to: its slot in a
 // table, and the generation of that slot, so that an event of the slot's former
 // owner is told apart.

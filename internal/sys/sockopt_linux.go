@@ -1,16 +1,10 @@
 package sys
 
 import (
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// SetNoDelay turns TCP_NODELAY on or off: small segments leave at once.
-func SetNoDelay(fd uintptr, on bool) error {
-	return unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NODELAY, boolInt(on))
-}
 
 // SetKeepAlive makes the kernel probe a silent TCP peer: first after idle, then
 // every interval, and gives it up after count probes without an answer. Times
@@ -36,44 +30,33 @@ func SetKeepAlive(fd uintptr, idle, interval time.Duration, count int) error {
 	return nil
 }
 
-// SetReusePort lets several sockets listen on one port; before bind.
-func SetReusePort(fd uintptr, on bool) error {
-	return unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, boolInt(on))
-}
-
 // SetAbortOnClose makes Close send a reset and drop what is queued (SO_LINGER
 // with zero seconds) instead of a FIN. TCP only; elsewhere it has no effect.
 func SetAbortOnClose(fd uintptr) error {
 	return unix.SetsockoptLinger(int(fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 }
 
-// SocketError takes the pending error off the socket: why it broke, or nil.
-func SocketError(fd uintptr) error {
-	e, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR)
-	switch {
-	case err != nil:
-		return err
-	case e != 0:
-		return syscall.Errno(e)
+// seconds rounds up.
+func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
+
+// SetUserTimeout says for how long what was sent may stay unacknowledged, or the
+// peer's window closed, before the kernel breaks a TCP connection.
+func SetUserTimeout(fd uintptr, d time.Duration) error {
+	return unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(max(d.Milliseconds(), 1)))
+}
+
+// SetBuffers sets the sizes of the kernel's buffers; 0 leaves one alone.
+func SetBuffers(fd uintptr, read, write int) error {
+	for _, o := range [...]struct{ name, bytes int }{{unix.SO_RCVBUF, read}, {unix.SO_SNDBUF, write}} {
+		if o.bytes <= 0 {
+			continue
+		}
+		if err := unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, o.name, o.bytes); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// PeerCred tells who is at the other end of a unix socket, as of its connect.
-func PeerCred(fd uintptr) (Cred, error) {
-	c, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	if err != nil {
-		return Cred{}, err
-	}
-	return Cred{PID: int(c.Pid), UID: int(c.Uid), GID: int(c.Gid)}, nil
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// seconds rounds up.
-func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
+// SetFileMode bounds the mode of the file that binding a unix socket will make.
+func SetFileMode(fd uintptr, mode uint32) error { return unix.Fchmod(int(fd), mode) }
