@@ -8,6 +8,7 @@ require (
 	github.com/urfave/cli/v3 v3.14.0
 	github.com/vbauerster/mpb/v8 v8.9.3
 	golang.org/x/mod v0.42.0
+	golang.org/x/sys v0.49.0
 )
 
 require (
@@ -15,7 +16,6 @@ require (
 	github.com/acarl005/stripansi v0.0.0-20180116102854-5a71ef0e047d // indirect
 	github.com/mattn/go-runewidth v0.0.16 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
-	golang.org/x/sys v0.49.0 // indirect
 )
 
 replace github.com/limosa-rpc/limosa => ../

@@ -18,12 +18,13 @@ type member struct {
 	id   int32
 	need idl.Requiredness
 	t    *idl.Type // without typedefs
+	view bool      // it is a view, which only the plan knows
 }
 
 func (e *emitter) members(fields []*idl.Field) []member {
 	ms := make([]member, len(fields))
 	for i, f := range fields {
-		ms[i] = member{name: e.name(f, ""), id: f.ID, need: f.Requiredness, t: f.Type.True()}
+		ms[i] = member{name: e.name(f, ""), id: f.ID, need: f.Requiredness, t: f.Type.True(), view: e.g.lazy[f.Type]}
 	}
 	return ms
 }
@@ -44,6 +45,8 @@ const (
 
 func (m member) way() way {
 	switch {
+	case m.view:
+		return byPlan
 	case isScalar(m.t) || m.t.Kind == idl.Binary:
 		if m.need == idl.Optional {
 			return byOption
@@ -133,7 +136,7 @@ func groups(ms []member) (all [][2]int) {
 }
 
 // codec writes the methods of a struct that encode and decode it.
-func (e *emitter) codec(name string, ms []member, defaults bool) {
+func (e *emitter) codec(name string, ms []member, defaults defaulting) {
 	t := e.use("thrift")
 	need := 0
 	for _, m := range ms {
@@ -143,12 +146,12 @@ func (e *emitter) codec(name string, ms []member, defaults bool) {
 	}
 	e.p("// The methods that thrift.Binary calls: on a message, and within one.")
 	e.p("func (x *%s) EncodeThrift(to %s.Output, b []byte, depth int) ([]byte, error) {\nvar e %[2]s.Encoder", name, t)
-	e.p("return e.End(x.AppendThrift(e.Begin(to, b, depth)))\n}\n")
+	e.p("return e.End(x.AppendThrift(e.Begin(to, b, depth)))\n}")
 	e.p("func (x *%s) DecodeThrift(in %s.Input, depth int) %[2]s.Result {\nvar d %[2]s.Decoder", name, t)
-	e.p("return d.End(x.ReadThrift(d.Begin(in, depth)))\n}\n")
+	e.p("return d.End(x.ReadThrift(d.Begin(in, depth)))\n}")
 	e.p("func (x *%s) AppendThrift(e *%s.Encoder, b []byte, depth int) []byte {", name, t)
 	e.encode(ms)
-	e.p("}\n\nfunc (x *%s) ReadThrift(d *%s.Decoder, b []byte, depth int) []byte {", name, t)
+	e.p("}\nfunc (x *%s) ReadThrift(d *%s.Decoder, b []byte, depth int) []byte {", name, t)
 	if need > 64 { // more than the plan has bits for
 		e.p("return d.Whole(x, b, depth)")
 	} else {
@@ -168,6 +171,8 @@ func height(ms []member) int {
 	return 0
 }
 
+const room, atEnd = 128, 32 // room is thrift.Room; every struct leaves atEnd
+
 // encode writes the body of AppendThrift.
 func (e *emitter) encode(ms []member) {
 	least := "e.Least"
@@ -175,8 +180,15 @@ func (e *emitter) encode(ms []member) {
 		least = "e.Least+1"
 	}
 	e.p("if x == nil || depth <= %s {\nreturn e.Plan(b, x, depth)\n}", least)
-	const room, atEnd = 128, 32 // room is thrift.Room; every struct leaves atEnd
-	left := 0
+	if e.encodeFields(ms, 0) < atEnd-1 {
+		e.p("if cap(b)-len(b) < thrift.Room {\nb = e.Next(b)\n}")
+	}
+	e.p("return append(b, 0)")
+}
+
+// encodeFields writes what encodes members, where left bytes of room are known to
+// be left, and gives how many are left then.
+func (e *emitter) encodeFields(ms []member, left int) int {
 	for _, g := range groups(ms) {
 		m := ms[g[0]]
 		if w := m.way(); w != byRun && w != byPlan && left < atEnd+8 {
@@ -224,10 +236,7 @@ func (e *emitter) encode(ms []member) {
 			left = room
 		}
 	}
-	if left < atEnd-1 {
-		e.p("if cap(b)-len(b) < thrift.Room {\nb = e.Next(b)\n}")
-	}
-	e.p("return append(b, 0)")
+	return left
 }
 
 // encodeRun writes the fields with the indexes i up to and without j, which are

@@ -11,10 +11,19 @@ import (
 const maxSegment = 6
 
 // decode writes the body of ReadThrift.
-func (e *emitter) decode(ms []member, defaults bool) {
+func (e *emitter) decode(ms []member, defaults defaulting) {
 	e.p("if x == nil || depth <= %d {\nreturn d.Whole(x, b, depth)\n}", height(ms))
-	if defaults {
+	e.decodeFields(ms, defaults)
+}
+
+// decodeFields writes what sets the defaults, decodes members and takes the stop
+// behind them.
+func (e *emitter) decodeFields(ms []member, defaults defaulting) {
+	switch defaults {
+	case plainDefaults:
 		e.p("x.SetDefaults()")
+	case largeDefaults: // which the decoder takes from its budget before
+		e.p("if !d.Defaults(x, b) {\nreturn nil\n}")
 	}
 	ways := map[way]bool{}
 	for _, m := range ms {

@@ -2,59 +2,124 @@ package gen
 
 import "github.com/limosa-rpc/limosa/idl"
 
-// defaultCycles reports structs whose defaults need one of themselves: making
-// one would never end.
-func (g *generator) defaultCycles(f *idl.File, state map[*idl.Struct]int) {
-	for _, s := range f.Structs {
-		g.defaultCycle(s, state)
-	}
-}
+// A defaulting says what defaults a struct has.
+type defaulting int
 
-func (g *generator) defaultCycle(s *idl.Struct, state map[*idl.Struct]int) {
-	const walking, done = 1, 2
-	if s.Kind == idl.Union || state[s] == done {
-		return
-	}
-	if state[s] == walking {
-		g.errorf(s.File, s.Pos, "the defaults of %s need a %s: making one would never end", s.Name, s.Name)
-		return
-	}
-	state[s] = walking
-	for _, f := range s.Fields {
-		if f.Default != nil {
-			madeBy(f.Type, f.Default, 0, func(inner *idl.Struct) { g.defaultCycle(inner, state) })
+const (
+	noDefaults    defaulting = iota
+	plainDefaults            // they take no memory besides the struct
+	largeDefaults
+)
+
+func defaultsOf(fields []*idl.Field) defaulting {
+	kind := noDefaults
+	for _, f := range fields {
+		switch {
+		case f.Default == nil:
+		case !isScalar(f.Type) || f.Requiredness == idl.Optional:
+			return largeDefaults
+		default:
+			kind = plainDefaults
 		}
 	}
-	state[s] = done
+	return kind
 }
 
-// madeBy tells of every struct that an expression for v makes. Constants do
-// not lead back to themselves, but they may be used many times: what one makes
-// is looked at down to a depth that no IDL reaches.
-func madeBy(t *idl.Type, v *idl.Value, depth int, made func(*idl.Struct)) {
-	if t = t.True(); depth > 16 {
+// A defaultWalk looks for structs whose defaults need one of themselves: making
+// one would never end. Each struct and each constant is looked into once.
+type defaultWalk struct {
+	g      *generator
+	states map[*idl.Struct]walkState
+	consts map[*idl.Const]bool // those that were looked into
+	steps  int                 // values that were looked at; a test bounds it
+}
+
+type walkState uint8
+
+const (
+	unseen  walkState = iota
+	walking           // its defaults are being looked at
+	ended
+	blamed // its defaults are being looked at, and need it
+)
+
+func newDefaultWalk(g *generator) *defaultWalk {
+	return &defaultWalk{g: g, states: map[*idl.Struct]walkState{}, consts: map[*idl.Const]bool{}}
+}
+
+func (w *defaultWalk) structure(s *idl.Struct) {
+	switch {
+	case s.Kind == idl.Union:
 		return
+	case w.states[s] == walking:
+		w.g.errorf(s.File, s.Pos, "the defaults of %s need a %s: making one would never end", s.Name, s.Name)
+		w.states[s] = blamed
+	case w.states[s] != unseen:
+		return
+	default:
+		w.states[s] = walking
+		for _, f := range s.Fields {
+			if f.Default != nil {
+				w.value(f.Type, f.Default)
+			}
+		}
+		w.states[s] = ended
 	}
+}
+
+// value looks at every struct that an expression for v makes. A constant makes
+// the same ones wherever it stands; what it made is either done, or was being
+// looked at then and was blamed.
+func (w *defaultWalk) value(t *idl.Type, v *idl.Value) {
+	w.steps++
+	t = t.True()
 	if v.Const != nil {
-		if !isConstant(t) {
-			madeBy(t, v.Const.Value, depth+1, made)
+		if !isConstant(t) && !w.consts[v.Const] {
+			w.consts[v.Const] = true
+			w.value(t, v.Const.Value)
 		}
 		return
 	}
 	switch t.Kind {
 	case idl.List, idl.Set:
 		for _, x := range v.List {
-			madeBy(t.Elem, x, depth, made)
+			w.value(t.Elem, x)
 		}
 	case idl.Map:
 		for _, x := range v.Map {
-			madeBy(t.Key, x.Key, depth, made)
-			madeBy(t.Elem, x.Value, depth, made)
+			w.value(t.Key, x.Key)
+			w.value(t.Elem, x.Value)
 		}
 	case idl.StructRef:
-		made(t.Struct)
+		w.structure(t.Struct)
 		for _, x := range v.Map {
-			madeBy(fieldNamed(t.Struct, x.Key.Text).Type, x.Value, depth, made)
+			w.value(fieldNamed(t.Struct, x.Key.Text).Type, x.Value)
 		}
 	}
+}
+
+// maxParts bounds how many types a typedef stands for when all typedefs in it
+// are written out, as the Go compiler does it. Typedefs that double what the one
+// before them stands for would keep it busy for ever.
+const maxParts = 4096
+
+// typedefParts tells how many types t stands for, and reports a typedef in it that
+// stands for too many. known has the numbers of those that were looked at.
+func (g *generator) typedefParts(t *idl.Type, known map[*idl.Typedef]int) int {
+	switch {
+	case t == nil:
+		return 0
+	case t.Typedef == nil:
+		return min(1+g.typedefParts(t.Key, known)+g.typedefParts(t.Elem, known), maxParts+1)
+	}
+	d := t.Typedef
+	n, seen := known[d]
+	if !seen {
+		if n = g.typedefParts(d.Type, known); n > maxParts {
+			g.errorf(d.File, d.Pos, "typedef %s stands for more than %d types when the typedefs in it are written out", d.Name, maxParts)
+			n = 1 // those that are made of it are not to blame
+		}
+		known[d] = n
+	}
+	return n
 }

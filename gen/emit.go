@@ -40,16 +40,16 @@ func (e *emitter) at(f *idl.File, decl any, part string) string {
 	path := e.g.goPath(e.f.File, p)
 	alias, ok := e.imports[path]
 	if !ok {
-		// Names of variables in generated functions would hide the package.
-		taken := scope{}
-		for _, s := range strings.Fields("args b c call ctx d depth done e err i impl n ok r res rest result s slab target v x") {
+		// Names of variables in generated functions would hide the package. A name
+		// without capitals is none that any file of this package declares.
+		taken := newScope()
+		for _, s := range strings.Fields("args b c call ctx d depth done e err i impl in n ok r res rest result s slab target to v x") {
 			taken[s] = true
 		}
 		for _, s := range e.imports {
 			taken[s] = true
 		}
-		for alias = p.name; taken[alias] || e.f.pkg.names[alias] || goWords[alias]; alias += "_" {
-		}
+		alias = taken.take(strings.ToLower(p.name))
 		e.imports[path] = alias
 	}
 	return alias + "." + name
@@ -63,7 +63,8 @@ func (e *emitter) importBlock() string {
 		if path[strings.LastIndexByte(path, '/')+1:] != name {
 			line = name + " " + line
 		}
-		if strings.Contains(path, ".") || strings.Contains(path, "/") {
+		// Not by its looks: a module may be called hello.
+		if imported[name] != path || strings.Contains(path, ".") {
 			rest = append(rest, line)
 		} else {
 			std = append(std, line)
@@ -254,7 +255,7 @@ func (e *emitter) structure(d *idl.Struct) {
 	if d.Kind == idl.Exception {
 		e.exceptionText(name, d)
 	}
-	e.codec(name, e.members(d.Fields), hasDefaults(d.Fields))
+	e.codec(name, e.members(d.Fields), defaultsOf(d.Fields))
 	e.text(name, d.Fields)
 	e.lazy(d)
 }
@@ -321,6 +322,10 @@ func (e *emitter) exceptionText(name string, d *idl.Struct) {
 		d.Name+": "+strings.Join(words, " "), strings.Join(args, ", "))
 }
 
+// maxNamed is how many variants every method of a union names: each variant has
+// such a method.
+const maxNamed = 8
+
 // union writes a sealed interface; its method's parameters tell the codec the
 // variants.
 func (e *emitter) union(d *idl.Struct) {
@@ -329,9 +334,16 @@ func (e *emitter) union(d *idl.Struct) {
 	for i, f := range d.Fields {
 		variants[i] = "*" + e.name(f, "variant")
 	}
-	method := "is" + name + "(" + strings.Join(variants, ", ") + ")"
+	list := strings.Join(variants, ", ")
+	if len(variants) > maxNamed {
+		list = e.name(d, "variants")
+	}
+	method := "is" + name + "(" + list + ")"
 	e.doc(d.Doc, d.Annotations)
 	e.p("type %s interface { %s }\n", name, method)
+	if len(variants) > maxNamed {
+		e.p("// %s has the variants of %s as its parameters.\ntype %[1]s func(\n%[3]s,\n)\n", list, name, strings.Join(variants, ",\n"))
+	}
 	for _, f := range d.Fields {
 		e.doc(f.Doc, f.Annotations)
 		e.p("type %s struct { %s %s `thrift:\"%s,%d\"` }\n", e.name(f, "variant"), e.name(f, ""), e.typ(f.Type), f.Name, f.ID)

@@ -2,6 +2,7 @@ package gen
 
 import (
 	"bytes"
+	"fmt"
 	"go/format"
 	"io/fs"
 	"math/rand/v2"
@@ -44,19 +45,27 @@ func TestGenerateErrors(t *testing.T) {
 		"kitex stream that throws": {map[string]string{"a.thrift": "struct A {}\nexception E {}\nservice S { A f(1: A a) throws (1: E e) (streaming.mode = 'client') }"}, []string{"a.thrift"},
 			"a.thrift:3:38: method S.f streams: it cannot throw; the errors of a stream have codes"},
 		"one namespace, one name": {map[string]string{"a.thrift": "namespace go n\nstruct A {}", "b.thrift": "namespace go n\nenum A { X }"},
-			[]string{"b.thrift", "a.thrift"}, "b.thrift:2:6: A is defined in a.thrift as well, and both are the Go package n"},
+			[]string{"b.thrift", "a.thrift"}, "b.thrift:2:6: enum A: the Go package n has A already, from struct A of a.thrift: rename one of them, or give one of the files another namespace go"},
+		"one namespace, one Go name": {map[string]string{"a.thrift": "namespace go n\nstruct a_b {}", "b.thrift": "namespace go n\nstruct Other {}\nstruct aB {}"},
+			[]string{"b.thrift", "a.thrift"}, "b.thrift:3:8: struct aB: the Go package n has AB already, from struct a_b of a.thrift: rename"},
+		"one namespace, made names": {map[string]string{"a.thrift": "namespace go n\nstruct AClient {}", "b.thrift": "namespace go n\nservice A {}"},
+			[]string{"b.thrift", "a.thrift"}, "b.thrift:2:9: service A: the Go package n has AClient already, from struct AClient of a.thrift: rename"},
+		"one namespace, short names": {map[string]string{"a.thrift": "namespace go n\nservice A {}", "b.thrift": "namespace go n\nservice B {}"}, []string{"b.thrift", "a.thrift"},
+			`b.thrift:2:9: service B: the Go package n has Dial, NewClient, Service, Unimplemented already, from service A of a.thrift: each is the only service of its file: write (go.short = "false") behind all but one, or give -long`},
 		"one file name": {map[string]string{"x/a.thrift": "namespace go n", "y/a.thrift": "namespace go n"},
 			[]string{"x/a.thrift", "y/a.thrift"}, "y/a.thrift: x/a.thrift is in the Go package n as well: both would be a.thrift.go"},
 		"import cycle": {map[string]string{"a1.thrift": "namespace go a\ninclude \"b.thrift\"", "b.thrift": "namespace go b\ninclude \"a2.thrift\"", "a2.thrift": "namespace go a"},
 			[]string{"a1.thrift"}, "b.thrift:2:9: Go packages would import each other: a1.thrift (a) includes b.thrift (b), b.thrift (b) includes a2.thrift (a)"},
 		"endless default": {map[string]string{"a.thrift": "struct A { 1: B b = {} }\nstruct B { 1: list<A> a = [{}] }"}, []string{"a.thrift"},
 			"a.thrift:1:8: the defaults of A need a A: making one would never end"},
+		"endless default, needed twice": {map[string]string{"a.thrift": "struct A { 1: list<A> a = [{}, {}], 2: list<A> b = [{}] }"}, []string{"a.thrift"},
+			"a.thrift:1:8: the defaults of A need a A: making one would never end"},
 		"no import path": {map[string]string{"a.thrift": "include \"b.thrift\"\nstruct A { 1: b.B b }", "b.thrift": "struct B {}"}, []string{"a.thrift"},
 			"a.thrift: a.thrift imports the Go package b: give -prefix, or an output directory below a go.mod"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Config{}.Generate(load(t, c.files, c.list...))
-			if err == nil || !strings.Contains(err.Error(), c.want) {
+			if err == nil || strings.Count(err.Error(), c.want) != 1 {
 				t.Errorf("%v\nwant %s", err, c.want)
 			}
 		})
@@ -305,4 +314,22 @@ func FuzzGenerate(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A large union is as long as its IDL, not as long as the square of that.
+func TestLargeUnion(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("union U {\n")
+	const n = 1000
+	for i := range n {
+		fmt.Fprintf(&b, "%d: i32 f%[1]d\n", i+1)
+	}
+	b.WriteString("}")
+	files, err := Config{}.Generate(load(t, map[string]string{"a.thrift": b.String()}, "a.thrift"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(files[0].Content); got > 200*n {
+		t.Errorf("%d bytes of Go for %d variants", got, n)
+	}
 }

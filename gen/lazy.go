@@ -18,11 +18,11 @@ func (g *generator) wantsLazy(s *idl.Struct) bool {
 
 // nameLazy names a struct's view and its methods. Getters come first: they have
 // the names of the struct's fields.
-func (g *generator) nameLazy(p *pkg, s *idl.Struct) {
+func (g *generator) nameLazy(s *idl.Struct, take func(string) string) {
 	if !g.wantsLazy(s) {
 		return
 	}
-	g.names[key{s, "lazy"}] = p.names.take("Lazy" + g.names[key{s, ""}])
+	g.names[key{s, "lazy"}] = take("Lazy" + g.names[key{s, ""}])
 	taken := scope{"Lazy": true, "Plain": true, "Release": true}
 	for _, f := range s.Fields {
 		g.names[key{f, "lazy get"}] = taken.take(g.names[key{f, ""}])

@@ -138,46 +138,47 @@ func (s scope) take(name string) string {
 	return name
 }
 
-// namePackage gives names to all that p defines: first to what the IDL
-// defines, then to what is made from it.
-func (g *generator) namePackage(p *pkg) {
-	services := 0
-	first := map[string]*idl.File{}
-	for _, f := range p.files {
-		g.nameDefinitions(p, f, first)
-		for _, s := range f.Services {
-			services++
-			p.only = s
+// nameFile gives names to all that f defines: first to what the IDL defines,
+// then to what is made from it. No other file has a say in it, so that a file's
+// code is the same in every run; clashes tells what two files of a package have
+// named alike.
+func (g *generator) nameFile(f *file) {
+	g.nameDefinitions(f)
+	for _, e := range f.Enums {
+		enum := g.names[key{e, ""}]
+		g.names[key{e, "parse"}] = f.take("Parse"+enum, "enum "+e.Name, e.Pos)
+		for _, v := range e.Values {
+			g.names[key{v, ""}] = f.take(enum+enumSuffix(v.Name), "value "+v.Name+" of enum "+e.Name, v.Pos)
 		}
 	}
-	for _, f := range p.files {
-		for _, e := range f.Enums {
-			enum := g.names[key{e, ""}]
-			g.names[key{e, "parse"}] = p.names.take("Parse" + enum)
-			for _, v := range e.Values {
-				g.names[key{v, ""}] = p.names.take(enum + enumSuffix(v.Name))
-			}
-		}
-		for _, s := range f.Structs {
-			g.nameStruct(p, s)
-		}
-		g.names[key{f.File, "idl"}] = p.names.take(camel(strings.Map(identChar, f.Name)) + "IDL")
+	for _, s := range f.Structs {
+		g.nameStruct(f, s)
 	}
-	if services != 1 {
-		p.only = nil
+	g.names[key{f.File, "idl"}] = f.take(camel(strings.Map(identChar, f.Name))+"IDL", "the file "+f.Name, idl.Pos{})
+	for _, s := range f.Services {
+		g.nameService(f, s)
 	}
-	for _, f := range p.files {
-		for _, s := range f.Services {
-			g.nameService(p, s)
-		}
-	}
-	if p.only != nil {
-		for _, name := range []string{"Service", "NewClient", "Dial", "Unimplemented"} {
-			if !p.names[name] {
-				g.names[key{p.only, "only " + name}] = p.names.take(name)
+	if s := g.only(f); s != nil {
+		for _, name := range shortNames {
+			if !f.names[name] {
+				g.names[key{s, "only " + name}] = f.take(name, "service "+s.Name, s.Pos)
 			}
 		}
 	}
+}
+
+// shortNames are what the only service of a file gets beside its long names.
+var shortNames = []string{"Service", "NewClient", "Dial", "Unimplemented"}
+
+// only gives the service of f that has short names, nil if there is none.
+func (g *generator) only(f *file) *idl.Service {
+	if g.Long || len(f.Services) != 1 {
+		return nil
+	}
+	if note, ok := f.Services[0].Annotations.Find("go.short"); ok && note == "false" {
+		return nil
+	}
+	return f.Services[0]
 }
 
 // enumSuffix keeps an enum value's name as it is but for its first letter.
@@ -195,37 +196,37 @@ func identChar(r rune) rune {
 	return '_'
 }
 
-func (g *generator) nameDefinitions(p *pkg, f *file, first map[string]*idl.File) {
+func (g *generator) nameDefinitions(f *file) {
 	name := func(decl any, kind, idlName, goName string, pos idl.Pos) {
-		if other := first[kind+idlName]; other != nil {
-			g.errorf(f.File, pos, "%s is defined in %s as well, and both are the Go package %s", idlName, other.Path, p.dir)
-		}
-		first[kind+idlName] = f.File
-		g.names[key{decl, ""}] = p.names.take(goName)
+		g.names[key{decl, ""}] = f.take(goName, kind+" "+idlName, pos)
 	}
 	for _, d := range f.Typedefs {
-		name(d, "", d.Name, camel(d.Name), d.Pos)
+		name(d, "typedef", d.Name, camel(d.Name), d.Pos)
 	}
 	for _, d := range f.Enums {
-		name(d, "", d.Name, camel(d.Name), d.Pos)
+		name(d, "enum", d.Name, camel(d.Name), d.Pos)
 	}
 	for _, d := range f.Structs {
-		name(d, "", d.Name, camel(d.Name), d.Pos)
+		name(d, string(d.Kind), d.Name, camel(d.Name), d.Pos)
 	}
 	for _, d := range f.Services {
-		name(d, "", d.Name, camel(d.Name), d.Pos)
+		name(d, "service", d.Name, camel(d.Name), d.Pos)
 	}
 	for _, d := range f.Consts {
-		name(d, "const ", d.Name, constName(d.Name), d.Pos)
+		name(d, "constant", d.Name, constName(d.Name), d.Pos)
 	}
 }
 
-func (g *generator) nameStruct(p *pkg, s *idl.Struct) {
+func (g *generator) nameStruct(f *file, s *idl.Struct) {
+	take := func(name string) string { return f.take(name, string(s.Kind)+" "+s.Name, s.Pos) }
 	name := g.names[key{s, ""}]
 	if s.Kind == idl.Union {
-		for _, f := range s.Fields {
-			g.names[key{f, "variant"}] = p.names.take(name + camel(f.Name))
-			g.names[key{f, ""}] = camel(f.Name)
+		for _, x := range s.Fields {
+			g.names[key{x, "variant"}] = take(name + camel(x.Name))
+			g.names[key{x, ""}] = camel(x.Name)
+		}
+		if len(s.Fields) > maxNamed {
+			g.names[key{s, "variants"}] = take(lowerFirst(name) + "Variants")
 		}
 		return
 	}
@@ -235,12 +236,12 @@ func (g *generator) nameStruct(p *pkg, s *idl.Struct) {
 	}
 	if hasDefaults(s.Fields) {
 		fields["SetDefaults"] = true
-		g.names[key{s, "new"}] = p.names.take("New" + name)
+		g.names[key{s, "new"}] = take("New" + name)
 	}
-	for _, f := range s.Fields {
-		g.names[key{f, ""}] = fields.take(camel(f.Name))
+	for _, x := range s.Fields {
+		g.names[key{x, ""}] = fields.take(camel(x.Name))
 	}
-	g.nameLazy(p, s)
+	g.nameLazy(s, take)
 }
 
 func hasDefaults(fields []*idl.Field) bool {
@@ -254,46 +255,49 @@ func hasDefaults(fields []*idl.Field) bool {
 
 // nameService names a service's Go types and its methods. A method must differ
 // from those of all parents, since interfaces and clients embed them.
-func (g *generator) nameService(p *pkg, s *idl.Service) {
+func (g *generator) nameService(f *file, s *idl.Service) {
+	take := func(name string) string { return f.take(name, "service "+s.Name, s.Pos) }
 	name := g.names[key{s, ""}]
 	low := lowerFirst(name)
-	g.names[key{s, "client"}] = p.names.take(name + "Client")
-	g.names[key{s, "service"}] = p.names.take(name + "Service")
-	g.names[key{s, "new"}] = p.names.take("New" + g.names[key{s, "client"}])
-	g.names[key{s, "dial"}] = p.names.take("Dial" + name)
-	g.names[key{s, "unimplemented"}] = p.names.take("Unimplemented" + name)
+	g.names[key{s, "client"}] = take(name + "Client")
+	g.names[key{s, "service"}] = take(name + "Service")
+	g.names[key{s, "new"}] = take("New" + g.names[key{s, "client"}])
+	g.names[key{s, "dial"}] = take("Dial" + name)
+	g.names[key{s, "unimplemented"}] = take("Unimplemented" + name)
 	if s.Parent != nil {
-		g.names[key{s, "caller"}] = p.names.take(low + "Caller")
+		g.names[key{s, "caller"}] = take(low + "Caller")
 	}
 }
 
 // nameMethods names what belongs to the methods of a service. The services of
 // all packages have their names by now.
-func (g *generator) nameMethods(p *pkg, s *idl.Service) {
+func (g *generator) nameMethods(f *file, s *idl.Service) {
 	low := lowerFirst(g.names[key{s, ""}])
 	for _, m := range s.Methods {
 		goName := g.method(m, s)
-		base := p.names.take(low + goName)
+		take := func(name string) string { return f.take(name, "method "+m.Name+" of service "+s.Name, m.Pos) }
+		base := take(low + goName)
 		g.names[key{m, "var"}] = base
-		g.names[key{m, "args"}] = p.names.take(base + "Args")
-		g.names[key{m, "result"}] = p.names.take(base + "Result")
-		args := scope{}
+		g.names[key{m, "args"}] = take(base + "Args")
+		g.names[key{m, "result"}] = take(base + "Result")
+		args := methodScope()
 		if hasDefaults(m.Args) {
 			args["SetDefaults"] = true
 		}
-		for _, f := range m.Args {
-			g.names[key{f, ""}] = args.take(camel(f.Name))
+		for _, x := range m.Args {
+			g.names[key{x, ""}] = args.take(camel(x.Name))
 		}
-		result := scope{"Success": true}
-		for _, f := range m.Throws {
-			g.names[key{f, ""}] = result.take(camel(f.Name))
+		result := methodScope()
+		result["Success"] = true
+		for _, x := range m.Throws {
+			g.names[key{x, ""}] = result.take(camel(x.Name))
 		}
 		params := newScope()
 		for _, s := range []string{"ctx", "c", "x", base, g.names[key{m, "args"}], g.names[key{m, "result"}]} {
 			params[s] = true
 		}
-		for _, f := range m.Args {
-			g.names[key{f, "param"}] = params.take(lowerFirst(camel(f.Name)))
+		for _, x := range m.Args {
+			g.names[key{x, "param"}] = params.take(lowerFirst(camel(x.Name)))
 		}
 	}
 }

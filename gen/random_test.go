@@ -2,6 +2,7 @@ package gen
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -205,4 +206,26 @@ func (w *world) service(b *strings.Builder, i int, exceptions []string) {
 	}
 	b.WriteString("}\n")
 	w.services = append(w.services, fmt.Sprintf("f%d.%s", i, name))
+}
+
+// TestRandomSeparately generates random files in one run and in one for each.
+func TestRandomSeparately(t *testing.T) {
+	for seed := range uint64(24) {
+		dir := t.TempDir()
+		w := world{r: rand.New(rand.NewPCG(seed, 1))}
+		for i := range 3 {
+			put(t, filepath.Join(dir, fmt.Sprintf("f%d.thrift", i)), w.file(i))
+		}
+		if code, _, stderr := run(dir, "-q", "-prefix", "example.com", "-out", "one", "."); code != 0 {
+			t.Fatalf("seed %d: exit %d\n%s", seed, code, stderr)
+		}
+		for i := range 3 {
+			if code, _, stderr := run(dir, "-q", "-prefix", "example.com", "-out", "each", fmt.Sprintf("f%d.thrift", 2-i)); code != 0 {
+				t.Fatalf("seed %d: exit %d\n%s", seed, code, stderr)
+			}
+		}
+		if !maps.Equal(tree(t, filepath.Join(dir, "one")), tree(t, filepath.Join(dir, "each"))) {
+			t.Errorf("seed %d: separate runs give other files", seed)
+		}
+	}
 }

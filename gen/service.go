@@ -80,6 +80,7 @@ func (e *emitter) messages(s *idl.Service, m *idl.Method) {
 	if hasDefaults(m.Args) {
 		e.setDefaults(e.name(m, "args"), m.Args)
 	}
+	e.outerCodec(e.name(m, "args"), e.members(m.Args), defaultsOf(m.Args))
 	if e.resultName(m) != "struct{}" {
 		e.result(m)
 	}
@@ -100,22 +101,37 @@ func (e *emitter) messages(s *idl.Service, m *idl.Method) {
 		}
 		e.p("return %s\n},", strings.Join(tests, " || "))
 	}
-	if e.resultName(m) != "struct{}" {
+	e.raise(m)
+	e.p("}\n")
+}
+
+// raise writes what makes an error of a result.
+func (e *emitter) raise(m *idl.Method) {
+	noResult := "nil"
+	if m.Result != nil {
+		noResult = e.use("thrift") + ".NoResult"
+	}
+	switch {
+	case len(m.Throws) > 0:
 		e.p("Raise: func(result any) error {\nswitch r := result.(*%s); {", e.name(m, "result"))
 		for _, x := range m.Throws {
 			e.p("case r.%s != nil:\nreturn r.%[1]s", e.name(x, ""))
 		}
 		if m.Result != nil {
-			e.p("case r.Success == nil:\nreturn &rpc.Error{Code: rpc.Internal, Op: \"decode response\", Msg: \"no result\"}")
+			noResult += "(result)"
 		}
-		e.p("}\nreturn nil\n},")
+		e.p("}\nreturn %s\n},", noResult)
+	case m.Result != nil:
+		e.p("Raise: %s,", noResult)
 	}
-	e.p("}\n")
 }
 
+// result writes a method's result: its value, else one of its exceptions.
 func (e *emitter) result(m *idl.Method) {
 	var lines []string
+	var ms []member
 	if m.Result != nil {
+		ms = append(ms, member{name: "Success", need: idl.Optional, t: m.Result.True(), view: e.g.lazy[m.Result]})
 		star := ""
 		if isScalar(m.Result) {
 			star = "*"
@@ -125,13 +141,16 @@ func (e *emitter) result(m *idl.Method) {
 	for _, x := range m.Throws {
 		y := *x
 		y.Requiredness = idl.Optional
+		ms = append(ms, e.members([]*idl.Field{&y})...)
+		ms[len(ms)-1].name = e.name(x, "")
 		lines = append(lines, e.name(x, "")+" "+e.typ(x.Type)+" "+tag(&y))
 	}
 	if len(lines) == 1 {
 		e.p("type %s struct { %s }\n", e.name(m, "result"), lines[0])
-		return
+	} else {
+		e.p("type %s struct {\n%s\n}\n", e.name(m, "result"), strings.Join(lines, "\n"))
 	}
-	e.p("type %s struct {\n%s\n}\n", e.name(m, "result"), strings.Join(lines, "\n"))
+	e.outerCodec(e.name(m, "result"), ms, noDefaults)
 }
 
 // server writes the function that binds an implementation to the methods.
@@ -298,9 +317,9 @@ func (e *emitter) unimplemented(s *idl.Service) {
 	e.p("")
 }
 
-// only writes the short names, for a package with one service.
+// only writes the short names, for a file with one service.
 func (e *emitter) only(s *idl.Service) {
-	if e.f.pkg.only != s {
+	if e.g.only(e.f) != s {
 		return
 	}
 	if name := e.name(s, "only Service"); name != "" {

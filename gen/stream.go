@@ -1,6 +1,10 @@
 package gen
 
-import "github.com/limosa-rpc/limosa/idl"
+import (
+	"strings"
+
+	"github.com/limosa-rpc/limosa/idl"
+)
 
 func streams(m *idl.Method) bool { return m.ClientStream || m.ServerStream }
 
@@ -37,7 +41,18 @@ func (e *emitter) streamSignature(m *idl.Method) string {
 	if m.ServerStream {
 		result = e.use("iter") + ".Seq2[*" + out + ", error]"
 	}
-	return "(ctx context.Context, " + e.name(m.Args[0], "param") + " " + arg + ") " + result
+	return "(ctx context.Context, " + e.streamParam(m) + " " + arg + ") " + result
+}
+
+// streamParam names the argument of a method with streams. Its functions name
+// the types of their messages, whose packages it must not hide.
+func (e *emitter) streamParam(m *idl.Method) string {
+	name := e.name(m.Args[0], "param")
+	in, out := e.streamTypes(m)
+	for strings.HasPrefix(in, name+".") || strings.HasPrefix(out, name+".") {
+		name += "_"
+	}
+	return name
 }
 
 // streamMethod writes a method's description.
@@ -72,7 +87,7 @@ func (e *emitter) streamBody(m *idl.Method) {
 // streamCall writes what a client's method does.
 func (e *emitter) streamCall(s *idl.Service, m *idl.Method) {
 	in, out := e.streamTypes(m)
-	param := e.name(m.Args[0], "param")
+	param := e.streamParam(m)
 	switch {
 	case !m.ClientStream:
 		e.p("return rpc.Incoming[%s](ctx, c.caller, rpc.Make(&%s, %q, %s, nil))\n}\n", out, e.name(m, "var"), s.Name, param)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/demo/stream"
+	"github.com/limosa-rpc/limosa/gen/testdata/golden/shared"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -35,6 +36,10 @@ func (streamer) Sum(_ context.Context, in iter.Seq2[*stream.Amount, error]) (*st
 
 func (streamer) Chat(_ context.Context, in iter.Seq2[*stream.Number, error]) iter.Seq2[*stream.Number, error] {
 	return in
+}
+
+func (streamer) Things(_ context.Context, thing *shared.Thing) iter.Seq2[*shared.Thing, error] {
+	return limosa.Values(slices.Values([]*shared.Thing{thing}))
 }
 
 func numbers(to int64) iter.Seq2[*stream.Number, error] {
@@ -96,6 +101,11 @@ func TestGeneratedStreams(t *testing.T) {
 		for _, err := range chat {
 			if rpc.CodeOf(err) != rpc.FailedPrecondition {
 				t.Errorf("%s: iterated again: %v", name, err)
+			}
+		}
+		for thing, err := range c.Things(ctx, &shared.Thing{Kind: shared.KindBIG}) {
+			if err != nil || thing.Kind != shared.KindBIG {
+				t.Errorf("%s: things %v, %v", name, thing, err)
 			}
 		}
 		for _, err := range c.Plus(ctx, numbers(1)) {

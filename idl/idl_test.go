@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // load reads files that exist only in the test; the first is listed.
@@ -125,6 +126,14 @@ func TestErrors(t *testing.T) {
 		{"union U { 1: i8 a, 2: i8 b }\nconst U X = {'a': 1, 'b': 1}", "2:22: X: only one field of union U can be set"},
 		{"const i8 A = 300\nconst i8 B = A", "1:14: A is of type i8: 300 does not fit"},
 		{"const i32 A = 300\nconst i8 B = A", "2:14: B is of type i8: 300 does not fit"},
+		{"enum E { V = 300 }\nconst E X = E.V\nconst i8 Y = X", "3:14: Y is of type i8: 300 does not fit"},
+		{"enum E { V = 300 }\nconst i8 Y = X\nconst E X = 300", "2:14: Y is of type i8: 300 does not fit"},
+		{"enum E { V = 3 }\nconst E X = E.V\nconst E Z = X\nconst string S = Z", "4:18: S is of type string: 3 does not fit"},
+		{"enum E { V = 3 }\nconst E X = E.V\nconst uuid U = X", "3:16: U is of type uuid: 3 does not fit"},
+		{"enum E { V = 3 }\nconst E X = E.V\nstruct S { 1: binary b = X }", "3:26: b is of type binary: 3 does not fit"},
+		{"enum E { V = 300 }\nconst E X = E.V\nconst i32 N = X\nconst i8 Y = N", "4:14: Y is of type i8: 300 does not fit"},
+		{"enum E { V = 300 }\nenum F { V = 3 }\nconst E X = F.V\nconst i8 Y = X", "4:14: Y is of type i8: 300 does not fit"},
+		{"enum E { V }\nenum F { V }\nconst E X = E.V\nconst F Y = X", "4:13: Y is of type F: constant X is of type E"},
 		{"const i32 A = B\nconst i32 B = A", "1:11: constant A leads back to itself"},
 		{"const list<i32> A = A", "1:17: constant A leads back to itself"},
 		{"const i32 A = B", "1:15: A: no constant or enum value is named B"},
@@ -266,6 +275,83 @@ func TestHostile(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// Looking names up must not take time in proportion to how many there are: each
+// of these files took minutes, and takes a fraction of a second.
+func TestHostileNames(t *testing.T) {
+	const n = 50_000
+	lines := func(head, line, tail string) string {
+		var b strings.Builder
+		b.WriteString(head)
+		for i := range n {
+			fmt.Fprintf(&b, line, i)
+		}
+		return b.String() + tail
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"enum":    {lines("enum E {\n", "V%d\n", "}\n") + lines("", "const E C%d = E.V49999\n", ""), ""},
+		"numbers": {lines("enum E {\n", "V%d\n", "}\n") + lines("", "const E C%d = 49999\n", ""), ""},
+		"methods": {lines("service A {\n", "void a%d()\n", "}\n") + lines("service B extends A {\n", "void b%d()\n", "}\n"), ""},
+		"chain":   {"service A0 {}\n" + lines("", "service B%d extends A0 {}\n", "") + chainOf(300), "a.thrift:50258:22: service A257 extends more than 256 others"},
+		"upward":  {chainUp(300) + "service A0 {}", "service A300 extends more than 256 others"},
+	} {
+		start := time.Now()
+		_, err := load(map[string]string{"a.thrift": c.text}, "a.thrift")
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+		if took := time.Since(start); took > time.Minute {
+			t.Errorf("%s: %v", name, took)
+		}
+	}
+}
+
+// TestHostileIncludes has as many includes as names that are looked for in them: of one
+// file, which took most of a minute, and of one name.
+func TestHostileIncludes(t *testing.T) {
+	const n = 20_000
+	var b strings.Builder
+	for range n {
+		b.WriteString("include \"x/o.thrift\"\n")
+	}
+	b.WriteString("include \"y/o.thrift\"\n")
+	for i := range n {
+		fmt.Fprintf(&b, "const o.I C%d = o.X\ntypedef o.J T%[1]d\nservice S%[1]d extends o.S {}\n", i)
+	}
+	start := time.Now()
+	s, err := load(map[string]string{
+		"a.thrift":   b.String(),
+		"x/o.thrift": "typedef i32 I\nconst i32 X = 7\nservice S {}",
+		"y/o.thrift": "typedef string J\nconst i32 Y = 8",
+	}, "a.thrift")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := s.Files[len(s.Files)-1]; f.Consts[n-1].Value.Const.Value.Int != 7 || f.Typedefs[n-1].Type.True().Kind != String {
+		t.Error("names are other ones")
+	}
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("%v", took)
+	}
+}
+
+// chainOf writes services that extend each other, each after its parent;
+// chainUp before it.
+func chainOf(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "service A%d extends A%d {}\n", i+1, i)
+	}
+	return b.String()
+}
+
+func chainUp(n int) string {
+	var b strings.Builder
+	for i := n; i > 0; i-- {
+		fmt.Fprintf(&b, "service A%d extends A%d {}\n", i, i-1)
+	}
+	return b.String()
 }
 
 func grammar(t testing.TB) (main, shared string) {

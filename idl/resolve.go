@@ -7,14 +7,30 @@ type scope struct {
 	types    map[string]any // *Typedef, *Enum, *Struct
 	services map[string]*Service
 	consts   map[string]*Const
+	includes map[string][]*File // by the name that stands before the dot, each once
+	places   map[*File]int      // of the files in includes: the index of the first include
+}
+
+// include notes what the file includes. A name is looked up here and not in the
+// includes, so that many of both do not cost their product.
+func (s *scope) include(list []*Include) {
+	s.includes, s.places = map[string][]*File{}, map[*File]int{}
+	for i, inc := range list {
+		f := inc.File
+		if _, twice := s.places[f]; f != nil && !twice {
+			s.includes[f.Name], s.places[f] = append(s.includes[f.Name], f), i
+		}
+	}
 }
 
 // resolver ties names to definitions and checks what the grammar cannot.
 type resolver struct {
-	found *findings
-	file  *File
-	done  map[*Const]bool  // see follow
-	depth map[*Typedef]int // see typedefDepth
+	found  *findings
+	file   *File
+	done   map[*Const]bool  // see follow
+	fitted map[*Const]bool  // see constant
+	depth  map[*Typedef]int // see typedefDepth
+	same   *types
 }
 
 func (r *resolver) resolve(files []*File) {
@@ -34,6 +50,7 @@ func (r *resolver) resolve(files []*File) {
 	if len(r.found.errs) > 0 {
 		return // what follows walks along resolved types
 	}
+	r.same, r.fitted = newTypes(), map[*Const]bool{}
 	for _, f := range files {
 		r.file = f
 		r.parents(f)
@@ -52,6 +69,7 @@ func (r *resolver) resolve(files []*File) {
 // collect puts the definitions of f into its scope.
 func (r *resolver) collect(f *File) {
 	f.scope = &scope{types: map[string]any{}, services: map[string]*Service{}, consts: map[string]*Const{}}
+	f.scope.include(f.Includes)
 	seen := map[string]Pos{}
 	once := func(name string, pos Pos, what string) {
 		if old, ok := seen[name]; ok {
@@ -108,12 +126,15 @@ func inOrder(f *File) []named {
 }
 
 func (r *resolver) enumNames(f *File, e *Enum) {
-	seen := map[string]Pos{}
+	e.byName, e.byNumber = make(map[string]*EnumValue, len(e.Values)), make(map[int32]*EnumValue, len(e.Values))
 	for _, v := range e.Values {
-		if old, ok := seen[v.Name]; ok {
-			r.found.errorf(f, v.Pos, "enum %s has two values named %s, the first in line %d", e.Name, v.Name, old.Line)
+		if old := e.byName[v.Name]; old != nil {
+			r.found.errorf(f, v.Pos, "enum %s has two values named %s, the first in line %d", e.Name, v.Name, old.Pos.Line)
 		}
-		seen[v.Name] = v.Pos
+		e.byName[v.Name] = v
+		if e.byNumber[v.Value] == nil {
+			e.byNumber[v.Value] = v
+		}
 	}
 }
 
@@ -158,11 +179,12 @@ func (r *resolver) typ(t *Type) {
 	}
 	f, name := r.file, t.written
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
-		if f = included(r.file, name[:i]); f == nil {
-			r.found.errorf(r.file, t.Pos, "unknown type %s: nothing named %s is included", t.written, name[:i])
+		prefix := name[:i]
+		name = name[i+1:]
+		if f = r.included(t.written, t.Pos, prefix, func(f *File) bool { return f.scope.types[name] != nil }); f == nil {
+			r.found.errorf(r.file, t.Pos, "unknown type %s: nothing named %s is included", t.written, prefix)
 			return
 		}
-		name = name[i+1:]
 	}
 	t.Name, t.File = name, f.Path
 	switch d := f.scope.types[name].(type) {
@@ -194,14 +216,28 @@ func (r *resolver) hint(f *File, name string) string {
 	return ""
 }
 
-// included finds the file that f includes under a name.
-func included(f *File, name string) *File {
-	for _, inc := range f.Includes {
-		if inc.File != nil && inc.File.Name == name {
-			return inc.File
+// included finds the file that is meant by the prefix of a name as written: of
+// those that are included under it the one that has the name, else the first.
+// nil: there is no such include.
+func (r *resolver) included(written string, pos Pos, prefix string, has func(*File) bool) *File {
+	var first, found *File
+	for _, f := range r.file.scope.includes[prefix] {
+		if first == nil {
+			first = f
+		}
+		switch {
+		case !has(f):
+		case found != nil:
+			r.found.errorf(r.file, pos, "%s is in %s and in %s, which are included under one name", written, found.Path, f.Path)
+			return found
+		default:
+			found = f
 		}
 	}
-	return nil
+	if found == nil {
+		return first
+	}
+	return found
 }
 
 // typedefDepth reports typedefs that lead back to themselves, directly or
@@ -265,36 +301,65 @@ func (r *resolver) services(f *File) {
 func (r *resolver) parent(s *Service) {
 	f, name := r.file, s.Extends
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
-		f, name = included(r.file, name[:i]), name[i+1:]
+		prefix := name[:i]
+		name = name[i+1:]
+		f = r.included(s.Extends, s.extendsPos, prefix, func(f *File) bool { return f.scope.services[name] != nil })
 	}
 	if f == nil || f.scope.services[name] == nil {
 		r.found.errorf(r.file, s.extendsPos, "service %s extends the unknown service %s", s.Name, s.Extends)
 		return
 	}
-	p := f.scope.services[name]
+	p, steps := f.scope.services[name], 0
 	for up := p; up != nil; up = up.Parent {
-		if up == s {
+		switch steps++; {
+		case up == s:
 			r.found.errorf(r.file, s.extendsPos, "service %s extends itself", s.Name)
+			return
+		case steps > maxChain:
+			r.tooManyParents(s)
 			return
 		}
 	}
 	s.Parent, s.ParentFile = p, f.Path
 }
 
+func (r *resolver) tooManyParents(s *Service) {
+	r.found.errorf(s.File, s.extendsPos, "service %s extends more than %d others", s.Name, maxChain)
+}
+
+// methodNames reports names that s has twice, those of its parents included.
 func (r *resolver) methodNames(s *Service) {
-	seen := map[string]Pos{}
+	steps := 0
+	for up := s.Parent; up != nil; up = up.Parent {
+		if steps++; steps > maxChain { // its parents were found after it was
+			r.tooManyParents(s)
+			return
+		}
+		up.nameMethods()
+	}
+	s.nameMethods()
 	for _, m := range s.Methods {
-		if old, ok := seen[m.Name]; ok {
-			r.found.errorf(r.file, m.Pos, "service %s has two methods %s, the first in line %d", s.Name, m.Name, old.Line)
+		if old := s.byName[m.Name]; old != m {
+			r.found.errorf(r.file, m.Pos, "service %s has two methods %s, the first in line %d", s.Name, m.Name, old.Pos.Line)
 			continue
 		}
-		seen[m.Name] = m.Pos
 		for up := s.Parent; up != nil; up = up.Parent {
-			for _, old := range up.Methods {
-				if old.Name == m.Name {
-					r.found.errorf(r.file, m.Pos, "method %s: %s has one of this name from service %s", m.Name, s.Name, up.Name)
-				}
+			if up.byName[m.Name] != nil {
+				r.found.errorf(r.file, m.Pos, "method %s: %s has one of this name from service %s", m.Name, s.Name, up.Name)
 			}
+		}
+	}
+}
+
+// nameMethods sets byName; of two methods of one name the first one counts.
+func (s *Service) nameMethods() {
+	if s.byName != nil {
+		return
+	}
+	s.byName = make(map[string]*Method, len(s.Methods))
+	for _, m := range s.Methods {
+		if s.byName[m.Name] == nil {
+			s.byName[m.Name] = m
 		}
 	}
 }

@@ -126,6 +126,9 @@ type Enum struct {
 	Doc         string       `json:"doc,omitempty"`
 	Pos         Pos          `json:"pos"`
 	File        *File        `json:"-"`
+
+	byName   map[string]*EnumValue // set while loading, as byNumber is
+	byNumber map[int32]*EnumValue  // of several names the first one
 }
 
 // An EnumValue is one name of an Enum.
@@ -157,6 +160,8 @@ type Struct struct {
 	Doc         string      `json:"doc,omitempty"`
 	Pos         Pos         `json:"pos"`
 	File        *File       `json:"-"`
+
+	byName map[string]*Field // set when a value is first checked
 }
 
 // Requiredness says whether a field may be absent. Fields of a union are
@@ -202,6 +207,7 @@ type Service struct {
 	File        *File       `json:"-"`
 
 	extendsPos Pos
+	byName     map[string]*Method // without those of parents; set while loading
 }
 
 // A Method is one call of a Service. With ClientStream the only argument, with

@@ -18,7 +18,7 @@ func sortByPos(list []named) {
 // values checks every constant and default of f against its type.
 func (r *resolver) values(f *File) {
 	for _, c := range f.Consts {
-		r.fit(c.Name, c.Type, c.Value, Pos{})
+		r.constant(c)
 	}
 	for _, s := range f.Structs {
 		r.defaults(s.Fields)
@@ -29,6 +29,18 @@ func (r *resolver) values(f *File) {
 			r.defaults(m.Throws)
 		}
 	}
+}
+
+// constant checks c against its type, once.
+func (r *resolver) constant(c *Const) {
+	if r.fitted[c] {
+		return
+	}
+	r.fitted[c] = true
+	file := r.file
+	r.file = c.File
+	r.fit(c.Name, c.Type, c.Value, Pos{})
+	r.file = file
 }
 
 func (r *resolver) defaults(list []*Field) {
@@ -96,9 +108,12 @@ func (r *resolver) fit(what string, t *Type, v *Value, at Pos) {
 // fitName checks a value that is another constant or an enum's value.
 func (r *resolver) fitName(what string, t *Type, v *Value, pos Pos) {
 	c, e, ev := lookup(r.file, v.Text)
+	first, second := bothHave(r.file, v.Text)
 	switch {
+	case second != nil:
+		r.found.errorf(r.file, pos, "%s: %s is in %s and in %s, which are included under one name", what, v.Text, first.Path, second.Path)
 	case ev != nil && t.Kind == EnumRef && t.Enum != e:
-		if same := valueNamed(t.Enum, ev.Name); same != nil {
+		if same := t.Enum.byName[ev.Name]; same != nil {
 			// Apache's compiler looks at the part behind the dot only.
 			r.found.warnf(r.file, pos, "%s is a value of %s; %s.%s is taken", v.Text, e.Name, t.Enum.Name, same.Name)
 			v.Enum, v.EnumValue = t.Enum, same
@@ -119,34 +134,52 @@ func (r *resolver) fitName(what string, t *Type, v *Value, pos Pos) {
 	}
 }
 
-// fitConst checks a value that is another constant. Numbers and strings fit by
-// their value; containers, structs and enums by their type, since the same text
-// means different things for different types. So nothing is followed but a
-// chain of names, and a hostile file cannot make this expensive.
+// fitConst checks a value that is another constant. Numbers, strings and, where
+// a number is wanted, enums fit by their value; containers, structs and enums by
+// their type, since the same text means different things for different types. So
+// nothing is followed but a chain of names, and a hostile file cannot make this
+// expensive.
 func (r *resolver) fitConst(what string, t *Type, v *Value, c *Const, pos Pos) {
 	v.Const = c
 	own := c.Type.True()
-	if byType(own) || byType(t) {
-		number := own.Kind == EnumRef && !byType(t)
-		if !number && !sameType(own, t) {
-			r.found.errorf(r.file, pos, "%s is of type %s: constant %s is of type %s", what, t, c.Name, c.Type)
-		}
-		return
-	}
 	for range maxChain + 1 { // constCycles reports what is longer, or a circle
-		if c.Value.Kind != NameValue {
+		switch next, _, ev := lookup(c.File, c.Value.Text); {
+		case own.Kind == EnumRef && !byType(t):
+			r.fitEnumConst(what, t, c, pos)
+			return
+		case byType(own) || byType(t):
+			if !r.same.same(own, t) {
+				r.found.errorf(r.file, pos, "%s is of type %s: constant %s is of type %s", what, t, c.Name, c.Type)
+			}
+			return
+		case c.Value.Kind != NameValue:
 			r.fit(what, t, c.Value, pos)
 			return
-		}
-		next, _, ev := lookup(c.File, c.Value.Text)
-		if ev != nil {
+		case ev != nil:
 			r.fit(what, t, &Value{Kind: IntValue, Int: int64(ev.Value)}, pos)
 			return
-		}
-		if next == nil {
+		case next == nil:
 			return // reported where that constant is
+		default:
+			c, own = next, next.Type.True()
 		}
-		c = next
+	}
+}
+
+// fitEnumConst checks that the number of c, which is of an enum's type, can be the
+// value of a t.
+func (r *resolver) fitEnumConst(what string, t *Type, c *Const, pos Pos) {
+	for range maxChain + 1 {
+		r.constant(c)
+		switch v := c.Value; {
+		case v.EnumValue != nil:
+			r.fit(what, t, &Value{Kind: IntValue, Int: int64(v.EnumValue.Value)}, pos)
+			return
+		case v.Const == nil:
+			return // reported where that constant is
+		default:
+			c = v.Const
+		}
 	}
 }
 
@@ -196,18 +229,9 @@ func containerOrStruct(t *Type) bool {
 	return t.Kind == List || t.Kind == Set || t.Kind == Map || t.Kind == StructRef
 }
 
-// sameType compares types with typedefs followed.
-func sameType(a, b *Type) bool {
-	a, b = a.True(), b.True()
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Kind == b.Kind && a.Enum == b.Enum && a.Struct == b.Struct && sameType(a.Key, b.Key) && sameType(a.Elem, b.Elem)
-}
-
 func (r *resolver) unknownEnumValue(what string, t *Type, v *Value, pos Pos) {
 	name := v.Text[strings.LastIndexByte(v.Text, '.')+1:]
-	same := valueNamed(t.Enum, name)
+	same := t.Enum.byName[name]
 	switch {
 	case same != nil && name == v.Text:
 		r.found.errorf(r.file, pos, "%s: write %s.%s", what, t.Enum.Name, name)
@@ -220,13 +244,9 @@ func (r *resolver) unknownEnumValue(what string, t *Type, v *Value, pos Pos) {
 }
 
 func (r *resolver) fitEnum(what string, t *Type, v *Value, pos Pos) {
-	if v.Kind == IntValue {
-		for _, ev := range t.Enum.Values {
-			if int64(ev.Value) == v.Int {
-				v.Enum, v.EnumValue = t.Enum, ev
-				return
-			}
-		}
+	if ev := t.Enum.byNumber[int32(v.Int)]; v.Kind == IntValue && ev != nil && int64(ev.Value) == v.Int {
+		v.Enum, v.EnumValue = t.Enum, ev
+		return
 	}
 	r.found.errorf(r.file, pos, "%s: enum %s has no value %s", what, t.Enum.Name, v)
 }
@@ -297,65 +317,15 @@ func (r *resolver) fitStruct(what string, t *Type, v *Value, at Pos, wrong func(
 
 // field finds a field by name; nil if there is none.
 func (s *Struct) field(name string) *Field {
-	for _, f := range s.Fields {
-		if f.Name == name {
-			return f
-		}
-	}
-	return nil
-}
-
-func valueNamed(e *Enum, name string) *EnumValue {
-	for _, v := range e.Values {
-		if v.Name == name {
-			return v
-		}
-	}
-	return nil
-}
-
-// lookup finds a constant or an enum's value by a name as f writes it: NAME,
-// Enum.NAME, file.NAME, file.Enum.NAME.
-func lookup(f *File, name string) (*Const, *Enum, *EnumValue) {
-	if c, e, v := f.own(name); c != nil || v != nil {
-		return c, e, v
-	}
-	for _, inc := range f.Includes {
-		if rest, ok := strings.CutPrefix(name, inc.File.Name+"."); ok {
-			if c, e, v := inc.File.own(rest); c != nil || v != nil {
-				return c, e, v
+	if s.byName == nil {
+		s.byName = make(map[string]*Field, len(s.Fields))
+		for _, f := range s.Fields {
+			if s.byName[f.Name] == nil {
+				s.byName[f.Name] = f
 			}
 		}
 	}
-	return nil, nil, nil
-}
-
-func (f *File) own(name string) (*Const, *Enum, *EnumValue) {
-	if c := f.scope.consts[name]; c != nil {
-		return c, nil, nil
-	}
-	enum, value, _ := strings.Cut(name, ".")
-	t := f.scope.types[enum]
-	for range maxDepth { // a typedef of an enum may stand for it
-		d, ok := t.(*Typedef)
-		if !ok {
-			break
-		}
-		switch d.Type.Kind {
-		case TypedefRef:
-			t = d.Type.Typedef
-		case EnumRef:
-			t = d.Type.Enum
-		default:
-			t = nil
-		}
-	}
-	if e, ok := t.(*Enum); ok {
-		if v := valueNamed(e, value); v != nil {
-			return nil, e, v
-		}
-	}
-	return nil, nil, nil
+	return s.byName[name]
 }
 
 // UUID reads a uuid's text, with or without curly brackets.

@@ -23,7 +23,8 @@ import (
 //	map[K]V           map with scalars, strings or UUIDs as keys
 //	Pairs[K, V]       map with other keys
 //	*S                struct
-//	interface{ isU(*A, *B) }   union; each variant is a struct with one tagged field
+//	interface{ isU(*A, *B) }   union; each variant is a struct with one tagged field;
+//	                           isU(func(*A, *B)) says the same
 //	pointers to scalars, strings and UUIDs   optional fields
 //	Unknown                            fields that the struct does not have
 //
@@ -32,7 +33,8 @@ import (
 // out, unless they are required: then Append fails, as it does for a nil
 // element of a container. Fields without a tag and unexported ones do not exist
 // on the wire. A method SetDefaults on *S is called on every S, the message
-// itself included, before it is decoded into.
+// itself included, before it is decoded into; it makes the same values each time,
+// whose memory counts against the budget of the decode.
 //
 // The zero value is ready, and safe for concurrent use. What is needed to know
 // about a type is found out at its first use; a type that cannot be mapped gives
@@ -80,7 +82,9 @@ func (c Binary) Append(out *buf.Out, msg any) error {
 	return nil
 }
 
-// Decode fills msg from body. All is copied, with one exception: a string that has
+// Decode replaces what msg holds by what body says: a field that body does not have
+// is absent afterwards, or has its default, whatever msg had there before. Fields
+// without a tag are left as they are. All is copied, with one exception: a string that has
 // at least an eighth of a block of more than 1 MB refers to it, and the block is left
 // to the garbage collector. A field that msg does not have, or has with another type, is skipped; of a
 // field that comes twice the last one counts; containers are replaced, never
@@ -88,8 +92,8 @@ func (c Binary) Append(out *buf.Out, msg any) error {
 // frame, and what follows would be somebody else's.
 //
 // Depth and memory are bounded by lim: at most lim.DecodeBudget(body.Len())
-// bytes are allocated for structs, containers and binary, and besides at most
-// three times the body for strings. Errors wrap a *SyntaxError and have the
+// bytes are allocated for structs with their defaults, containers and binary, and
+// besides at most three times the body for strings. Errors wrap a *SyntaxError and have the
 // code rpc.InvalidArgument; msg is partly filled then.
 func (c Binary) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 	pl, p, err := planOf(msg)
@@ -102,28 +106,29 @@ func (c Binary) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 	if pl.of != nil {
 		return pl.decodeLazy(body, msg, lim)
 	}
-	if pl.made != 0 && !c.Plan {
+	if pl.made != 0 && !c.Plan && !pl.views {
+		pl.clear(p)
 		return decodeGenerated(pl, p, body, lim)
 	}
 	b := body.Bytes()
-	d := decoder{b: b, texts: codec.Texts{Frame: codec.NewFrame(body)}, budget: int64(lim.DecodeBudget(len(b)))}
+	d := decoder{b: b, texts: codec.Texts{Frame: codec.NewFrame(body)}, budget: budget(lim.DecodeBudget(len(b)))}
 	if pl.views {
-		d.body = body
+		d.body, d.lim = body, lim
 	}
 	if !c.Plan {
-		d.hand = lim.Depth - 1 // arguments and results have no methods, but the structs in them do
+		d.hand = lim.Depth - 1 // what has no methods, such as arguments made by hand, may hold structs that do
 	}
-	if pl.preset != 0 {
-		pl.setDefaults(p)
+	end, f := 0, tooCostly
+	if d.begin(pl, p) {
+		end, f = d.fields(pl, p, 0, lim.Depth)
 	}
-	if pl.unknown != 0 {
-		*pl.kept(p) = nil
-	}
-	end, f := d.fields(pl, p, 0, lim.Depth)
 	if f == fine && end != len(b) {
 		f = trailing
 	}
 	if f != fine {
+		if pl.views {
+			pl.giveBack(p)
+		}
 		return d.failed(end, f)
 	}
 	return nil

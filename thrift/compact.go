@@ -86,18 +86,11 @@ func (c Compact) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 		lim = rpc.Limits{}.WithDefaults()
 	}
 	b := body.Bytes()
-	d := compactDecoder{decoder{b: b, budget: int64(lim.DecodeBudget(2 * len(b)))}}
-	if pl.preset != 0 {
-		pl.setDefaults(p)
-	}
-	if pl.unknown != 0 {
-		*pl.kept(p) = nil
-	}
-	var end int
-	var f fault
+	d := compactDecoder{decoder{b: b, budget: budget(lim.DecodeBudget(2 * len(b)))}}
+	end, f := 0, tooCostly
 	if pl.of != nil {
 		end, f = d.view(pl.of, pl.decodeView(p), 0, lim.Depth)
-	} else {
+	} else if d.begin(pl, p) {
 		end, f = d.fields(pl, p, 0, lim.Depth)
 	}
 	if f == fine && end != len(b) {

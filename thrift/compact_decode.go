@@ -400,8 +400,8 @@ func (d *compactDecoder) structures(pl *plan, s []unsafe.Pointer, o, depth int) 
 		for i := range n {
 			// Safety: the slab has n structs of that size.
 			q := unsafe.Add(slab, i*pl.size)
-			if pl.preset != 0 {
-				pl.setDefaults(q)
+			if pl.preset != 0 && !d.defaults(pl, q) {
+				return o, tooCostly
 			}
 			var f fault
 			if o, f = d.fields(pl, q, o, depth); f != fine {

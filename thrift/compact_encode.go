@@ -130,19 +130,16 @@ func (e *compactEncoder) union(b []byte, t *typ, f *face, depth int) []byte {
 	if f.itab == 0 || f.data == nil {
 		return e.failAt(b, t, whyNil)
 	}
-	for i := range t.cases {
-		v := &t.cases[i]
-		if v.itab != f.itab {
-			continue
-		}
-		o := &v.plan.ops[0]
-		// Safety: data points to the variant's struct, whose only field o is.
-		if skip, _ := o.absent(unsafe.Add(f.data, o.offset)); skip {
-			return e.fail(b, v.plan, o, whyNil)
-		}
-		return e.fields(b, v.plan, f.data, depth)
+	v := t.holds(*f)
+	if v == nil {
+		return e.failAt(b, t, "holds a type that is none of its variants")
 	}
-	return e.failAt(b, t, "holds a type that is none of its variants")
+	o := &v.plan.ops[0]
+	// Safety: data points to the variant's struct, whose only field o is.
+	if skip, _ := o.absent(unsafe.Add(f.data, o.offset)); skip {
+		return e.fail(b, v.plan, o, whyNil)
+	}
+	return e.fields(b, v.plan, f.data, depth)
 }
 
 // list appends the slice at p as a list or a set.

@@ -59,15 +59,21 @@ func (c *compiler) plan(rt reflect.Type) (*plan, error) {
 	for i := range rt.NumField() {
 		f := rt.Field(i)
 		tag, ok := f.Tag.Lookup("thrift")
+		if why := embeds(f, ok && tag != "-"); why != "" {
+			return nil, &TypeError{Type: rt, Field: f.Name, Why: why}
+		}
 		if f.Type == reflect.TypeFor[Unknown]() && tag != "-" && f.IsExported() {
 			if err := pl.addUnknown(f, tag); err != nil {
 				return nil, err
 			}
+			pl.addStretch(f, true)
 			continue
 		}
 		if !ok || tag == "-" || !f.IsExported() {
+			pl.addStretch(f, false)
 			continue
 		}
+		pl.addStretch(f, true)
 		id, need, err := parseTag(tag)
 		if err != nil {
 			return nil, &TypeError{Type: rt, Field: f.Name, Why: err.Error()}
@@ -86,6 +92,45 @@ func (c *compiler) plan(rt reflect.Type) (*plan, error) {
 	return pl, nil
 }
 
+// embeds says why a field may not be embedded: its methods would stand for the
+// whole struct, or its fields would be lost. field: it is a field of Thrift's itself.
+func embeds(f reflect.StructField, field bool) string {
+	if !f.Anonymous {
+		return ""
+	}
+	for _, methods := range []reflect.Type{reflect.TypeFor[generated](), reflect.TypeFor[defaulter](), reflect.TypeFor[aLazy]()} {
+		if f.Type.Implements(methods) || reflect.PointerTo(f.Type).Implements(methods) {
+			return "embeds " + f.Type.String() + ", whose methods would stand for the whole struct: give the field a name"
+		}
+	}
+	if !field && tagged(f.Type) && f.Tag.Get("thrift") != "-" {
+		return "embeds " + f.Type.String() + ", whose fields would be lost: give the field a name and a tag"
+	}
+	return ""
+}
+
+// tagged tells whether a struct, or a pointer to one, has fields of Thrift's, its
+// own or embedded ones. A struct that embeds a pointer to itself has no other fields by
+// that: one level of pointers is looked at.
+func tagged(rt reflect.Type) bool {
+	if rt.Kind() == reflect.Pointer {
+		rt = rt.Elem()
+	}
+	if rt.Kind() != reflect.Struct {
+		return false
+	}
+	for i := range rt.NumField() {
+		f := rt.Field(i)
+		if tag, ok := f.Tag.Lookup("thrift"); ok && tag != "-" {
+			return true
+		}
+		if f.Anonymous && f.Type.Kind() == reflect.Struct && tagged(f.Type) {
+			return true
+		}
+	}
+	return false
+}
+
 // add appends a field.
 func (pl *plan) add(id int16, f reflect.StructField, n need, t *typ) {
 	o := op{offset: uint32(f.Offset), kind: t.kind, need: n, name: uint16(len(pl.names)), t: t}
@@ -98,7 +143,6 @@ func (pl *plan) add(id int16, f reflect.StructField, n need, t *typ) {
 			pl.bits |= o.bit
 		}
 	}
-	pl.views = pl.views || t.plan != nil && t.plan.views
 	pl.ops = append(pl.ops, o)
 	pl.names = append(pl.names, f.Name)
 	name, _, _ := strings.Cut(f.Tag.Get("thrift"), ",")
@@ -284,7 +328,8 @@ func (c *compiler) pair(t *typ, key, value reflect.Type) (err error) {
 }
 
 // union finds the variants of a sealed interface: the parameters of its one
-// method, each a pointer to a struct with one field.
+// method, each a pointer to a struct with one field. Where they are many the
+// method has one parameter, a function type whose parameters they are.
 func (c *compiler) union(t *typ) error {
 	// A union without variants has only its unset value, nil; its method cannot be
 	// that of other packages' types.
@@ -293,6 +338,9 @@ func (c *compiler) union(t *typ) error {
 	}
 	c.unions = append(c.unions, t)
 	m := t.rt.Method(0).Type
+	if m.NumIn() == 1 && m.In(0).Kind() == reflect.Func {
+		m = m.In(0)
+	}
 	for i := range m.NumIn() {
 		v := m.In(i)
 		if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct || !v.Implements(t.rt) {
@@ -321,6 +369,7 @@ func (c *compiler) checkUnions() error {
 			}
 			ids[id] = true
 		}
+		t.indexCases()
 	}
 	return nil
 }
@@ -332,4 +381,18 @@ func itab(as, ptr reflect.Type) uintptr {
 	// Safety: v points to an interface with methods, whose first word is the
 	// itab. The runtime keeps itabs for ever.
 	return (*face)(unsafe.Pointer(v.Pointer())).itab
+}
+
+// manyCases is how many variants of a union are gone through one by one.
+const manyCases = 8
+
+// indexCases makes the variants of a union findable if they are many.
+func (t *typ) indexCases() {
+	if len(t.cases) <= manyCases {
+		return
+	}
+	t.byHead, t.byItab = map[uint32]int{}, map[uintptr]int{}
+	for i, v := range t.cases {
+		t.byHead[v.plan.ops[0].head], t.byItab[v.itab] = i, i
+	}
 }

@@ -7,30 +7,20 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/rpc"
 )
 
 // A decoder is the state of one decode. It lives on the stack of Decode:
 // nothing here may go through a function value, or it would be allocated.
 type decoder struct {
 	b      []byte
-	body   buf.View // b's if there is a view in what is decoded, else empty
+	body   buf.View    // b's if there is a view in what is decoded, else empty
+	lim    *rpc.Limits // of the decode, if body is there
 	texts  codec.Texts
 	hand   int    // depth at which a struct is handed to its generated methods
 	handed int    // how many were
-	budget int64  // bytes of memory that may still be allocated
 	where  string // the field where a fault was found, innermost
-}
-
-// charge takes an allocation of n bytes from the budget, with what rounding up
-// to a size class costs, and reports whether that was there.
-func (d *decoder) charge(n int) bool { return d.charges(n, 1) }
-
-// charges is charge for n things of size bytes; n is at most the message's
-// length, so that the product fits.
-func (d *decoder) charges(n, size int) bool {
-	all := int64(n) * int64(size)
-	d.budget -= all + all>>3 + 16
-	return d.budget >= 0
+	budget
 }
 
 // fields decodes the fields of a struct at b[o:], up to and with its stop, into
@@ -290,14 +280,14 @@ func (d *decoder) pointer(t *typ, p *unsafe.Pointer, o int) (int, fault) {
 	return o, f
 }
 
-// fresh allocates the struct of a plan.
+// fresh allocates the struct of a plan, with its defaults.
 func (d *decoder) fresh(pl *plan) (unsafe.Pointer, bool) {
 	if !d.charge(pl.size) {
 		return nil, false
 	}
 	q := reflect.New(pl.rt).UnsafePointer()
-	if pl.preset != 0 {
-		pl.setDefaults(q)
+	if pl.preset != 0 && !d.defaults(pl, q) {
+		return nil, false
 	}
 	return q, true
 }
@@ -312,6 +302,9 @@ func (d *decoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (int, faul
 	if depth <= 0 {
 		return o, tooDeep
 	}
+	if pl.views {
+		return d.withViews(pl, p, o, depth)
+	}
 	if depth == d.hand && pl.made != 0 && d.handed < maxHanded {
 		d.handed++
 		if !d.charge(pl.size) {
@@ -325,9 +318,6 @@ func (d *decoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (int, faul
 	q, ok := d.fresh(pl)
 	if !ok {
 		return o, tooCostly
-	}
-	if pl.of != nil {
-		return d.lazy(pl, p, q, o, depth)
 	}
 	// Safety: p points to a *pl.rt.
 	*(*unsafe.Pointer)(p) = q
@@ -361,10 +351,17 @@ func (d *decoder) union(t *typ, p *face, o, depth int) (int, fault) {
 				return o, tooCostly
 			}
 			f := &v.plan.ops[0]
+			var body buf.View
+			if d.lim != nil {
+				body = d.apart()
+			}
 			var end int
 			// Safety: q points to a v.plan.rt, whose one field f is; v.itab is
 			// that of *v.plan.rt as the interface that p points to.
 			end, flt = d.value(f.t, unsafe.Add(q, f.offset), o, depth-1)
+			if d.lim != nil {
+				d.body = body
+			}
 			switch flt {
 			case fine:
 				*p = face{v.itab, q}
@@ -384,6 +381,12 @@ func (d *decoder) union(t *typ, p *face, o, depth int) (int, fault) {
 
 // variant finds the case of a union by its field's header.
 func (t *typ) variant(head uint32) *variant {
+	if t.byHead != nil {
+		if i, ok := t.byHead[head]; ok {
+			return &t.cases[i]
+		}
+		return nil
+	}
 	for i := range t.cases {
 		if t.cases[i].plan.ops[0].head == head {
 			return &t.cases[i]

@@ -149,6 +149,12 @@ func (d *decoder) structures(pl *plan, s []unsafe.Pointer, o, depth int) (int, f
 	if depth <= 0 {
 		return o, tooDeep
 	}
+	if pl.views && d.lim != nil && d.body.Len() != 0 {
+		body := d.apart()
+		o, f := d.structures(pl, s, o, depth)
+		d.body = body
+		return o, f
+	}
 	for len(s) > 0 {
 		n := min(len(s), pl.slab)
 		if !d.charges(n, pl.size) {
@@ -158,8 +164,8 @@ func (d *decoder) structures(pl *plan, s []unsafe.Pointer, o, depth int) (int, f
 		for i := range n {
 			// Safety: the slab has n structs of that size.
 			q := unsafe.Add(slab, i*pl.size)
-			if pl.preset != 0 {
-				pl.setDefaults(q)
+			if pl.preset != 0 && !d.defaults(pl, q) {
+				return o, tooCostly
 			}
 			var f fault
 			if o, f = d.fields(pl, q, o, depth); f != fine {

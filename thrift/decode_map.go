@@ -69,6 +69,12 @@ func (d *decoder) entries(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
 	if len(b)-o < 6 {
 		return o, short
 	}
+	if d.lim != nil && d.body.Len() != 0 {
+		body := d.apart()
+		o, f := d.entries(t, p, o, depth)
+		d.body = body
+		return o, f
+	}
 	key, elem, count := Type(b[o]), Type(b[o+1]), binary.BigEndian.Uint32(b[o+2:])
 	if count != 0 && (key != t.key.wire || elem != t.elem.wire) {
 		return o, wrongType

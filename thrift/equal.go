@@ -153,6 +153,12 @@ func (e *equaler) unions(t *typ, x, y face) bool {
 
 // holds finds the variant that a union holds, nil if that is none of it.
 func (t *typ) holds(f face) *variant {
+	if t.byItab != nil {
+		if i, ok := t.byItab[f.itab]; ok {
+			return &t.cases[i]
+		}
+		return nil
+	}
 	for i := range t.cases {
 		if t.cases[i].itab == f.itab {
 			return &t.cases[i]

@@ -24,20 +24,20 @@ type Decoder struct {
 type Input struct {
 	b      string // a slice would be one word more
 	frame  *codec.Frame
-	budget int64
+	budget budget
 }
 
 // A Result is what comes back, in four words too.
 type Result struct {
 	code   uint64 // where the struct ended or the fault is, and below that eight bits of fault
-	budget int64
+	budget budget
 	where  string
 }
 
 func (r Result) end() (int, fault) { return int(r.code >> 8), fault(r.code) }
 
 // input is what is decoded from b, borrowed until the end.
-func input(b []byte, frame *codec.Frame, budget int64) Input {
+func input(b []byte, frame *codec.Frame, budget budget) Input {
 	in := Input{frame: frame, budget: budget}
 	if len(b) > 0 {
 		// Safety: nobody writes the message while it is decoded.
@@ -61,7 +61,7 @@ func (d *decoder) generated(pl *plan, p unsafe.Pointer, o, depth int) (int, faul
 // decodeGenerated decodes the message at p by its generated methods.
 func decodeGenerated(pl *plan, p unsafe.Pointer, body buf.View, lim *rpc.Limits) error {
 	b := body.Bytes()
-	r := pl.madeFor(p).DecodeThrift(input(b, codec.NewFrame(body), int64(lim.DecodeBudget(len(b)))), lim.Depth)
+	r := pl.madeFor(p).DecodeThrift(input(b, codec.NewFrame(body), budget(lim.DecodeBudget(len(b)))), lim.Depth)
 	if r.code == uint64(len(b))<<8 {
 		return nil
 	}
@@ -140,10 +140,25 @@ func (d *Decoder) Whole(x any, b []byte, depth int) []byte {
 	if err != nil {
 		return d.fail(d.offset(b), badType)
 	}
-	if pl.preset != 0 {
-		pl.setDefaults(p)
+	if pl.preset != 0 && !d.defaults(pl, p) {
+		return d.fail(d.offset(b), tooCostly)
 	}
 	return d.rested(d.fields(pl, p, d.offset(b), depth))
+}
+
+// Defaults sets the defaults of the struct x, whose fields begin at b, if there
+// is enough memory for them. Defaults that take none need not go this way.
+func (d *Decoder) Defaults(x any, b []byte) bool {
+	pl, p, err := planOf(x)
+	if err != nil {
+		d.fail(d.offset(b), badType)
+		return false
+	}
+	if pl.preset != 0 && !d.defaults(pl, p) {
+		d.fail(d.offset(b), tooCostly)
+		return false
+	}
+	return true
 }
 
 // Fields decodes the fields of x with the indexes i up to and without j by its
@@ -257,9 +272,15 @@ func New[T any](d *Decoder) *T {
 	return new(T)
 }
 
+// A scalar is what Optional reads. A type that is made of bool is none, since its
+// bytes could not be told from an int8's.
+type scalar interface {
+	bool | ~int8 | ~int16 | ~int32 | ~int64 | ~float64 | UUID
+}
+
 // Optional reads an optional scalar other than a string: the field that b begins
 // with, of which all is there.
-func Optional[T any](d *Decoder, p **T, b []byte) []byte {
+func Optional[T scalar](d *Decoder, p **T, b []byte) []byte {
 	x := New[T](d)
 	if x == nil {
 		return d.fail(d.offset(b)+3, tooCostly)

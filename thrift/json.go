@@ -166,21 +166,18 @@ func (e *jsonEncoder) union(b []byte, t *typ, f *face, depth int) []byte {
 		e.fail(t.rt, "", whyNil)
 		return b
 	}
-	for i := range t.cases {
-		v := &t.cases[i]
-		if v.itab != f.itab {
-			continue
-		}
-		o := &v.plan.ops[0]
-		// Safety: data points to the variant's struct, whose only field o is.
-		if skip, _ := o.absent(unsafe.Add(f.data, o.offset)); skip {
-			e.fail(v.plan.rt, v.plan.names[o.name], whyNil)
-			return b
-		}
-		return e.fields(b, v.plan, f.data, depth)
+	v := t.holds(*f)
+	if v == nil {
+		e.fail(t.rt, "", "holds a type that is none of its variants")
+		return b
 	}
-	e.fail(t.rt, "", "holds a type that is none of its variants")
-	return b
+	o := &v.plan.ops[0]
+	// Safety: data points to the variant's struct, whose only field o is.
+	if skip, _ := o.absent(unsafe.Add(f.data, o.offset)); skip {
+		e.fail(v.plan.rt, v.plan.names[o.name], whyNil)
+		return b
+	}
+	return e.fields(b, v.plan, f.data, depth)
 }
 
 // list appends a list or a set: type, number and elements.

@@ -24,17 +24,14 @@ func (c JSON) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 		lim = rpc.Limits{}.WithDefaults()
 	}
 	b := body.Bytes()
-	d := jsonDecoder{jsonScanner: jsonScanner{b: b}, mem: decoder{budget: int64(lim.DecodeBudget(len(b)))}}
-	if pl.preset != 0 {
-		pl.setDefaults(p)
-	}
-	if pl.unknown != 0 {
-		*pl.kept(p) = nil
-	}
-	if pl.of != nil {
+	d := jsonDecoder{jsonScanner: jsonScanner{b: b}, mem: decoder{budget: budget(lim.DecodeBudget(len(b)))}}
+	switch {
+	case pl.of != nil:
 		err = d.view(pl.of, pl.decodeView(p), lim.Depth)
-	} else {
+	case d.mem.begin(pl, p):
 		err = d.fields(pl, p, lim.Depth)
+	default:
+		err = d.wrong(faults[tooCostly])
 	}
 	if err == nil {
 		if d.peek(); d.o != len(b) {

@@ -1,6 +1,8 @@
 package thrift
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"reflect"
 	"unsafe"
@@ -22,8 +24,12 @@ import (
 //
 // A message is checked as a whole when it is opened, so that nothing can fail
 // later: taken is what Binary.Decode takes, without its memory budget, since
-// nothing is allocated. The zero Lazy holds no message; using it panics, as
-// using one after its Release does.
+// nothing is allocated. The budget stays with the view: what is decoded from it, as a
+// whole or as one value, takes no more than decoding the message had been allowed.
+// What would is an error of Plain and of JSON, equals nothing, and makes the getter
+// of a value that is decoded panic with an *rpc.Error (InvalidArgument); views, scalars and
+// texts are not decoded. The zero Lazy holds no message; using it panics, as using one
+// after its Release does.
 type Lazy struct {
 	own *lease
 	pl  *plan
@@ -49,13 +55,17 @@ const fewEven = 8
 // of something in it.
 type lease struct {
 	b     []byte // nil after Release
-	calm  bool   // b is there and nothing was changed: what the index says is so
 	view  buf.View
 	edits []edit // by from
 	err   error  // of the first value that cannot be encoded
 
-	text codec.Window // see str
-	last int          // end of the string that was read last
+	root *lease // of a value that was set: the message's, else nil
+	mem  budget // of the root: what one decode of the message may take, with what was set in it
+
+	calm  bool  // b is there and nothing was changed: what the index says is so
+	lent  bool  // view has a reference to what was received, for a field of a message
+	odd   bool  // there are bools that are neither 0 nor 1: only while it is opened
+	taken uint8 // of small
 
 	// Where the elements of lists are that were read by index: of the one at
 	// offset list, which was read last, and of all.
@@ -63,12 +73,18 @@ type lease struct {
 	elems []uint32
 	lists map[uint32][]uint32
 
+	text codec.Window // see str
+	last int          // end of the string that was read last
+
 	// Room for what most messages need, so that it takes no allocations.
 	room  [fewFields]uint32
 	one   [1]edit
 	small [16]byte
-	taken uint8 // of small
 }
+
+// leaseBytes is what a view takes besides itself. A message of one byte can be one, and
+// there may be many of them in a container.
+const leaseBytes = int(unsafe.Sizeof(lease{}))
 
 // fewFields is how many fields have their index in the lease itself.
 const fewFields = 64
@@ -113,7 +129,7 @@ func NewLazy[V any, P LazyView[V]](msg any) (P, error) {
 	if err := (Binary{}).Append(&out, msg); err != nil {
 		return nil, err
 	}
-	if err := pl.open(x.lazy(), buf.ViewOf(out.Bytes()), defaultDepth); err != nil {
+	if err := pl.open(x.lazy(), buf.ViewOf(out.Bytes()), &rpc.Limits{Depth: defaultDepth}, unlimited); err != nil {
 		return nil, err
 	}
 	return x, nil
@@ -133,27 +149,41 @@ func (x *Lazy) Release() {
 	l.b, l.calm, l.view, l.edits = nil, false, buf.View{}, nil // what else there is goes with the views
 }
 
-// open makes x the view of the struct that body holds; x keeps a reference.
-func (pl *plan) open(x *Lazy, body buf.View, depth int) error {
+// open makes x the view of the struct that body holds; x keeps a reference. mem is
+// what decoding it may take.
+func (pl *plan) open(x *Lazy, body buf.View, lim *rpc.Limits, mem budget) error {
 	b := body.Bytes()
-	l := &lease{b: b, calm: true}
+	l := &lease{b: b, calm: true, mem: mem}
 	*x = Lazy{own: l, pl: pl.of, level: 1, first: true}
-	if end, f := x.indexIn(depth); f != fine || end != len(b) {
+	if end, f := x.indexIn(lim.Depth); f != fine || end != len(b) {
 		if f == fine {
 			f = trailing
 		}
 		*x = Lazy{}
-		return pl.of.refusal(body, depth, end, f)
+		return pl.of.refusal(body, lim, end, f)
+	}
+	if l.odd {
+		l.b = bytes.Clone(b)
+		tame(l.b, 0, TypeStruct)
+		l.view = buf.ViewOf(l.b)
+		return nil
 	}
 	l.view = body.Retain()
 	return nil
 }
 
+// budget is what decoding something of l's message may take.
+func (l *lease) budget() *budget {
+	if l.root != nil {
+		l = l.root
+	}
+	return &l.mem
+}
+
 // refusal finds the words for a message that is refused. The decoder has
 // better ones; they are worth a second look, since refusals are rare.
-func (pl *plan) refusal(body buf.View, depth, end int, f fault) error {
+func (pl *plan) refusal(body buf.View, lim *rpc.Limits, end int, f fault) error {
 	msg := reflect.New(pl.rt).Interface()
-	lim := (rpc.Limits{Depth: depth}).WithDefaults()
 	if err := (Binary{}).Decode(body, msg, lim); err != nil {
 		return err
 	}
@@ -184,6 +214,7 @@ func (x *Lazy) indexInto(depth int) (end int, f fault) {
 	c := checker{b: x.own.b}
 	end, f = c.fields(x.pl, int(x.from), depth, x.at)
 	x.end, x.again = uint32(end), c.again
+	x.own.odd = x.own.odd || c.odd
 	return end, f
 }
 
@@ -232,7 +263,7 @@ func (x *Lazy) findSlow(field int) (*lease, int) {
 			return l, 0
 		}
 		if e.sub == nil {
-			e.sub = &lease{b: e.val, calm: true, view: buf.ViewOf(e.val)}
+			e.sub = &lease{b: e.val, calm: true, view: buf.ViewOf(e.val), root: cmp.Or(l.root, l)}
 		}
 		return e.sub, 3
 	}
@@ -271,7 +302,7 @@ func (x *Lazy) preset(field int) (*lease, int) {
 		x.own.insert(edit{from: at, to: at, head: f.head, val: val, preset: true})
 		return x.findSlow(field)
 	}
-	return &lease{b: val, calm: true}, 3
+	return &lease{b: val, calm: true, mem: unlimited}, 3
 }
 
 // zero tells whether the value at p is the one that stands for a field that is
@@ -299,8 +330,9 @@ func (l *lease) str(o, n int) string {
 			return l.text.String(l.b, o, n)
 		}
 	} else if 2*n >= l.view.Len()+l.view.Waste() && l.view.Keep() {
+		text := l.b[o : o+n] // the length is the message's: it is held against the bytes here too
 		// Safety: the bytes never change, and the block is not used again.
-		return unsafe.String(&l.b[o], n)
+		return unsafe.String(&text[0], len(text))
 	}
 	return string(l.b[o : o+n])
 }

@@ -33,25 +33,25 @@ func (x *Lazy) bytes() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// structOf decodes b, the message of a view of pl, into a new struct, and gives
-// nil if a field is missing that is required.
-func (pl *plan) structOf(b []byte) unsafe.Pointer {
+// structOf decodes b, the message of a view of pl, into a new struct. Its fault is
+// that a field is missing which is required, or that it takes more than mem.
+func (pl *plan) structOf(b []byte, mem budget) (unsafe.Pointer, fault) {
 	p := reflect.New(pl.rt).UnsafePointer()
-	if pl.read(p, b) != fine {
-		return nil
+	if f := pl.read(p, b, mem); f != fine {
+		return nil, f
 	}
-	return p
+	return p, fine
 }
 
-// read decodes b, bytes that were checked, into the pl.rt at p.
-func (pl *plan) read(p unsafe.Pointer, b []byte) (f fault) {
-	d := decoder{b: b, budget: 1 << 62}
+// read decodes b, bytes that were checked, into the fresh pl.rt at p.
+func (pl *plan) read(p unsafe.Pointer, b []byte, mem budget) (f fault) {
+	d := decoder{b: b, budget: mem}
 	if pl.made != 0 {
 		_, f = d.generated(pl, p, 0, 1<<30)
 		return f
 	}
-	if pl.preset != 0 {
-		pl.setDefaults(p)
+	if pl.preset != 0 && !d.defaults(pl, p) {
+		return tooCostly
 	}
 	_, f = d.fields(pl, p, 0, 1<<30)
 	return f
@@ -66,10 +66,8 @@ func (x *Lazy) plain() (p unsafe.Pointer, why string) {
 	if err != nil {
 		return nil, "has a value that was set and cannot be encoded: " + err.Error()
 	}
-	if p = x.pl.structOf(b); p == nil {
-		why = faults[missing]
-	}
-	return p, why
+	p, f := x.pl.structOf(b, *x.own.budget())
+	return p, faults[f]
 }
 
 // views compares two views. Bytes that are the same say the same.
@@ -85,8 +83,12 @@ func (e *equaler) views(pl *plan, x, y *Lazy) bool {
 	case bytes.Equal(a, b):
 		return true
 	}
-	p, q := pl.of.structOf(a), pl.of.structOf(b)
-	return p != nil && q != nil && e.fields(pl.of, p, q)
+	p, f := pl.of.structOf(a, *x.own.budget())
+	if f != fine {
+		return false
+	}
+	q, f := pl.of.structOf(b, *y.own.budget())
+	return f == fine && e.fields(pl.of, p, q)
 }
 
 // view hashes what x shows.
@@ -105,13 +107,13 @@ func (c *cloner) view(q, x *Lazy) {
 		return
 	}
 	b, err := x.bytes()
-	*q = viewOf(x.pl, bytes.Clone(b))
+	*q = viewOf(x.pl, bytes.Clone(b), *x.own.budget())
 	q.own.err = err
 }
 
-// viewOf is a view of a message of its own, which was checked.
-func viewOf(pl *plan, b []byte) Lazy {
-	return Lazy{own: &lease{b: b, calm: true, view: buf.ViewOf(b)}, pl: pl, level: 1, first: true}
+// viewOf is a view of a message of its own, which was checked; decoding it may take mem.
+func viewOf(pl *plan, b []byte, mem budget) Lazy {
+	return Lazy{own: &lease{b: b, calm: true, view: buf.ViewOf(b), mem: mem}, pl: pl, level: 1, first: true}
 }
 
 // view checks the view x.
@@ -123,21 +125,6 @@ func (v *validator) view(x *Lazy) *InvalidError {
 		return &InvalidError{Why: "has a value that was set and cannot be encoded: " + err.Error()}
 	}
 	return nil
-}
-
-// view shows what x shows. A view that was released is shown as nil: whoever
-// logs is not to be stopped.
-func (w *writer) view(x *Lazy, depth int) {
-	if x.own == nil || x.own.b == nil {
-		w.add("nil")
-		return
-	}
-	b, _ := x.bytes()
-	if p := x.pl.structOf(b); p != nil {
-		w.members(x.pl, p, depth)
-		return
-	}
-	w.add("{" + ellipsis + "}")
 }
 
 // view appends the message of x, by the types on the wire: what the struct does
@@ -159,15 +146,18 @@ func (e *compactEncoder) view(b []byte, pl *plan, x *Lazy) []byte {
 // view makes x a view of the struct of pl at d.b[o:], which is rewritten in the
 // Binary protocol; what pl does not know comes along.
 func (d *compactDecoder) view(pl *plan, x *Lazy, o, depth int) (int, fault) {
-	t := transcoder{p: d.b, max: d.budget / 2}
+	mem, t := d.budget, transcoder{p: d.b, max: int64(d.budget / 2)}
 	end, f := t.value(o, compactStruct, depth)
 	if f == fine {
-		d.budget -= 2 * int64(len(t.b))
+		d.budget -= 2 * budget(len(t.b))
+		if !d.charge(leaseBytes) {
+			return o, tooCostly
+		}
 		c := checker{b: t.b}
 		_, f = c.fields(pl, 0, depth, nil)
 	}
 	if f == fine {
-		*x = viewOf(pl, t.b)
+		*x = viewOf(pl, t.b, mem)
 		return end, f
 	}
 	// The offsets are those of other bytes, and the field is not known. As in
@@ -194,8 +184,9 @@ func (e *jsonEncoder) view(b []byte, pl *plan, x *Lazy, depth int) []byte {
 
 // view makes x a view of the struct of pl that comes next.
 func (d *jsonDecoder) view(pl *plan, x *Lazy, depth int) error {
+	mem := d.mem.budget
 	p, ok := d.mem.fresh(pl)
-	if !ok {
+	if !ok || !d.mem.charge(leaseBytes) {
 		return d.wrong(faults[tooCostly])
 	}
 	if err := d.fields(pl, p, depth); err != nil {
@@ -207,15 +198,16 @@ func (d *jsonDecoder) view(pl *plan, x *Lazy, depth int) error {
 	if out.Commit(e.structure(out.Block(), pl, p, depth)); e.err != nil {
 		return d.wrong("a view cannot show it: " + e.err.Error()) // a union in a list of a variant that is not known
 	}
-	*x = viewOf(pl, out.Bytes())
+	*x = viewOf(pl, out.Bytes(), mem)
 	return nil
 }
 
 // A masker applies a mask to the bytes of a view.
 type masker struct {
 	b    []byte
+	mem  budget // for one value that is decoded
 	keep bool
-	err  error // of a value that cannot be encoded
+	err  error // of a value that cannot be encoded, or decoded
 }
 
 // view makes x one of the message without what the mask unsets, as Apply says.
@@ -227,11 +219,11 @@ func (n *maskNode) view(x *Lazy, keep bool) {
 		panic("thrift: a mask for a part of a lazy message: it is applied to the message, with the part in its paths")
 	}
 	b, err := x.bytes()
-	m := masker{b: b, keep: keep, err: err}
-	masked, _ := m.fields(make([]byte, 0, len(b)), x.pl, n, 0)
-	pl := x.pl
+	pl, mem := x.pl, *x.own.budget()
+	m := masker{b: b, mem: mem, keep: keep, err: err}
+	masked, _ := m.fields(make([]byte, 0, len(b)), pl, n, 0)
 	x.Release()
-	*x = viewOf(pl, masked)
+	*x = viewOf(pl, masked, mem)
 	x.own.err = m.err
 }
 
@@ -294,7 +286,7 @@ func (m *masker) presets(out []byte, pl *plan, n *maskNode, at []uint32) []byte 
 
 // field appends the field at o, which next says something about.
 func (m *masker) field(out []byte, f *op, next *maskNode, o int) []byte {
-	before, end := len(out), 0
+	before := len(out)
 	out, o = append(out, m.b[o:o+3]...), o+3
 	switch {
 	case f.kind == kStruct:
@@ -308,10 +300,17 @@ func (m *masker) field(out []byte, f *op, next *maskNode, o int) []byte {
 		}
 		return out
 	}
-	d, v := decoder{b: m.b, budget: 1 << 62}, reflect.New(f.t.rt)
+	d, v := decoder{b: m.b, budget: m.mem}, reflect.New(f.t.rt)
 	// Safety: v is of type f.t.
 	p := v.UnsafePointer()
-	if end, _ = d.value(f.t, p, o, 1<<30); next.value(f.t, p, m.keep) && f.need == required {
+	end, flt := d.value(f.t, p, o, 1<<30)
+	if flt == tooCostly { // the field is gone, and the view cannot be sent
+		if m.err == nil {
+			m.err = flt.at(end)
+		}
+		return out[:before]
+	}
+	if next.value(f.t, p, m.keep) && f.need == required {
 		return append(out, m.b[o:end]...)
 	}
 	if skip, _ := f.absent(p); skip {

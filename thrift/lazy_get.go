@@ -151,8 +151,11 @@ func (l *lease) load(t *typ, o int, p unsafe.Pointer) int {
 		*(*string)(p) = l.str(o+4, n)
 		return o + 4 + n
 	}
-	d := decoder{b: l.b, budget: 1 << 62}
+	d := decoder{b: l.b, budget: *l.budget()}
 	end, f := d.value(t, p, o, 1<<30)
+	if f == tooCostly {
+		panic(d.failed(end, f))
+	}
 	if f != fine {
 		panic("thrift: checked bytes are wrong: " + faults[f])
 	}
@@ -180,6 +183,7 @@ func LazyNumberList[T Number](x *Lazy, field int) LazyNumbers[T] {
 	}
 	var v T
 	size := int(unsafe.Sizeof(v))
+	_ = l.b[o+5 : o+5+n*size] // n is the message's, which was checked; what follows does without a look
 	b, at := l.b, o+5+size-8
 	if bigEndian() {
 		b, at = turned(b[o-3:o+5+n*size], size), size

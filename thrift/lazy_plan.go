@@ -46,7 +46,7 @@ func (pl *plan) decodeLazy(body buf.View, msg any, lim *rpc.Limits) error {
 		lim = rpc.Limits{}.WithDefaults()
 	}
 	// Safety: msg points to a pl.rt.
-	return pl.open(pl.decodeView((*words)(unsafe.Pointer(&msg)).data), body, lim.Depth)
+	return pl.open(pl.decodeView((*words)(unsafe.Pointer(&msg)).data), body, lim, budget(lim.DecodeBudget(body.Len())))
 }
 
 // notInside refuses views as elements, keys and values.
@@ -70,21 +70,94 @@ func (e *encoder) lazy(b []byte, pl *plan, p unsafe.Pointer) []byte {
 	return e.out.Block()
 }
 
+// withViews is structure for one that is a view, or has views within. What came
+// before in the same place is given back: nobody else will.
+func (d *decoder) withViews(pl *plan, p unsafe.Pointer, o, depth int) (int, fault) {
+	// Safety: p points to a *pl.rt.
+	at := (*unsafe.Pointer)(p)
+	if *at != nil {
+		pl.giveBack(*at)
+		*at = nil
+	}
+	q, ok := d.fresh(pl)
+	if !ok {
+		return o, tooCostly
+	}
+	if pl.of != nil {
+		return d.lazy(pl, at, q, o, depth)
+	}
+	*at = q
+	return d.fields(pl, q, o, depth)
+}
+
 // lazy makes q, a new view, one of the struct at o, and has p point to it.
-func (d *decoder) lazy(pl *plan, p, q unsafe.Pointer, o, depth int) (int, fault) {
+func (d *decoder) lazy(pl *plan, p *unsafe.Pointer, q unsafe.Pointer, o, depth int) (int, fault) {
 	c := checker{b: d.b}
 	end, f := c.fields(pl.of, o, depth, nil)
 	if f != fine {
 		return end, f
 	}
-	v := d.body
-	if v.Len() != 0 {
-		v = v.Slice(o, end)
-	} else { // within a value that is decoded from a message
-		v = buf.ViewOf(bytes.Clone(d.b[o:end]))
+	if !d.charge(leaseBytes) {
+		return o, tooCostly
 	}
-	// Safety: q points to a view, whose Lazy is at lazyAt, and p to a pointer to one.
-	*(*Lazy)(unsafe.Add(q, pl.lazyAt)) = Lazy{own: &lease{b: v.Bytes(), calm: true, view: v}, pl: pl.of, level: 1, first: true}
-	*(*unsafe.Pointer)(p) = q
+	v, mem, lent := d.body, d.budget, false
+	if v.Len() != 0 && !c.odd {
+		v, mem, lent = v.Slice(o, end), budget(d.lim.DecodeBudget(end-o)), true
+	} else { // within a container, or a value that is decoded from a message
+		if !d.charge(end - o) {
+			return o, tooCostly
+		}
+		own := bytes.Clone(d.b[o:end])
+		tame(own, 0, TypeStruct)
+		v = buf.ViewOf(own)
+	}
+	// Safety: q points to a view, whose Lazy is at lazyAt.
+	*pl.viewAt(q) = Lazy{own: &lease{b: v.Bytes(), calm: true, view: v, mem: mem, lent: lent}, pl: pl.of, level: 1, first: true}
+	*p = q
 	return end, fine
+}
+
+// giveBack releases what the decoder opened in the struct at p, a view or one with
+// views within, when nobody will see it. Views in containers refer to nothing.
+func (pl *plan) giveBack(p unsafe.Pointer) {
+	if pl.of != nil {
+		if x := pl.viewAt(p); x.own != nil && x.own.lent && x.own.b != nil {
+			x.Release()
+		}
+		return
+	}
+	for i := range pl.ops {
+		f := &pl.ops[i]
+		if f.kind != kStruct || !f.t.plan.views {
+			continue
+		}
+		// Safety: p points to a pl.rt, and offset is that of a pointer to a struct.
+		if q := (*unsafe.Pointer)(unsafe.Add(p, f.offset)); *q != nil {
+			f.t.plan.giveBack(*q)
+			*q = nil
+		}
+	}
+}
+
+// apart hides the message while a container is decoded, and gives what is to be
+// restored: views in it have bytes of their own, since it would take a walk through
+// all containers to give them back.
+func (d *decoder) apart() (body buf.View) {
+	body, d.body = d.body, buf.View{}
+	return body
+}
+
+// findViews notes which plans have views within that are not in containers. Plans
+// may refer to each other in circles.
+func findViews(plans map[reflect.Type]*plan) {
+	for again := true; again; {
+		again = false
+		for _, pl := range plans {
+			for i := range pl.ops {
+				if t := pl.ops[i].t; t.kind == kStruct && t.plan.views && !pl.views {
+					pl.views, again = true, true
+				}
+			}
+		}
+	}
 }

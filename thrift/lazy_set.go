@@ -64,7 +64,30 @@ func LazySet[T any](x *Lazy, field int, v T) {
 		x.put(field, nil)
 		return
 	}
-	x.put(field, x.encode(f, p))
+	val := x.encode(f, p)
+	if val != nil && f.kind >= kBytes {
+		// What is this program's own does not count against what the peer may cost.
+		*x.own.budget() += f.t.takes(val[3:])
+	}
+	x.put(field, val)
+}
+
+// takes is what a decoder takes from its budget for b, an encoded value of type t.
+// What the value takes in this program does not say that: a struct that a list has
+// twice is decoded twice, and the decoder supposes more for a map, and defaults.
+func (t *typ) takes(b []byte) budget {
+	d := decoder{b: b, budget: unlimited}
+	switch {
+	case t.kind == kBytes:
+		d.charge(len(b) - 4)
+	case t.kind == kPointer:
+		d.charge(t.elem.size)
+	case t.kind == kList && fixed[t.elem.wire] != 0:
+		d.charges((len(b)-5)/int(fixed[t.elem.wire]), t.elem.size)
+	default:
+		d.value(t, reflect.New(t.rt).UnsafePointer(), 0, 1<<30)
+	}
+	return unlimited - d.budget
 }
 
 func (x *Lazy) fail(err error) {
@@ -226,7 +249,7 @@ func LazyPlain[T any](x *Lazy) (*T, error) {
 		panic(fmt.Sprintf("thrift: a view of %s is no view of %T", x.pl.rt, *msg))
 	}
 	// Safety: msg points to an x.pl.rt.
-	if f := x.pl.read(unsafe.Pointer(msg), b); f != fine {
+	if f := x.pl.read(unsafe.Pointer(msg), b, *x.own.budget()); f != fine {
 		return nil, f.at(0)
 	}
 	return msg, nil

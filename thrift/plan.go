@@ -49,7 +49,7 @@ const (
 )
 
 // A plan is a struct type, ready to be encoded and decoded. It is constant
-// once compile has returned it.
+// once compile has returned it, but for presetCost.
 type plan struct {
 	rt     reflect.Type // the struct
 	size   int
@@ -71,7 +71,12 @@ type plan struct {
 
 	of     *plan   // of a view: the struct that it shows; such a plan has no ops
 	lazyAt uintptr // of a view: offset of its Lazy
-	views  bool    // is a view, or has one within
+	views  bool    // is a view, or has one within that is in no container
+
+	presetCost atomic.Int64 // one more than the memory of the defaults; 0: not known yet, see defaultsCost
+
+	ours  []stretch // where the fields are in the struct
+	apart bool      // while it is compiled: the last field was none of Thrift's
 
 	unknown uintptr // one more than the offset of the field of type Unknown; 0: there is none
 }
@@ -86,7 +91,12 @@ type typ struct {
 	key   *typ
 	plan  *plan     // of kStruct
 	cases []variant // of kUnion
-	maps  mapKind
+
+	// Indexes of cases where there are many of them, else nil.
+	byHead map[uint32]int
+	byItab map[uintptr]int
+
+	maps mapKind
 
 	// Pairs: their element's type and where in it the value is.
 	pair   reflect.Type
@@ -114,7 +124,7 @@ type slice struct {
 // A defaulter is a generated struct with default values.
 type defaulter interface{ SetDefaults() }
 
-// preset sets the defaults of the fresh struct at p.
+// setDefaults sets the defaults of the fresh struct at p.
 func (pl *plan) setDefaults(p unsafe.Pointer) {
 	f := face{pl.preset, p}
 	// Safety: p points to a pl.rt, and preset is the itab of *pl.rt for defaulter.
@@ -252,6 +262,7 @@ func (m *memo) compileLocked(rt reflect.Type) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	findViews(c.plans)
 	if m.mu.plans == nil {
 		m.mu.plans = map[reflect.Type]*plan{}
 	}

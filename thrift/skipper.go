@@ -26,6 +26,13 @@ type level struct {
 
 const inFields = -1
 
+// levelBytes is the size of a level in memory.
+const levelBytes = 16
+
+// Held is the number of bytes of memory that s has besides its own size: what
+// the nesting of the struct takes.
+func (s *Skipper) Held() int { return cap(s.stack) * levelBytes }
+
 // Feed looks at p, which begins where the struct begins and is no shorter than
 // in the call before. It borrows p. done: n is the struct's length, and the
 // Skipper is at the begin of a struct again. Not done: the struct has at least

@@ -25,8 +25,8 @@ const (
 // levels, strings cut after 128 bytes, binary as its length and its first 16
 // bytes; what is left out shows as "…". Fields that are absent are not shown; names are the
 // IDL's. Any value is taken: nil, typed nils, values that refer to themselves, what is
-// no message at all (then its type is shown). A lazy view is decoded for it, all of it, and
-// shown as nil after its Release. The form is for people and may change.
+// no message at all (then its type is shown). A lazy view is shown from its bytes, as
+// far as the text goes, and as nil after its Release. The form is for people and may change.
 func String(m any) string {
 	left := maxValues
 	w := writer{b: make([]byte, 0, 256), left: &left}
@@ -84,14 +84,6 @@ func (w *writer) members(pl *plan, p unsafe.Pointer, depth int) {
 		return
 	}
 	first := true
-	next := func(name string) {
-		if !first {
-			w.add(" ")
-		}
-		first = false
-		w.add(name)
-		w.add(":")
-	}
 	for i := range pl.ops {
 		if w.full() {
 			return
@@ -100,15 +92,25 @@ func (w *writer) members(pl *plan, p unsafe.Pointer, depth int) {
 		// Safety: p points to a pl.rt, and offset is that of a field.
 		q := unsafe.Add(p, f.offset)
 		if skip, _ := f.absent(q); !skip {
-			next(pl.said[f.name])
+			first = w.name(pl.said[f.name], first)
 			w.value(f.t, q, depth-1)
 		}
 	}
 	if pl.unknown != 0 && len(*pl.kept(p)) > 0 {
-		next("unknown")
+		w.name("unknown", first)
 		w.binary(*pl.kept(p))
 	}
 	w.add("}")
+}
+
+// name begins a field, and gives what first is for the next one.
+func (w *writer) name(name string, first bool) bool {
+	if !first {
+		w.add(" ")
+	}
+	w.add(name)
+	w.add(":")
+	return false
 }
 
 // value shows a value of type t.

@@ -154,12 +154,12 @@ func (t *transcoder) elems(o int, key, elem compactKind, n, depth int) (int, fau
 func (d *compactDecoder) keep(pl *plan, base unsafe.Pointer, h compactHead, o, depth int) (int, fault) {
 	u := pl.kept(base)
 	had := len(*u)
-	t := transcoder{p: d.b, b: *u, max: min(int64(had)+d.budget/2, math.MaxInt)}
+	t := transcoder{p: d.b, b: *u, max: min(int64(had)+int64(d.budget/2), math.MaxInt)}
 	end, f := t.field(h, o, depth)
 	if f != fine {
 		return end, f
 	}
-	if d.budget -= 2 * int64(len(t.b)-had); d.budget < 0 {
+	if d.budget -= 2 * budget(len(t.b)-had); d.budget < 0 {
 		return o, tooCostly
 	}
 	*u = t.b

@@ -19,8 +19,8 @@ import (
 // other in the order in which they came. Both protocols write them back behind the
 // known ones, so that a program passes on what only newer ones know, whichever of
 // the two it reads and writes. Of Binary's bytes Compact has no place for the types
-// of an empty map, and for bools that are neither 0 nor 1 (they say false): those are
-// all that does not come through.
+// of an empty map: that is all that does not come through. A bool that is neither 0 nor
+// 1, which says false to some and true to others, becomes 0, which says it to all.
 //
 // Decode replaces what was there before. What is in an Unknown is checked when it
 // is written: anything but whole fields gives a *TypeError. A struct without such a
@@ -57,11 +57,14 @@ func (pl *plan) kept(base unsafe.Pointer) *Unknown {
 //
 // Safety: base points to a pl.rt.
 func (d *decoder) keep(pl *plan, base unsafe.Pointer, from, to int) bool {
-	if d.budget -= 2 * int64(to-from); d.budget < 0 {
+	if d.budget -= 2 * budget(to-from); d.budget < 0 {
 		return false
 	}
 	u := pl.kept(base)
 	*u = append(*u, d.b[from:to]...)
+	if kept := (*u)[len(*u)-(to-from):]; mayHoldBools(Type(kept[0])) {
+		tame(kept, 3, Type(kept[0]))
+	}
 	return true
 }
 

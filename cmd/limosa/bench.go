@@ -97,7 +97,7 @@ Example:
 func benchConfig(c *cli.Command) (load.Config, error) {
 	cfg := load.Config{
 		Callers: c.Int("c"), Rate: c.Float("rate"), Duration: c.Duration("d"), Warmup: c.Duration("warmup"),
-		Timeout: c.Duration("timeout"), Sleep: load.Nap,
+		Timeout: c.Duration("timeout"), Precise: true,
 	}
 	switch {
 	case cfg.Callers < 1 || cfg.Callers > 100_000:

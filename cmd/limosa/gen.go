@@ -27,6 +27,7 @@ Example:
 			&cli.StringSliceFlag{Name: "I", Usage: "directory to search for included files; may be repeated"},
 			&cli.StringFlag{Name: "plugin", Usage: "command that gets the schema as JSON on stdin and gives further files: [{path, content}]"},
 			&cli.BoolFlag{Name: "lazy", Usage: "give every struct a lazy view, not only those annotated with (lazy)"},
+			&cli.BoolFlag{Name: "long", Usage: "no short names (Service, NewClient, Dial, Unimplemented) for the only service of a file"},
 			&cli.BoolFlag{Name: "check", Usage: "write nothing; exit code 1 names the files that are stale or missing"},
 			&cli.BoolFlag{Name: "q", Usage: "no warnings"},
 		},
@@ -38,7 +39,7 @@ Example:
 			for _, dir := range c.StringSlice("I") {
 				args = append(args, "-I", dir)
 			}
-			for _, name := range []string{"lazy", "check", "q"} {
+			for _, name := range []string{"lazy", "long", "check", "q"} {
 				if c.Bool(name) {
 					args = append(args, "-"+name)
 				}

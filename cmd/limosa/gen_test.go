@@ -10,6 +10,7 @@ import (
 func TestGen(t *testing.T) {
 	idl, out := writeFile(t, "hello.thrift", testIDL), t.TempDir()
 	bad := writeFile(t, "bad.thrift", "struct A {\n  1: strin name\n}\n")
+	one := writeFile(t, "one.thrift", "namespace go one\nservice One {}\n")
 	made := filepath.Join(out, "test", "hello.thrift.go")
 	steps := []struct {
 		args []string
@@ -20,6 +21,8 @@ func TestGen(t *testing.T) {
 		{[]string{idl, "-out", out}, 0, ""},
 		{[]string{"--check", "-out=" + out, idl}, 0, ""},
 		{[]string{idl, "-out", out, "-check", "-lazy"}, 1, "stale"},
+		{[]string{one, "-out", out}, 0, ""},
+		{[]string{one, "-out", out, "-check", "-long"}, 1, "stale"},
 		{[]string{bad, "-out", out}, 1, "bad.thrift:2:6: "},
 		{[]string{idl + "x", "-out", out}, 2, "hello.thriftx: no such file"},
 		{[]string{"-out", out}, 2, "no file is given"},

@@ -19,6 +19,8 @@ type Config struct {
 
 	Callers  int           // goroutines that make calls; 1 if zero. In an open loop: how many calls may be under way
 	Rate     float64       // calls due a second, over all callers; 0: closed loop
+	Poisson  bool          // in an open loop: calls come as those of many users do, with random gaps; otherwise evenly
+	Seed     uint64        // of the gaps
 	Warmup   time.Duration // load before the measured window
 	Duration time.Duration // the measured window; 1 s if zero
 	Timeout  time.Duration // deadline of each call; 0: none
@@ -33,11 +35,11 @@ type Config struct {
 	Progress func(Snapshot)
 	Tick     time.Duration
 
-	// Sleep paces an open loop. nil: time.Sleep, which costs least CPU time and
-	// is up to a millisecond late on a quiet machine; Lag shows it. Nap is
-	// more precise and takes some 40 µs of CPU time a call: for latencies, not
-	// where CPU is what is measured.
-	Sleep func(time.Duration)
+	// Precise paces an open loop by the kernel's clock, where there is one that
+	// can be waited for. The runtime's timers cost less and are up to a
+	// millisecond late in a quiet process, so that the calls of a millisecond
+	// come at once; Lag shows it.
+	Precise bool
 }
 
 // A Snapshot is the state of a run under way.
@@ -64,9 +66,13 @@ type Result struct {
 	// Lag is how late calls of an open loop were begun. A large one says that
 	// all callers were busy, or that this machine had no CPU to spare.
 	Lag Histogram
+	// Waits counts the calls of an open loop that were not overdue already when
+	// a caller was free for them: the clock had to wake it.
+	Waits uint64
 	// Unfinished counts calls that this Result leaves out: those under way
-	// when the window ended (closed loop), those that were due in it and could
-	// not even be begun because all callers were busy (open loop).
+	// when the window ended (closed loop), those that were due in it and were
+	// cut off at the end of the run, or could not even be begun because all
+	// callers were busy (open loop).
 	Unfinished uint64
 	// CPU is the user and system time of this whole process over the window.
 	CPU time.Duration
@@ -100,13 +106,11 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if c.Duration <= 0 {
 		c.Duration = time.Second
 	}
-	if c.Sleep == nil {
-		c.Sleep = time.Sleep
-	}
 	if c.Tick <= 0 {
 		c.Tick = 500 * time.Millisecond
 	}
 	r := &run{Config: c, workers: make([]worker, c.Callers)}
+	r.turns.mu.agenda = newAgenda(&c)
 	return r.do(ctx)
 }
 
@@ -121,6 +125,8 @@ type run struct {
 	Config
 	start   time.Time // set before the callers start, then constant
 	workers []worker
+
+	turns turns // of an open loop
 
 	phase atomic.Int32
 	seq   atomic.Uint64
@@ -152,16 +158,11 @@ func (r *run) do(parent context.Context) (*Result, error) {
 	defer cancel()
 	r.start = time.Now()
 	r.lastAt = r.start
-	stop := make(chan struct{}) // wakes the pacer when the window is over
-	due := make(chan uint64)
 	var callers sync.WaitGroup
-	if r.Rate > 0 {
-		callers.Go(func() { r.pace(ctx, due, stop) })
-	}
 	for i := range r.workers {
 		callers.Go(func() {
 			if r.Rate > 0 {
-				r.open(ctx, i, due)
+				r.open(ctx, i)
 			} else {
 				r.closed(ctx, i)
 			}
@@ -184,7 +185,7 @@ func (r *run) do(parent context.Context) (*Result, error) {
 	if r.End != nil {
 		r.End()
 	}
-	close(stop)
+	r.endTurns(ctx)
 	// A call without a deadline must not hang the run: it is cancelled after
 	// a grace in which any healthy call ends.
 	grace := time.AfterFunc(max(r.Timeout, time.Second), cancel)
@@ -218,70 +219,6 @@ func (r *run) closed(ctx context.Context, id int) {
 		}
 	}
 }
-
-// open makes the calls that are due. Whoever is free takes the next one off
-// the one schedule, so that a slow answer delays the others only when every
-// caller is busy. A call counts if it was due in the window, however late it
-// ends.
-func (r *run) open(ctx context.Context, id int, due <-chan uint64) {
-	w := &r.workers[id]
-	for seq := range due {
-		after := r.dueAfter(seq)
-		at := r.start.Add(after)
-		lag := time.Since(at)
-		err := r.call(ctx, id, seq)
-		took := time.Since(at)
-		w.ended.Add(1)
-		if err != nil {
-			w.failed.Add(1)
-		}
-		if from := r.from.Load(); from != 0 && int64(after) >= from-1 {
-			w.lag.Record(lag)
-			r.count(w, took, err)
-		}
-	}
-}
-
-// dueAfter is the time from the start to when call seq of an open loop is due.
-func (r *run) dueAfter(seq uint64) time.Duration {
-	return time.Duration(float64(seq) / r.Rate * float64(time.Second))
-}
-
-// pace hands the calls of an open loop out as they fall due. It closes due
-// when no further one belongs to the window.
-//
-// One goroutine paces for all, so that only one sleeps precisely.
-func (r *run) pace(ctx context.Context, due chan<- uint64, stop <-chan struct{}) {
-	defer close(due)
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for seq := uint64(0); ; seq++ {
-		after := r.dueAfter(seq)
-		at := r.start.Add(after)
-		if wait := time.Until(at) - coarse; wait > 0 {
-			timer.Reset(wait)
-			select {
-			case <-timer.C:
-			case <-stop:
-			case <-ctx.Done():
-			}
-		}
-		if until := r.until.Load(); until != 0 && int64(after) >= until {
-			return
-		}
-		if wait := time.Until(at); wait > 0 {
-			r.Sleep(wait)
-		}
-		select {
-		case due <- seq:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// coarse is how much of a wait is left to Sleep, which cannot be interrupted.
-const coarse = 2 * time.Millisecond
 
 func (r *run) call(ctx context.Context, id int, seq uint64) error {
 	if r.Timeout <= 0 {
@@ -364,8 +301,8 @@ func (r *run) result(elapsed, cpu time.Duration) *Result {
 		}
 	}
 	if r.Rate > 0 {
-		due := uint64(elapsed.Seconds() * r.Rate)
-		res.Unfinished = due - min(due, res.Calls+res.Errors)
+		res.Unfinished += r.untaken()
+		res.Waits = r.turns.mu.waits
 	}
 	if p := r.first.Load(); p != nil {
 		res.First = *p

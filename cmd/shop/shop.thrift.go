@@ -5,12 +5,12 @@ package shop
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"strconv"
 
-	"encoding/binary"
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -69,12 +69,10 @@ func (x *Money) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, err
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Money) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Money) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -87,7 +85,6 @@ func (x *Money) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *Money) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -126,12 +123,10 @@ func (x *Product) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, e
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Product) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Product) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
@@ -154,7 +149,6 @@ func (x *Product) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *Product) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
@@ -213,12 +207,10 @@ func (x *Offer) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, err
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Offer) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Offer) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -239,7 +231,6 @@ func (x *Offer) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *Offer) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -285,12 +276,10 @@ func (x *Listing) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, e
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Listing) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Listing) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -311,7 +300,6 @@ func (x *Listing) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = append(b, 2, 0, 5, thrift.Bool(x.Available))
 	return append(b, 0)
 }
-
 func (x *Listing) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -357,12 +345,10 @@ func (x *Page) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, erro
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Page) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Page) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
@@ -388,7 +374,6 @@ func (x *Page) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *Page) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
@@ -447,12 +432,10 @@ func (x *Query) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, err
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Query) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Query) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
@@ -468,7 +451,6 @@ func (x *Query) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *Query) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
@@ -515,12 +497,10 @@ func (x *CartLine) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, 
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *CartLine) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *CartLine) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -532,7 +512,6 @@ func (x *CartLine) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Quantity))
 	return append(b, 0)
 }
-
 func (x *CartLine) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -560,12 +539,10 @@ func (x *Cart) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, erro
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Cart) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Cart) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
@@ -581,7 +558,6 @@ func (x *Cart) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *Cart) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
@@ -620,12 +596,10 @@ func (x *OrderLine) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte,
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *OrderLine) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *OrderLine) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -640,7 +614,6 @@ func (x *OrderLine) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte 
 	}
 	return append(b, 0)
 }
-
 func (x *OrderLine) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -675,12 +648,10 @@ func (x *Order) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, err
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Order) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Order) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
@@ -703,7 +674,6 @@ func (x *Order) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *Order) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
@@ -757,12 +727,10 @@ func (x *NotFound) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, 
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *NotFound) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *NotFound) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -775,7 +743,6 @@ func (x *NotFound) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *NotFound) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -812,12 +779,10 @@ func (x *SoldOut) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, e
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *SoldOut) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *SoldOut) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -830,7 +795,6 @@ func (x *SoldOut) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.InStock))
 	return append(b, 0)
 }
-
 func (x *SoldOut) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -866,6 +830,38 @@ type catalogProductResult struct {
 	Missing *NotFound `thrift:"missing,1,optional"`
 }
 
+func (x *catalogProductResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if x.Success != nil {
+		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.Missing != nil {
+		b = x.Missing.AppendThrift(e, append(b, 12, 0, 1), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *catalogProductResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if thrift.Has(b, 4, 12, 0) {
+		x.Success = thrift.New[Product](d)
+		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	if thrift.Has(b, 4, 12, 1) {
+		x.Missing = thrift.New[NotFound](d)
+		if b = x.Missing.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 1))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 2))
+}
+
 var catalogProduct = rpc.Method{
 	Service: "Catalog", Name: "product", Codec: thrift.Binary{},
 	New: rpc.New[catalogProductArgs, catalogProductResult],
@@ -877,10 +873,8 @@ var catalogProduct = rpc.Method{
 		switch r := result.(*catalogProductResult); {
 		case r.Missing != nil:
 			return r.Missing
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
 		}
-		return nil
+		return thrift.NoResult(result)
 	},
 }
 
@@ -888,20 +882,70 @@ type catalogSearchArgs struct {
 	Query *Query `thrift:"query,1"`
 }
 
+func (x *catalogSearchArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if x.Query != nil {
+		b = x.Query.AppendThrift(e, append(b, 12, 0, 1), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *catalogSearchArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if thrift.Has(b, 4, 12, 1) {
+		x.Query = thrift.New[Query](d)
+		if b = x.Query.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 1))
+}
+
 type catalogSearchResult struct {
 	Success []*Product `thrift:"success,0,optional"`
 }
 
+func (x *catalogSearchResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if depth <= 1 {
+		return e.End(e.Plan(b, x, depth))
+	}
+	if x.Success != nil {
+		b = e.Count(append(b, 15, 0, 0, 12), len(x.Success))
+		for _, v := range x.Success {
+			b = v.AppendThrift(e, b, depth-2)
+		}
+	}
+	return e.End(append(b, 0))
+}
+func (x *catalogSearchResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if depth <= 1 {
+		return d.End(d.Whole(x, b, depth))
+	}
+	if thrift.Has(b, 4, 15, 0) {
+		if s, rest := thrift.List[Product](d, b, 15, 0); rest == nil {
+			return d.End(d.Plan(x, b, depth, 0))
+		} else {
+			x.Success, b = s, rest
+		}
+		for i, slab := 0, new(thrift.Slab[Product]); i < len(x.Success); i++ {
+			x.Success[i] = slab.Next(d, len(x.Success)-i)
+			if b = x.Success[i].ReadThrift(d, b, depth-2); b == nil {
+				return d.End(d.In(x, 0))
+			}
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 1))
+}
+
 var catalogSearch = rpc.Method{
 	Service: "Catalog", Name: "search", Codec: thrift.Binary{},
-	New: rpc.New[catalogSearchArgs, catalogSearchResult],
-	Raise: func(result any) error {
-		switch r := result.(*catalogSearchResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[catalogSearchArgs, catalogSearchResult],
+	Raise: thrift.NoResult,
 }
 
 type catalogRelatedArgs struct {
@@ -915,14 +959,8 @@ type catalogRelatedResult struct {
 
 var catalogRelated = rpc.Method{
 	Service: "Catalog", Name: "related", Codec: thrift.Binary{},
-	New: rpc.New[catalogRelatedArgs, catalogRelatedResult],
-	Raise: func(result any) error {
-		switch r := result.(*catalogRelatedResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[catalogRelatedArgs, catalogRelatedResult],
+	Raise: thrift.NoResult,
 }
 
 // CatalogService makes a service of an implementation.
@@ -1049,14 +1087,8 @@ type inventoryOffersResult struct {
 
 var inventoryOffers = rpc.Method{
 	Service: "Inventory", Name: "offers", Codec: thrift.Binary{},
-	New: rpc.New[inventoryOffersArgs, inventoryOffersResult],
-	Raise: func(result any) error {
-		switch r := result.(*inventoryOffersResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[inventoryOffersArgs, inventoryOffersResult],
+	Raise: thrift.NoResult,
 }
 
 type inventoryReserveArgs struct {
@@ -1068,6 +1100,50 @@ type inventoryReserveResult struct {
 	Success *Money    `thrift:"success,0,optional"`
 	Missing *NotFound `thrift:"missing,1,optional"`
 	None    *SoldOut  `thrift:"none,2,optional"`
+}
+
+func (x *inventoryReserveResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if x.Success != nil {
+		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.Missing != nil {
+		b = x.Missing.AppendThrift(e, append(b, 12, 0, 1), depth-1)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.None != nil {
+		b = x.None.AppendThrift(e, append(b, 12, 0, 2), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *inventoryReserveResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if thrift.Has(b, 4, 12, 0) {
+		x.Success = thrift.New[Money](d)
+		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	if thrift.Has(b, 4, 12, 1) {
+		x.Missing = thrift.New[NotFound](d)
+		if b = x.Missing.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 1))
+		}
+	}
+	if thrift.Has(b, 4, 12, 2) {
+		x.None = thrift.New[SoldOut](d)
+		if b = x.None.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 2))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 3))
 }
 
 var inventoryReserve = rpc.Method{
@@ -1083,10 +1159,8 @@ var inventoryReserve = rpc.Method{
 			return r.Missing
 		case r.None != nil:
 			return r.None
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
 		}
-		return nil
+		return thrift.NoResult(result)
 	},
 }
 
@@ -1188,6 +1262,38 @@ type storefrontPageResult struct {
 	Missing *NotFound `thrift:"missing,1,optional"`
 }
 
+func (x *storefrontPageResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if x.Success != nil {
+		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.Missing != nil {
+		b = x.Missing.AppendThrift(e, append(b, 12, 0, 1), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *storefrontPageResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if thrift.Has(b, 4, 12, 0) {
+		x.Success = thrift.New[Page](d)
+		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	if thrift.Has(b, 4, 12, 1) {
+		x.Missing = thrift.New[NotFound](d)
+		if b = x.Missing.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 1))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 2))
+}
+
 var storefrontPage = rpc.Method{
 	Service: "Storefront", Name: "page", Codec: thrift.Binary{},
 	New: rpc.New[storefrontPageArgs, storefrontPageResult],
@@ -1199,10 +1305,8 @@ var storefrontPage = rpc.Method{
 		switch r := result.(*storefrontPageResult); {
 		case r.Missing != nil:
 			return r.Missing
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
 		}
-		return nil
+		return thrift.NoResult(result)
 	},
 }
 
@@ -1210,30 +1314,144 @@ type storefrontBrowseArgs struct {
 	Query *Query `thrift:"query,1"`
 }
 
+func (x *storefrontBrowseArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if x.Query != nil {
+		b = x.Query.AppendThrift(e, append(b, 12, 0, 1), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *storefrontBrowseArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if thrift.Has(b, 4, 12, 1) {
+		x.Query = thrift.New[Query](d)
+		if b = x.Query.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 1))
+}
+
 type storefrontBrowseResult struct {
 	Success []*Listing `thrift:"success,0,optional"`
 }
 
+func (x *storefrontBrowseResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if depth <= 1 {
+		return e.End(e.Plan(b, x, depth))
+	}
+	if x.Success != nil {
+		b = e.Count(append(b, 15, 0, 0, 12), len(x.Success))
+		for _, v := range x.Success {
+			b = v.AppendThrift(e, b, depth-2)
+		}
+	}
+	return e.End(append(b, 0))
+}
+func (x *storefrontBrowseResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if depth <= 1 {
+		return d.End(d.Whole(x, b, depth))
+	}
+	if thrift.Has(b, 4, 15, 0) {
+		if s, rest := thrift.List[Listing](d, b, 15, 0); rest == nil {
+			return d.End(d.Plan(x, b, depth, 0))
+		} else {
+			x.Success, b = s, rest
+		}
+		for i, slab := 0, new(thrift.Slab[Listing]); i < len(x.Success); i++ {
+			x.Success[i] = slab.Next(d, len(x.Success)-i)
+			if b = x.Success[i].ReadThrift(d, b, depth-2); b == nil {
+				return d.End(d.In(x, 0))
+			}
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 1))
+}
+
 var storefrontBrowse = rpc.Method{
 	Service: "Storefront", Name: "browse", Codec: thrift.Binary{},
-	New: rpc.New[storefrontBrowseArgs, storefrontBrowseResult],
-	Raise: func(result any) error {
-		switch r := result.(*storefrontBrowseResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[storefrontBrowseArgs, storefrontBrowseResult],
+	Raise: thrift.NoResult,
 }
 
 type storefrontCheckoutArgs struct {
 	Cart *Cart `thrift:"cart,1"`
 }
 
+func (x *storefrontCheckoutArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if x.Cart != nil {
+		b = x.Cart.AppendThrift(e, append(b, 12, 0, 1), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *storefrontCheckoutArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if thrift.Has(b, 4, 12, 1) {
+		x.Cart = thrift.New[Cart](d)
+		if b = x.Cart.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 1))
+}
+
 type storefrontCheckoutResult struct {
 	Success *Order    `thrift:"success,0,optional"`
 	Missing *NotFound `thrift:"missing,1,optional"`
 	None    *SoldOut  `thrift:"none,2,optional"`
+}
+
+func (x *storefrontCheckoutResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if x.Success != nil {
+		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.Missing != nil {
+		b = x.Missing.AppendThrift(e, append(b, 12, 0, 1), depth-1)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.None != nil {
+		b = x.None.AppendThrift(e, append(b, 12, 0, 2), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *storefrontCheckoutResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if thrift.Has(b, 4, 12, 0) {
+		x.Success = thrift.New[Order](d)
+		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	if thrift.Has(b, 4, 12, 1) {
+		x.Missing = thrift.New[NotFound](d)
+		if b = x.Missing.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 1))
+		}
+	}
+	if thrift.Has(b, 4, 12, 2) {
+		x.None = thrift.New[SoldOut](d)
+		if b = x.None.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 2))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 3))
 }
 
 var storefrontCheckout = rpc.Method{
@@ -1249,10 +1467,8 @@ var storefrontCheckout = rpc.Method{
 			return r.Missing
 		case r.None != nil:
 			return r.None
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
 		}
-		return nil
+		return thrift.NoResult(result)
 	},
 }
 

@@ -15,6 +15,9 @@ import (
 // can be far larger than their text.
 const maxDefault = 1 << 20
 
+// maxDefaults bounds those of one method or message together.
+const maxDefaults = 16 << 20
+
 // defaults turns values of an IDL, which idl has checked against their types,
 // into Thrift's form.
 type defaults struct{ err error }
@@ -27,10 +30,7 @@ func (d *defaults) fail(err error) {
 
 // value appends v as a t.
 func (d *defaults) value(b []byte, t *typ, v *idl.Value, depth int) []byte {
-	for range maxDepth {
-		if v.Kind != idl.NameValue || v.Const == nil {
-			break
-		}
+	for v.Const != nil { // a loaded schema has no circle
 		v = v.Const.Value
 	}
 	if depth > maxDepth || len(b) > maxDefault {

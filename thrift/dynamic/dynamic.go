@@ -101,7 +101,7 @@ const maxDepth = 64
 
 // Struct makes a codec for Messages of one type.
 func Struct(s *idl.Struct) (*Codec, error) {
-	c := compiler{shapes: map[*idl.Struct]*shape{}}
+	c := newCompiler()
 	sh := c.structure(s)
 	return &Codec{message: sh}, c.finish()
 }
@@ -111,7 +111,7 @@ func Struct(s *idl.Struct) (*Codec, error) {
 // streams go through rpc.Converse, whose stream sends Args and receives Results;
 // each is on the wire the struct alone, and what the method throws means nothing.
 func Method(svc *idl.Service, m *idl.Method) (*rpc.Method, error) {
-	c := compiler{shapes: map[*idl.Struct]*shape{}}
+	c := newCompiler()
 	codec := &Codec{stream: m.ClientStream || m.ServerStream}
 	if codec.stream {
 		if len(m.Args) != 1 || m.Args[0].Type.True().Kind != idl.StructRef || m.Result == nil || m.Result.True().Kind != idl.StructRef {

@@ -19,6 +19,7 @@ type shape struct {
 	fields []field
 	byName map[string]int
 	byID   map[int16]int
+	due    []int // the fields of which one that is absent is a default or a fault
 }
 
 type field struct {
@@ -80,8 +81,15 @@ func (s *shape) known() string {
 // A compiler makes shapes; those of recursive structs refer to themselves.
 type compiler struct {
 	shapes map[*idl.Struct]*shape
+	types  map[*idl.Type]*typ // by the type behind typedefs, which may double each other
+	enums  map[*idl.Enum]*typ
 	later  []func() error // defaults: they need whole shapes
+	size   int            // of all defaults
 	err    error
+}
+
+func newCompiler() *compiler {
+	return &compiler{shapes: map[*idl.Struct]*shape{}, types: map[*idl.Type]*typ{}, enums: map[*idl.Enum]*typ{}}
 }
 
 func (c *compiler) finish() error {
@@ -109,10 +117,16 @@ func (c *compiler) fields(name string, list []*idl.Field) *shape {
 	for i, f := range list {
 		sh.fields[i] = field{name: f.Name, id: int16(f.ID), t: c.typ(f.Type), required: f.Requiredness == idl.Required}
 		sh.byName[f.Name], sh.byID[int16(f.ID)] = i, i
+		if f.Default != nil || sh.fields[i].required {
+			sh.due = append(sh.due, i)
+		}
 		if f.Default != nil {
 			c.later = append(c.later, func() (err error) {
 				d := defaults{}
 				sh.fields[i].def = d.value(make([]byte, 0, 16), sh.fields[i].t, f.Default, 0)
+				if c.size += len(sh.fields[i].def); d.err == nil && c.size > maxDefaults {
+					d.err = fmt.Errorf("with those before it it takes more than %d bytes", maxDefaults)
+				}
 				if d.err != nil {
 					return fmt.Errorf("dynamic: the default of %s.%s: %w", name, f.Name, d.err)
 				}
@@ -134,9 +148,23 @@ func (c *compiler) results(m *idl.Method) *shape {
 	return sh
 }
 
+// typ makes a type, each once but for the text that it is written as.
 func (c *compiler) typ(t *idl.Type) *typ {
 	text := t.String()
 	t = t.True()
+	x := c.types[t]
+	if x == nil {
+		x = c.plain(t, text)
+		c.types[t] = x
+	}
+	if x.text != text {
+		x = new(*x)
+		x.text = text
+	}
+	return x
+}
+
+func (c *compiler) plain(t *idl.Type, text string) *typ {
 	x := &typ{kind: t.Kind, wire: wires[t.Kind], text: text}
 	switch t.Kind {
 	case idl.List, idl.Set:
@@ -146,17 +174,27 @@ func (c *compiler) typ(t *idl.Type) *typ {
 	case idl.StructRef:
 		x.shape = c.structure(t.Struct)
 	case idl.EnumRef:
-		x.enum, x.names, x.nums = t.Enum, map[string]int32{}, map[int32]string{}
-		for _, v := range t.Enum.Values {
-			x.names[v.Name] = v.Value
-			if _, ok := x.nums[v.Value]; !ok {
-				x.nums[v.Value] = v.Name // of several names the first one
-			}
-		}
+		return c.enum(t.Enum, x)
 	default:
 		if x.wire == thrift.TypeStop && c.err == nil {
 			c.err = fmt.Errorf("dynamic: the type %s has no Thrift form", text)
 		}
 	}
+	return x
+}
+
+// enum completes x; fields of one enum share its names.
+func (c *compiler) enum(e *idl.Enum, x *typ) *typ {
+	if c.enums[e] == nil {
+		all := &typ{names: map[string]int32{}, nums: map[int32]string{}}
+		for _, v := range e.Values {
+			all.names[v.Name] = v.Value
+			if _, ok := all.nums[v.Value]; !ok {
+				all.nums[v.Value] = v.Name // of several names the first one
+			}
+		}
+		c.enums[e] = all
+	}
+	x.enum, x.names, x.nums = e, c.enums[e].names, c.enums[e].nums
 	return x
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -29,9 +30,24 @@ type reader struct {
 	within int // how many defaults are around what is read
 
 	// Stacks, of the structs that are open: what became of their fields, and
-	// for each field of the shape the index of its last member plus one.
+	// for each field of the shape the index of its last member plus one. Beyond
+	// its length last has zeros: a struct costs what it has, not what it could have.
 	members []member
 	last    []int
+}
+
+// enter makes room for n more fields on the stack last.
+func (r *reader) enter(n int) {
+	r.last = slices.Grow(r.last, n)
+	r.last = r.last[:len(r.last)+n]
+}
+
+// leave ends the struct whose members and fields begin at ours and base.
+func (r *reader) leave(ours, base int) {
+	for _, m := range r.members[ours:] {
+		r.last[base+m.field] = 0
+	}
+	r.members, r.last = r.members[:ours], r.last[:base]
 }
 
 // maxWithin is how deeply defaults of structs that are defaults are filled in:
@@ -126,7 +142,7 @@ func (r *reader) object(sh *shape, depth int) {
 	}
 	r.out = append(r.out, '{')
 	begin, ours, base := len(r.out), len(r.members), len(r.last)
-	r.last = append(r.last, make([]int, len(sh.fields))...)
+	r.enter(len(sh.fields))
 	again, guess := false, 0
 	for {
 		t := thrift.Type(r.u8())
@@ -172,7 +188,7 @@ func (r *reader) object(sh *shape, depth int) {
 		m := members[n-1] // of several results the last one counts
 		r.field, r.value = &sh.fields[m.field], r.out[m.value:m.to-1]
 	}
-	r.members, r.last = r.members[:ours], r.last[:base]
+	r.leave(ours, base)
 	if n := len(r.out); n > begin {
 		r.out[n-1] = '}' // over the last comma
 	} else {
@@ -203,14 +219,14 @@ func (r *reader) rebuild(begin int, members []member, last []int, union bool) {
 // absent fills in defaults of fields that did not come, and misses required
 // ones.
 func (r *reader) absent(sh *shape, last []int) {
-	if sh.union || sh.single {
+	if sh.union || sh.single || r.within >= maxWithin {
 		return
 	}
-	for i := range sh.fields {
+	for _, i := range sh.due {
 		f := &sh.fields[i]
 		switch {
 		case last[i] != 0:
-		case f.def != nil && r.within < maxWithin:
+		case f.def != nil:
 			d := reader{p: f.def, out: r.out, max: r.max, within: r.within + 1}
 			d.member(f, maxDepth)
 			r.out = d.out

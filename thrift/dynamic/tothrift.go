@@ -3,6 +3,7 @@ package dynamic
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -25,8 +26,12 @@ type writer struct {
 	sent int    // bytes that were committed to out
 	max  int
 	path []step
-	seen []bool // of the structs that are open: which fields were there
+	seen []bool // of the structs that are open: which fields were there; beyond its length it has no true
+	here []int  // of the structs that are open: the fields that were there
 	raw  []byte // of binary, decoded
+
+	seenRoom [64]bool // for what most messages need, so that it takes no allocations
+	hereRoom [32]int
 }
 
 // A step is a field's name, an index or a map's key on the way to a value.
@@ -49,6 +54,7 @@ func newWriter(out *buf.Out, text []byte, limit int) *writer {
 		limit = defaultBytes
 	}
 	w := &writer{in: scanner{p: text}, out: out, max: limit}
+	w.seen, w.here = w.seenRoom[:0], w.hereRoom[:0]
 	if w.in.space(); w.in.o == len(text) {
 		w.in = scanner{p: []byte("{}")}
 	}
@@ -240,8 +246,9 @@ func (w *writer) object(sh *shape, tok token, depth int) error {
 	if depth > maxDepth {
 		return w.errorf(tok.at, "nested more than %d deep", maxDepth)
 	}
-	base := len(w.seen)
-	w.seen = append(w.seen, make([]bool, len(sh.fields))...)
+	base, ours := len(w.seen), len(w.here)
+	w.seen = slices.Grow(w.seen, len(sh.fields))
+	w.seen = w.seen[:base+len(sh.fields)]
 	count, guess := 0, 0
 	for first := true; ; first = false {
 		more, bad := w.in.more(first, '}')
@@ -269,6 +276,7 @@ func (w *writer) object(sh *shape, tok token, depth int) error {
 		}
 		if there {
 			w.seen[base+i] = true
+			w.here = append(w.here, i)
 			count++
 		}
 	}
@@ -278,7 +286,10 @@ func (w *writer) object(sh *shape, tok token, depth int) error {
 	if err := w.absent(sh, w.seen[base:], tok.at); err != nil {
 		return err
 	}
-	w.seen = w.seen[:base]
+	for _, i := range w.here[ours:] {
+		w.seen[base+i] = false
+	}
+	w.seen, w.here = w.seen[:base], w.here[:ours]
 	w.stop()
 	return w.fits(w.in.o)
 }
@@ -310,7 +321,7 @@ func (w *writer) absent(sh *shape, seen []bool, at int) error {
 	if sh.union {
 		return nil
 	}
-	for i := range sh.fields {
+	for _, i := range sh.due {
 		switch f := &sh.fields[i]; {
 		case seen[i]:
 		case f.def != nil:

@@ -57,6 +57,11 @@ union Choice {
   5: Choice again
 }
 
+// More variants than each of their methods names.
+union Wide {
+  1: bool a, 2: i8 b, 3: i16 c, 4: i32 d, 5: i64 e, 6: double f, 7: string g, 8: binary h, 9: Leaf i, 10: list<Wide> j, 11: Nothing k
+}
+
 union Nothing {}
 
 struct Boxes {
@@ -73,6 +78,7 @@ struct Boxes {
   11: map<Kind, Leaf> byKind
   12: optional Nothing nothing
   13: Choice choice
+  14: list<Wide> wide
 }
 
 // Nothing but fields of fixed size, more than are handled at once.
@@ -83,6 +89,12 @@ struct Row {
 }
 
 struct None {}
+
+// Bag is much larger in memory than on the wire.
+struct Bag {
+  1: map<string, i32> counts = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7, "h": 8, "i": 9, "j": 10}
+}
+struct Bags { 1: list<Bag> list, 2: optional Bag one, 3: Bag other }
 
 // What a struct may call its fields although generated code has methods so called.
 struct Named {
@@ -105,7 +117,18 @@ struct Many {
   61: required i32 f61, 62: required i32 f62, 63: required i32 f63, 64: required i32 f64, 65: required i32 f65, 66: required i32 f66, 67: required i32 f67, 68: required i32 f68, 69: required i32 f69, 70: required i32 f70
 }
 
+exception Sorry { 1: string why, 2: Leaf leaf }
+exception Alas {}
+
+// Arguments and results of which some are structs have methods as structs do.
 service Kinds {
+  list<Leaf> leaves(
+    1: required Leaf a, 2: set<Leaf> b, 3: i32 c, 4: required string d, 5: list<i64> e, 6: map<string, string> f, 7: list<string> g,
+    8: map<i32, Leaf> h, 9: Leaf i, 10: i64 j = 7, 11: list<Leaf> k = [{"live": true}], 12: binary l, 13: bool m, 14: Choice n
+  ) throws (1: Sorry sorry, -2: Alas alas)
+  i32 count(1: list<Leaf> leaves, 2: uuid id) throws (1: Sorry sorry)
+  Leaf one(1: Leaf append_thrift, 2: i32 EncodeThrift, 3: Leaf decode_thrift, 4: Leaf d, 5: Leaf e)
+  set<Branch> branches(1: list<Branch> branches)
   Needs needs(1: Needs a, 2: list<Leaf> b = [], 3: Choice c)
   Branch branch(1: Branch a, 2: i32 b)
 }

@@ -16,6 +16,9 @@ service Hello extends shared.Root {
   stream<Number> count(1: Number n)
   Number sum(1: stream<Amount> amounts)
   stream<Number> chat(1: stream<Number> iter)
+  /** Its argument is named like the package of its messages. */
+  stream<shared.Thing> things(1: shared.Thing shared)
+  shared.Thing thing(1: stream<shared.Thing> shared)
   /** As Kitex writes it. */
   Number plus(1: Number n) (streaming.mode = "bidirectional")
 }

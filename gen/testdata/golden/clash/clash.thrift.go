@@ -5,11 +5,11 @@ package clash
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
 
-	"encoding/binary"
 	"github.com/limosa-rpc/limosa"
 	x_ "github.com/limosa-rpc/limosa/gen/testdata/golden/x"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -72,12 +72,10 @@ func (x *UserName) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, 
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *UserName) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *UserName) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -94,7 +92,6 @@ func (x *UserName) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *UserName) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -165,12 +162,10 @@ func (x *UserName_) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte,
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *UserName_) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *UserName_) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -185,7 +180,6 @@ func (x *UserName_) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte 
 	}
 	return append(b, 0)
 }
-
 func (x *UserName_) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -228,12 +222,10 @@ func (x *UserName__) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *UserName__) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *UserName__) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -243,7 +235,6 @@ func (x *UserName__) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte
 	}
 	return append(b, 0)
 }
-
 func (x *UserName__) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -261,12 +252,10 @@ func (x *NewuserName) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byt
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *NewuserName) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *NewuserName) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -276,7 +265,6 @@ func (x *NewuserName) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byt
 	}
 	return append(b, 0)
 }
-
 func (x *NewuserName) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -301,12 +289,10 @@ func (x *Error) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, err
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Error) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Error) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -319,7 +305,6 @@ func (x *Error) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *Error) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -355,12 +340,10 @@ func (x *Oops) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, erro
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Oops) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Oops) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -371,7 +354,6 @@ func (x *Oops) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Result))
 	return append(b, 0)
 }
-
 func (x *Oops) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -396,12 +378,10 @@ func (x *Calls) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, err
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Calls) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Calls) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -413,7 +393,6 @@ func (x *Calls) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *Calls) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -437,12 +416,10 @@ func (x *CallsClient) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byt
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *CallsClient) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *CallsClient) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -452,7 +429,6 @@ func (x *CallsClient) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byt
 	}
 	return append(b, 0)
 }
-
 func (x *CallsClient) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -470,12 +446,10 @@ func (x *CallsService) EncodeThrift(to thrift.Output, b []byte, depth int) ([]by
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *CallsService) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *CallsService) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -485,7 +459,6 @@ func (x *CallsService) AppendThrift(e *thrift.Encoder, b []byte, depth int) []by
 	}
 	return append(b, 0)
 }
-
 func (x *CallsService) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -503,12 +476,10 @@ func (x *DialCalls) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte,
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *DialCalls) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *DialCalls) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -518,7 +489,6 @@ func (x *DialCalls) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte 
 	}
 	return append(b, 0)
 }
-
 func (x *DialCalls) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -536,12 +506,10 @@ func (x *String_) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, e
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *String_) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *String_) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -551,7 +519,6 @@ func (x *String_) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *String_) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -582,12 +549,10 @@ func (x *ChoiceA) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, e
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *ChoiceA) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *ChoiceA) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -597,7 +562,6 @@ func (x *ChoiceA) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *ChoiceA) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -642,12 +606,10 @@ func (x *Uses) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, erro
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Uses) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Uses) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
@@ -673,12 +635,13 @@ func (x *Uses) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *Uses) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
-	x.SetDefaults()
+	if !d.Defaults(x, b) {
+		return nil
+	}
 	if thrift.Has(b, 4, 12, 1) {
 		x.Thing = thrift.New[x_.Thing](d)
 		if b = x.Thing.ReadThrift(d, b[3:], depth-1); b == nil {
@@ -739,6 +702,34 @@ type calls_GetItResult struct {
 	Success_ *Oops   `thrift:"success,1,optional"`
 }
 
+func (x *calls_GetItResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if x.Success != nil {
+		b = e.String(append(b, 11, 0, 0), *x.Success)
+	}
+	if x.Success_ != nil {
+		b = x.Success_.AppendThrift(e, append(b, 12, 0, 1), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *calls_GetItResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if thrift.Has(b, 7, 11, 0) {
+		if b = d.OptionalString(&x.Success, b); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	if thrift.Has(b, 4, 12, 1) {
+		x.Success_ = thrift.New[Oops](d)
+		if b = x.Success_.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 1))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 2))
+}
+
 var calls_GetIt = rpc.Method{
 	Service: "calls_", Name: "get_it", Codec: thrift.Binary{},
 	New: rpc.New[calls_GetItArgs, calls_GetItResult],
@@ -750,10 +741,8 @@ var calls_GetIt = rpc.Method{
 		switch r := result.(*calls_GetItResult); {
 		case r.Success_ != nil:
 			return r.Success_
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
 		}
-		return nil
+		return thrift.NoResult(result)
 	},
 }
 
@@ -761,20 +750,82 @@ type calls_GetIt_Args struct {
 	Args []*x_.Thing `thrift:"args,1"`
 }
 
+func (x *calls_GetIt_Args) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if depth <= 1 {
+		return e.End(e.Plan(b, x, depth))
+	}
+	b = e.Count(append(b, 15, 0, 1, 12), len(x.Args))
+	for _, v := range x.Args {
+		b = v.AppendThrift(e, b, depth-2)
+	}
+	return e.End(append(b, 0))
+}
+func (x *calls_GetIt_Args) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if depth <= 1 {
+		return d.End(d.Whole(x, b, depth))
+	}
+	if s, rest := thrift.List[x_.Thing](d, b, 15, 1); rest == nil {
+		return d.End(d.Plan(x, b, depth, 0))
+	} else {
+		x.Args, b = s, rest
+	}
+	for i, slab := 0, new(thrift.Slab[x_.Thing]); i < len(x.Args); i++ {
+		x.Args[i] = slab.Next(d, len(x.Args)-i)
+		if b = x.Args[i].ReadThrift(d, b, depth-2); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 1))
+}
+
 type calls_GetIt_Result struct {
 	Success []*x_.Thing `thrift:"success,0,optional"`
 }
 
+func (x *calls_GetIt_Result) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if depth <= 1 {
+		return e.End(e.Plan(b, x, depth))
+	}
+	if x.Success != nil {
+		b = e.Count(append(b, 15, 0, 0, 12), len(x.Success))
+		for _, v := range x.Success {
+			b = v.AppendThrift(e, b, depth-2)
+		}
+	}
+	return e.End(append(b, 0))
+}
+func (x *calls_GetIt_Result) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if depth <= 1 {
+		return d.End(d.Whole(x, b, depth))
+	}
+	if thrift.Has(b, 4, 15, 0) {
+		if s, rest := thrift.List[x_.Thing](d, b, 15, 0); rest == nil {
+			return d.End(d.Plan(x, b, depth, 0))
+		} else {
+			x.Success, b = s, rest
+		}
+		for i, slab := 0, new(thrift.Slab[x_.Thing]); i < len(x.Success); i++ {
+			x.Success[i] = slab.Next(d, len(x.Success)-i)
+			if b = x.Success[i].ReadThrift(d, b, depth-2); b == nil {
+				return d.End(d.In(x, 0))
+			}
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 1))
+}
+
 var calls_GetIt_ = rpc.Method{
 	Service: "calls_", Name: "getIt", Codec: thrift.Binary{},
-	New: rpc.New[calls_GetIt_Args, calls_GetIt_Result],
-	Raise: func(result any) error {
-		switch r := result.(*calls_GetIt_Result); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[calls_GetIt_Args, calls_GetIt_Result],
+	Raise: thrift.NoResult,
 }
 
 type calls_GetIt__Args struct {

@@ -5,12 +5,12 @@ package lazy
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"strconv"
 
-	"encoding/binary"
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/shared"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -65,12 +65,10 @@ func (x *Leaf) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, erro
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Leaf) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Leaf) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -90,7 +88,6 @@ func (x *Leaf) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = append(b, 2, 0, 4, thrift.Bool(x.Green))
 	return append(b, 0)
 }
-
 func (x *Leaf) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -151,12 +148,10 @@ func (x *Branch) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, er
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Branch) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Branch) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
@@ -191,7 +186,6 @@ func (x *Branch) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = e.Fields(b, x, depth, 5, 6)
 	return append(b, 0)
 }
-
 func (x *Branch) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
@@ -294,12 +288,10 @@ func (x *Plain) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, err
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Plain) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Plain) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
@@ -314,7 +306,6 @@ func (x *Plain) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = thrift.Numbers(e, append(b, 15, 0, 3, 8), x.C)
 	return append(b, 0)
 }
-
 func (x *Plain) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
@@ -397,12 +388,10 @@ func (x *Settings) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, 
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Settings) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Settings) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
@@ -441,12 +430,13 @@ func (x *Settings) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *Settings) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
-	x.SetDefaults()
+	if !d.Defaults(x, b) {
+		return nil
+	}
 	var ok bool
 	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
@@ -599,12 +589,10 @@ func (x *Everything) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Everything) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
@@ -726,7 +714,6 @@ func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte
 	}
 	return append(b, 0)
 }
-
 func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
@@ -1129,12 +1116,10 @@ func (x *Older) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, err
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Older) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Older) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
@@ -1157,7 +1142,6 @@ func (x *Older) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *Older) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
@@ -1232,12 +1216,10 @@ func (x *Rotten) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, er
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Rotten) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Rotten) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -1252,7 +1234,6 @@ func (x *Rotten) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *Rotten) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -1322,10 +1303,8 @@ var orchardEcho = rpc.Method{
 		switch r := result.(*orchardEchoResult); {
 		case r.Rotten != nil:
 			return r.Rotten
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
 		}
-		return nil
+		return thrift.NoResult(result)
 	},
 }
 
@@ -1333,20 +1312,54 @@ type orchardPlainArgs struct {
 	E *Everything `thrift:"e,1"`
 }
 
+func (x *orchardPlainArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if x.E != nil {
+		b = x.E.AppendThrift(e, append(b, 12, 0, 1), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *orchardPlainArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if thrift.Has(b, 4, 12, 1) {
+		x.E = thrift.New[Everything](d)
+		if b = x.E.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 1))
+}
+
 type orchardPlainResult struct {
 	Success *Everything `thrift:"success,0,optional"`
 }
 
+func (x *orchardPlainResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if x.Success != nil {
+		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *orchardPlainResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if thrift.Has(b, 4, 12, 0) {
+		x.Success = thrift.New[Everything](d)
+		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 1))
+}
+
 var orchardPlain = rpc.Method{
 	Service: "Orchard", Name: "plain", Codec: thrift.Binary{},
-	New: rpc.New[orchardPlainArgs, orchardPlainResult],
-	Raise: func(result any) error {
-		switch r := result.(*orchardPlainResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[orchardPlainArgs, orchardPlainResult],
+	Raise: thrift.NoResult,
 }
 
 type orchardDropArgs struct {

@@ -5,8 +5,8 @@ package no_namespace
 
 import (
 	"context"
-
 	"encoding/binary"
+
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -24,12 +24,10 @@ func (x *Alone) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, err
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Alone) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Alone) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -42,7 +40,6 @@ func (x *Alone) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *Alone) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -68,16 +65,30 @@ type alone2GetResult struct {
 	Success *Alone `thrift:"success,0,optional"`
 }
 
+func (x *alone2GetResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if x.Success != nil {
+		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *alone2GetResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if thrift.Has(b, 4, 12, 0) {
+		x.Success = thrift.New[Alone](d)
+		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 1))
+}
+
 var alone2Get = rpc.Method{
 	Service: "Alone2", Name: "get", Codec: thrift.Binary{},
-	New: rpc.New[alone2GetArgs, alone2GetResult],
-	Raise: func(result any) error {
-		switch r := result.(*alone2GetResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[alone2GetArgs, alone2GetResult],
+	Raise: thrift.NoResult,
 }
 
 // Alone2Service makes a service of an implementation.

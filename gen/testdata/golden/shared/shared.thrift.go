@@ -5,10 +5,10 @@ package shared
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"strconv"
 
-	"encoding/binary"
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -70,12 +70,10 @@ func (x *Thing) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, err
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Thing) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Thing) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -89,12 +87,13 @@ func (x *Thing) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *Thing) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	x.SetDefaults()
+	if !d.Defaults(x, b) {
+		return nil
+	}
 	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
@@ -124,12 +123,10 @@ func (x *Far) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Far) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Far) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -140,7 +137,6 @@ func (x *Far) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Miles))
 	return append(b, 0)
 }
-
 func (x *Far) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -170,14 +166,8 @@ type rootRootResult struct {
 
 var rootRoot = rpc.Method{
 	Service: "Root", Name: "root", Codec: thrift.Binary{},
-	New: rpc.New[rootRootArgs, rootRootResult],
-	Raise: func(result any) error {
-		switch r := result.(*rootRootResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[rootRootArgs, rootRootResult],
+	Raise: thrift.NoResult,
 }
 
 // RootService makes a service of an implementation.

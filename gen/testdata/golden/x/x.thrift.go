@@ -5,6 +5,7 @@ package x
 
 import (
 	"encoding/binary"
+
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -34,12 +35,10 @@ func (x *Thing) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, err
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Thing) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Thing) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -52,7 +51,6 @@ func (x *Thing) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *Thing) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)

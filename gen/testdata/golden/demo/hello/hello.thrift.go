@@ -6,12 +6,12 @@ package hello
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"strconv"
 
-	"encoding/binary"
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/shared"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -99,12 +99,10 @@ func (x *Point) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, err
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Point) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Point) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -122,12 +120,13 @@ func (x *Point) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.Color))
 	return append(b, 0)
 }
-
 func (x *Point) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	x.SetDefaults()
+	if !d.Defaults(x, b) {
+		return nil
+	}
 	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
@@ -160,12 +159,10 @@ func (x *Tree) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, erro
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Tree) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Tree) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
@@ -186,7 +183,6 @@ func (x *Tree) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = e.Fields(b, x, depth, 2, 3)
 	return append(b, 0)
 }
-
 func (x *Tree) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
@@ -276,12 +272,10 @@ func (x *Everything) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Everything) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -360,12 +354,13 @@ func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte
 	}
 	return append(b, 0)
 }
-
 func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	x.SetDefaults()
+	if !d.Defaults(x, b) {
+		return nil
+	}
 	var done bool
 	if len(b) < 42 || thrift.Miss(b, 2, 1)|thrift.Miss(b[4:], 3, 2)|thrift.Miss(b[8:], 6, 3)|thrift.Miss(b[13:], 8, 4)|thrift.Miss(b[20:], 10, 5)|thrift.Miss(b[31:], 4, 6) != 0 {
 		return d.Plan(x, b, depth, 0)
@@ -554,12 +549,10 @@ func (x *NotFound) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, 
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *NotFound) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *NotFound) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -574,7 +567,6 @@ func (x *NotFound) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *NotFound) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -611,12 +603,10 @@ func (x *Teapot) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, er
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Teapot) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Teapot) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -628,7 +618,6 @@ func (x *Teapot) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Color))
 	return append(b, 0)
 }
-
 func (x *Teapot) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -654,12 +643,10 @@ func (x *Plain) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, err
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Plain) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Plain) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
@@ -669,7 +656,6 @@ func (x *Plain) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-
 func (x *Plain) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
@@ -708,20 +694,54 @@ type helloEchoArgs struct {
 	Msg *Everything `thrift:"msg,1"`
 }
 
+func (x *helloEchoArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if x.Msg != nil {
+		b = x.Msg.AppendThrift(e, append(b, 12, 0, 1), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *helloEchoArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if thrift.Has(b, 4, 12, 1) {
+		x.Msg = thrift.New[Everything](d)
+		if b = x.Msg.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 1))
+}
+
 type helloEchoResult struct {
 	Success *Everything `thrift:"success,0,optional"`
 }
 
+func (x *helloEchoResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if x.Success != nil {
+		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *helloEchoResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if thrift.Has(b, 4, 12, 0) {
+		x.Success = thrift.New[Everything](d)
+		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 1))
+}
+
 var helloEcho = rpc.Method{
 	Service: "Hello", Name: "echo", Codec: thrift.Binary{},
-	New: rpc.New[helloEchoArgs, helloEchoResult],
-	Raise: func(result any) error {
-		switch r := result.(*helloEchoResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[helloEchoArgs, helloEchoResult],
+	Raise: thrift.NoResult,
 }
 
 type helloPingArgs struct{}
@@ -759,13 +779,7 @@ var helloAdd = rpc.Method{
 	Service: "Hello", Name: "add", Codec: thrift.Binary{},
 	Idempotent: true,
 	New:        rpc.New[helloAddArgs, helloAddResult],
-	Raise: func(result any) error {
-		switch r := result.(*helloAddResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	Raise:      thrift.NoResult,
 }
 
 type helloFlagArgs struct {
@@ -778,14 +792,8 @@ type helloFlagResult struct {
 
 var helloFlag = rpc.Method{
 	Service: "Hello", Name: "flag", Codec: thrift.Binary{},
-	New: rpc.New[helloFlagArgs, helloFlagResult],
-	Raise: func(result any) error {
-		switch r := result.(*helloFlagResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[helloFlagArgs, helloFlagResult],
+	Raise: thrift.NoResult,
 }
 
 type helloColorArgs struct {
@@ -798,14 +806,8 @@ type helloColorResult struct {
 
 var helloColor = rpc.Method{
 	Service: "Hello", Name: "color", Codec: thrift.Binary{},
-	New: rpc.New[helloColorArgs, helloColorResult],
-	Raise: func(result any) error {
-		switch r := result.(*helloColorResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[helloColorArgs, helloColorResult],
+	Raise: thrift.NoResult,
 }
 
 type helloTextArgs struct {
@@ -818,14 +820,8 @@ type helloTextResult struct {
 
 var helloText = rpc.Method{
 	Service: "Hello", Name: "text", Codec: thrift.Binary{},
-	New: rpc.New[helloTextArgs, helloTextResult],
-	Raise: func(result any) error {
-		switch r := result.(*helloTextResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[helloTextArgs, helloTextResult],
+	Raise: thrift.NoResult,
 }
 
 type helloBytesArgs struct {
@@ -838,14 +834,8 @@ type helloBytesResult struct {
 
 var helloBytes = rpc.Method{
 	Service: "Hello", Name: "bytes", Codec: thrift.Binary{},
-	New: rpc.New[helloBytesArgs, helloBytesResult],
-	Raise: func(result any) error {
-		switch r := result.(*helloBytesResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[helloBytesArgs, helloBytesResult],
+	Raise: thrift.NoResult,
 }
 
 type helloIDArgs struct {
@@ -858,14 +848,8 @@ type helloIDResult struct {
 
 var helloID = rpc.Method{
 	Service: "Hello", Name: "id", Codec: thrift.Binary{},
-	New: rpc.New[helloIDArgs, helloIDResult],
-	Raise: func(result any) error {
-		switch r := result.(*helloIDResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[helloIDArgs, helloIDResult],
+	Raise: thrift.NoResult,
 }
 
 type helloNumbersArgs struct {
@@ -878,14 +862,8 @@ type helloNumbersResult struct {
 
 var helloNumbers = rpc.Method{
 	Service: "Hello", Name: "numbers", Codec: thrift.Binary{},
-	New: rpc.New[helloNumbersArgs, helloNumbersResult],
-	Raise: func(result any) error {
-		switch r := result.(*helloNumbersResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[helloNumbersArgs, helloNumbersResult],
+	Raise: thrift.NoResult,
 }
 
 type helloNamesArgs struct {
@@ -898,14 +876,8 @@ type helloNamesResult struct {
 
 var helloNames = rpc.Method{
 	Service: "Hello", Name: "names", Codec: thrift.Binary{},
-	New: rpc.New[helloNamesArgs, helloNamesResult],
-	Raise: func(result any) error {
-		switch r := result.(*helloNamesResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[helloNamesArgs, helloNamesResult],
+	Raise: thrift.NoResult,
 }
 
 type helloCountsArgs struct {
@@ -918,14 +890,8 @@ type helloCountsResult struct {
 
 var helloCounts = rpc.Method{
 	Service: "Hello", Name: "counts", Codec: thrift.Binary{},
-	New: rpc.New[helloCountsArgs, helloCountsResult],
-	Raise: func(result any) error {
-		switch r := result.(*helloCountsResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[helloCountsArgs, helloCountsResult],
+	Raise: thrift.NoResult,
 }
 
 type helloPairsArgs struct {
@@ -938,14 +904,8 @@ type helloPairsResult struct {
 
 var helloPairs = rpc.Method{
 	Service: "Hello", Name: "pairs", Codec: thrift.Binary{},
-	New: rpc.New[helloPairsArgs, helloPairsResult],
-	Raise: func(result any) error {
-		switch r := result.(*helloPairsResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[helloPairsArgs, helloPairsResult],
+	Raise: thrift.NoResult,
 }
 
 type helloChooseArgs struct {
@@ -958,14 +918,8 @@ type helloChooseResult struct {
 
 var helloChoose = rpc.Method{
 	Service: "Hello", Name: "choose", Codec: thrift.Binary{},
-	New: rpc.New[helloChooseArgs, helloChooseResult],
-	Raise: func(result any) error {
-		switch r := result.(*helloChooseResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[helloChooseArgs, helloChooseResult],
+	Raise: thrift.NoResult,
 }
 
 type helloFindArgs struct {
@@ -976,6 +930,50 @@ type helloFindResult struct {
 	Success *Point      `thrift:"success,0,optional"`
 	Missing *NotFound   `thrift:"missing,1,optional"`
 	Far     *shared.Far `thrift:"far,2,optional"`
+}
+
+func (x *helloFindResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if x.Success != nil {
+		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.Missing != nil {
+		b = x.Missing.AppendThrift(e, append(b, 12, 0, 1), depth-1)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.Far != nil {
+		b = x.Far.AppendThrift(e, append(b, 12, 0, 2), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *helloFindResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if thrift.Has(b, 4, 12, 0) {
+		x.Success = thrift.New[Point](d)
+		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	if thrift.Has(b, 4, 12, 1) {
+		x.Missing = thrift.New[NotFound](d)
+		if b = x.Missing.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 1))
+		}
+	}
+	if thrift.Has(b, 4, 12, 2) {
+		x.Far = thrift.New[shared.Far](d)
+		if b = x.Far.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 2))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 3))
 }
 
 var helloFind = rpc.Method{
@@ -991,10 +989,8 @@ var helloFind = rpc.Method{
 			return r.Missing
 		case r.Far != nil:
 			return r.Far
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
 		}
-		return nil
+		return thrift.NoResult(result)
 	},
 }
 
@@ -1005,6 +1001,38 @@ type helloCheckArgs struct {
 type helloCheckResult struct {
 	Teapot *Teapot `thrift:"teapot,1,optional"`
 	Plain  *Plain  `thrift:"plain,2,optional"`
+}
+
+func (x *helloCheckResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if x.Teapot != nil {
+		b = x.Teapot.AppendThrift(e, append(b, 12, 0, 1), depth-1)
+	}
+	if cap(b)-len(b) < thrift.Room {
+		b = e.Next(b)
+	}
+	if x.Plain != nil {
+		b = x.Plain.AppendThrift(e, append(b, 12, 0, 2), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *helloCheckResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if thrift.Has(b, 4, 12, 1) {
+		x.Teapot = thrift.New[Teapot](d)
+		if b = x.Teapot.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	if thrift.Has(b, 4, 12, 2) {
+		x.Plain = thrift.New[Plain](d)
+		if b = x.Plain.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 1))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 2))
 }
 
 var helloCheck = rpc.Method{

@@ -1,0 +1,42 @@
+package idl
+
+// types numbers types, so that two are the same if their numbers are. Each type
+// of a schema is looked into once, however many typedefs lead to it: those that
+// double what the one before them stands for make very much of a few lines.
+type types struct {
+	ids   map[*Type]int
+	known map[typeKey]int
+	looks int // how often a type was asked for; a test bounds it
+}
+
+// typeKey is a type by the numbers of what it is made of; 0 stands for none.
+type typeKey struct {
+	kind      Kind
+	enum      *Enum
+	of        *Struct
+	key, elem int
+}
+
+func newTypes() *types { return &types{ids: map[*Type]int{}, known: map[typeKey]int{}} }
+
+// id gives a type's number; that of nil is 0.
+func (s *types) id(t *Type) int {
+	s.looks++
+	if t = t.True(); t == nil {
+		return 0
+	}
+	if id := s.ids[t]; id != 0 {
+		return id
+	}
+	k := typeKey{kind: t.Kind, enum: t.Enum, of: t.Struct, key: s.id(t.Key), elem: s.id(t.Elem)}
+	id := s.known[k]
+	if id == 0 {
+		id = len(s.known) + 1
+		s.known[k] = id
+	}
+	s.ids[t] = id
+	return id
+}
+
+// same compares types with typedefs followed.
+func (s *types) same(a, b *Type) bool { return s.id(a) == s.id(b) }
