@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/invariant"
@@ -93,7 +94,7 @@ func TestExchangeAllocates(t *testing.T) {
 		}
 		a.Abort()
 		wg.Wait()
-		b.Close()
+		netio.CloseWithin(b, time.Second)
 		stop()
 	}
 }
@@ -133,7 +134,7 @@ func benchConn(b *testing.B, ca, cb netio.Conn, n int) {
 	}
 	ca.Abort()
 	wg.Wait()
-	cb.Close()
+	netio.CloseWithin(cb, time.Second)
 }
 
 // benchNet is the same with net.Conn.

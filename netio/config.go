@@ -2,6 +2,7 @@ package netio
 
 import (
 	"errors"
+	"io/fs"
 	"net"
 	"time"
 )
@@ -9,7 +10,14 @@ import (
 const (
 	defaultStall     = 30 * time.Second
 	defaultKeepAlive = 15 * time.Second
-	// closeMoment is how long Close waits for room for what is queued.
+	// What the peer does not acknowledge is lost as soon as what it does not
+	// read (WriteStall): neither says more than the other.
+	defaultUserTimeout = 30 * time.Second
+	// An idle connection whose peer vanished is noticed after 15 + 3 x 5 s.
+	maxProbeInterval = 5 * time.Second
+	lostProbes       = 3
+	// closeMoment is how long the Close of a net.Conn view, which knows no
+	// context, waits for room for what is queued.
 	closeMoment = 100 * time.Millisecond
 )
 
@@ -28,9 +36,20 @@ type Config struct {
 	// ReadBuffer and WriteBuffer are the sizes of the kernel's buffers in
 	// bytes; 0 leaves them to the kernel, which adapts them.
 	ReadBuffer, WriteBuffer int
-	// KeepAlive is the time between TCP keep-alive probes, and before the
-	// first. 0 stands for 15 s, a negative value switches them off.
+	// KeepAlive is for how long a TCP connection may be silent before the kernel
+	// probes the peer. 0 stands for 15 s, a negative value switches probes off.
+	// They come every third of it, at most 5 s apart; after three without an
+	// answer the connection is lost.
 	KeepAlive time.Duration
+	// UserTimeout is for how long what was sent may stay without an
+	// acknowledgement, or the peer's window closed, before the kernel gives the
+	// TCP connection up: TCP_USER_TIMEOUT, on Linux. 0 stands for 30 s, a
+	// negative value leaves it to the kernel, which tries for some 15 minutes.
+	UserTimeout time.Duration
+	// SocketMode is the mode of the file that Listen makes for a unix socket: who
+	// may connect. On Linux the file never has more than that. 0 leaves it to the
+	// process's umask.
+	SocketMode fs.FileMode
 	// WriteStall is for how long a peer may take nothing while output is
 	// queued, before the connection is aborted with ErrStalled. 0 stands for
 	// 30 s, a negative value for ever.
@@ -39,7 +58,10 @@ type Config struct {
 	Limit *Limit
 	// OnAcceptError, if not nil, is told of every failed accept that is tried
 	// again, and after which pause: out of descriptors, for example.
+	// It may close the Listener.
 	OnAcceptError func(err error, pause time.Duration)
+
+	tuned bool // the socket has inherited what can be
 }
 
 func (c *Config) orDefault() Config {
@@ -62,13 +84,31 @@ func (c *Config) keepAlive() net.KeepAliveConfig {
 	if k < 0 {
 		return net.KeepAliveConfig{}
 	}
-	return net.KeepAliveConfig{Enable: true, Idle: k, Interval: k, Count: 9}
+	return net.KeepAliveConfig{Enable: true, Idle: k, Interval: min(max(k/3, time.Second), maxProbeInterval), Count: lostProbes}
+}
+
+// userTimeout is UserTimeout as the kernel has it; 0: unchanged.
+func (c *Config) userTimeout() time.Duration {
+	switch {
+	case c.UserTimeout == 0:
+		return defaultUserTimeout
+	case c.UserTimeout < 0:
+		return 0
+	}
+	return c.UserTimeout
 }
 
 // tune applies the configuration to a socket. Errors are left alone: a socket
 // whose buffers could not be sized works all the same.
 func (c *Config) tune(nc net.Conn) {
-	if t, ok := nc.(*net.TCPConn); ok {
+	t, isTCP := nc.(*net.TCPConn)
+	if isTCP {
+		c.setUserTimeout(t) // nobody inherits that
+	}
+	if c.tuned {
+		return
+	}
+	if isTCP {
 		// Small segments leave at once already: package net sees to it.
 		t.SetKeepAliveConfig(c.keepAlive()) //nolint:errcheck
 	}

@@ -20,6 +20,7 @@
 package netio
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -105,10 +106,19 @@ type Conn interface {
 	// connections, and sockets elsewhere, not before Close.
 	OnLost(f func())
 
-	// Close sends what is queued, waiting at most 100 ms for room, and closes.
-	// It wakes Receive (Lost), Flush and Wait with net.ErrClosed. It is
-	// idempotent and must not be called by a Step.
-	Close() error
+	// Close sends what is queued, and what others queue meanwhile, waiting for
+	// room until ctx ends, and closes. Nor does it wait longer than
+	// Config.WriteStall without progress. What cannot be sent is dropped as by
+	// Abort; the error then says why: ctx's cause, ErrStalled, or what the
+	// connection failed with meanwhile. With a ctx that has ended it sends what
+	// goes at once.
+	//
+	// It wakes Receive (Lost), Flush and Wait with net.ErrClosed. It may be called
+	// again: of several each returns, with the same error, when the connection is
+	// closed, and the first ctx that ends counts for all. A Step must not call it.
+	// On the goroutine of an event loop it does not wait for room, which only that
+	// goroutine could announce: it sends what goes at once.
+	Close(ctx context.Context) error
 
 	// Abort closes at once and drops what is queued; a TCP peer sees a reset.
 	Abort()

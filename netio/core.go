@@ -3,6 +3,7 @@ package netio
 import (
 	"net"
 	"sync/atomic"
+	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
 )
@@ -18,9 +19,10 @@ type gate struct{ word atomic.Uint32 }
 const (
 	gateInside uint32 = 1 << iota // a Receive runs
 	gateClosed                    // Close or Abort has run
-	gateLent                      // the last Receive may have lent bytes of the In
+	gateLent                      // the last Receive has lent bytes of the In
 	gateFreed                     // the In's memory is given back; only after gateClosed
 	gateLost                      // the peer's end was noticed outside of Receive
+	gateViewed                    // a net.Conn has it: nobody is kicked any more
 )
 
 // enter begins a Receive. closed: it must not touch the In.
@@ -32,20 +34,21 @@ func (g *gate) enter() (closed bool) {
 	return w&gateClosed != 0
 }
 
-// leave ends a Receive that has lent bytes, or not. free: the connection was
-// closed, and the caller is to give the In's memory back, alone. lost: the
-// peer's end was noticed meanwhile.
+// leave ends a Receive that has lent bytes, or not. free: nothing is lent, the
+// connection was closed, and the caller is to give the In's memory back, alone.
+// lost: the peer's end was noticed meanwhile.
 func (g *gate) leave(lent bool) (free, lost bool) {
 	for {
 		w := g.word.Load()
 		n := w &^ (gateInside | gateLent)
-		if w&gateClosed != 0 {
-			n |= gateFreed
-		} else if lent {
+		switch {
+		case lent:
 			n |= gateLent
+		case w&gateClosed != 0:
+			n |= gateFreed
 		}
 		if g.word.CompareAndSwap(w, n) {
-			return w&gateClosed != 0 && w&gateFreed == 0, w&gateLost != 0
+			return !lent && w&gateClosed != 0 && w&gateFreed == 0, w&gateLost != 0
 		}
 	}
 }
@@ -69,6 +72,8 @@ func (g *gate) close() (first, free bool) {
 	}
 }
 
+func (g *gate) viewed() bool { return g.word.Load()&gateViewed != 0 }
+
 func (g *gate) closed() bool { return g.word.Load()&gateClosed != 0 }
 
 // lose notes that the peer is gone. alone: no Receive runs that would report it.
@@ -82,16 +87,19 @@ type core struct {
 	// Set by the constructor, then constant.
 	out *Output
 
-	gate gate
-	lost atomic.Pointer[func()] // what OnLost was given and has not run
+	gate    gate
+	lost    atomic.Pointer[func()]  // what OnLost was given and has not run
+	closing atomic.Pointer[closing] // the first Close; nil before it
 
 	// Owned by the read role, while inside Receive.
 	in      buf.In
 	step    Step
-	owed    bool
-	why     Why
 	err     error
 	pending error // found together with a full socket: the next Receive's to report
+	kicked  bool  // a kick was: the same
+	owed    bool
+	cutOff  bool // step ended this Receive: what it has borrowed stays lent
+	why     Why
 }
 
 // Output is Conn's.
@@ -107,7 +115,7 @@ func (e *ends) Remote() net.Addr { return e.remote }
 // enter begins a Receive; leave is to be deferred right after it.
 func (c *core) enter(owed bool, step Step) {
 	closed := c.gate.enter()
-	c.owed, c.step, c.why, c.err = owed, step, whyPanic, nil
+	c.owed, c.step, c.why, c.err, c.cutOff = owed, step, whyPanic, nil, false
 	if closed {
 		c.stop(Lost, c.closedErr())
 	}
@@ -119,6 +127,9 @@ func (c *core) leftover() (done bool) {
 	case c.why == Lost: // closed
 	case c.pending != nil:
 		c.stop(Lost, c.pending)
+	case c.kicked:
+		c.kicked = false
+		c.stop(Kicked, nil)
 	case c.in.Len() > 0:
 		return c.cut()
 	default:
@@ -130,14 +141,14 @@ func (c *core) leftover() (done bool) {
 // leave ends a Receive, deferred, whatever way it ended.
 func (c *core) leave() {
 	if c.why == whyPanic {
-		c.out.fail(ErrStep)
+		c.out.Fail(ErrStep)
 	}
 	c.step = nil
 	why := c.why
 	if c.owed && why != Full {
 		c.out.giveUp() // unpaid: the connection has failed, and nobody flushes after us
 	}
-	free, lost := c.gate.leave(why == Enough || why == Lost || c.in.Len() > 0)
+	free, lost := c.gate.leave(c.cutOff)
 	if free {
 		c.in.Close()
 	}
@@ -157,6 +168,7 @@ func (c *core) cut() (done bool) {
 	default:
 		return false
 	}
+	c.cutOff = true
 	return true
 }
 
@@ -170,13 +182,10 @@ func (c *core) settle(s sends) (done bool) {
 	if !c.owed {
 		return !parking
 	}
-	full, err := c.out.flush(s, 0)
+	full, err := c.out.flush(s, 0, time.Time{})
 	switch {
 	case full:
-		if c.why == Lost {
-			c.pending = c.err
-		}
-		c.stop(Full, nil)
+		c.full()
 		return true
 	case err != nil && parking:
 		c.owed = false
@@ -187,6 +196,18 @@ func (c *core) settle(s sends) (done bool) {
 	// and the next Receive finds the end itself.
 	c.owed = false
 	return !parking
+}
+
+// full ends a Receive whose debt met a full socket. What it was to report, the
+// next one reports; what step cut is valid all the same.
+func (c *core) full() {
+	switch c.why {
+	case Lost:
+		c.pending = c.err
+	case Kicked:
+		c.kicked = true
+	}
+	c.stop(Full, nil)
 }
 
 // closedErr is what Receive reports of a connection that is closed.
@@ -218,10 +239,24 @@ func (c *core) runLost() {
 	}
 }
 
-// noteLost is called when the peer's end was noticed outside of Receive.
-func (c *core) noteLost() {
-	if c.gate.lose() {
+// noteLost is called when the peer's end was noticed outside of Receive. False:
+// a Receive runs, which is to find the end itself.
+func (c *core) noteLost() (alone bool) {
+	if alone = c.gate.lose(); alone {
 		c.runLost()
+	}
+	return alone
+}
+
+// wakeReader fails the Read of nc that waits, or else the next, unless there is
+// a net.Conn view, whose deadlines are its user's.
+func wakeReader(nc net.Conn, g *gate) {
+	if g.viewed() {
+		return
+	}
+	nc.SetReadDeadline(longAgo) //nolint:errcheck // closed: Receive says so
+	if g.viewed() {             // since then
+		nc.SetReadDeadline(time.Time{}) //nolint:errcheck // closed: Read says so
 	}
 }
 
@@ -231,7 +266,7 @@ func (c *core) shut(release func()) {
 	if !first {
 		return
 	}
-	c.out.fail(net.ErrClosed)
+	c.out.Fail(net.ErrClosed)
 	release()
 	if free {
 		c.in.Close()

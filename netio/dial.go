@@ -23,8 +23,14 @@ func Dial(ctx context.Context, network, addr string, cfg *Config) (Conn, error) 
 // a parked reader on unix systems; anything else is read in the goroutine that
 // calls Receive, and owed output is sent by a goroutine.
 //
-// A tls.Conn may be wrapped; Client and Server are the better way.
-func Wrap(nc net.Conn, cfg *Config) Conn { return wrap(nc, cfg.orDefault(), nil) }
+// A tls.Conn may be wrapped; Client and Server are the better way. The NetConn of
+// a Pipe becomes the Pipe's end again, if nothing was done with it.
+func Wrap(nc net.Conn, cfg *Config) Conn {
+	if c, ok := pipeOf(nc); ok {
+		return c
+	}
+	return wrap(nc, cfg.orDefault(), nil)
+}
 
 // addrError is an *Error with an address as the user wrote it.
 func addrError(op, network, addr string, err error) error {

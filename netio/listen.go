@@ -26,6 +26,8 @@ type Listener struct {
 	// Set by NewListener, then constant.
 	l     net.Listener
 	cfg   Config
+	tuned bool        // accepted sockets have the listening one's options
+	file  fs.FileInfo // of a unix socket that is ours; nil: none
 	conns chan net.Conn
 	done  chan struct{} // closed by Close
 	ended chan struct{} // closed by pump when it ends, after err was set
@@ -41,6 +43,8 @@ type Listener struct {
 // syscall.EADDRINUSE) if the address is taken.
 func Listen(network, addr string, cfg *Config) (*Listener, error) {
 	lc := net.ListenConfig{KeepAlive: -1} // Config.tune sets it
+	c := cfg.orDefault()
+	lc.Control = func(_, _ string, raw syscall.RawConn) error { return raw.Control(c.beforeBind) }
 	l, err := lc.Listen(context.Background(), network, addr)
 	if err != nil && network == "unix" && errors.Is(err, syscall.EADDRINUSE) && removeStale(addr) {
 		l, err = lc.Listen(context.Background(), network, addr)
@@ -52,7 +56,44 @@ func Listen(network, addr string, cfg *Config) (*Listener, error) {
 		}
 		return nil, err
 	}
-	return NewListener(l, cfg), nil
+	nl := NewListener(l, cfg)
+	nl.tuned = network != "unix" && inherits
+	if u, ok := l.(*net.UnixListener); ok && !strings.HasPrefix(addr, "@") {
+		nl.file, err = ownFile(u, c.SocketMode)
+		if err != nil {
+			l.Close() //nolint:errcheck // not to be used
+			return nil, addrError("listen", network, addr, err)
+		}
+	}
+	return nl, nil
+}
+
+// ownFile notes which file is the socket's, and gives it its mode.
+func ownFile(l *net.UnixListener, mode fs.FileMode) (fs.FileInfo, error) {
+	l.SetUnlinkOnClose(false)
+	path := l.Addr().String()
+	if mode != 0 {
+		if err := os.Chmod(path, mode.Perm()); err != nil {
+			os.Remove(path) //nolint:errcheck // the first error counts
+			return nil, err
+		}
+	}
+	fi, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	return fi, nil
+}
+
+// removeFile removes the socket's file, unless it is another listener's by now.
+func (l *Listener) removeFile() {
+	if l.file == nil {
+		return
+	}
+	path := l.Addr().String()
+	if fi, err := os.Lstat(path); err == nil && os.SameFile(fi, l.file) {
+		os.Remove(path) //nolint:errcheck // stale at worst
+	}
 }
 
 // removeStale removes the socket file at path if nobody answers there. Two
@@ -90,7 +131,13 @@ func (l *Listener) Accept(ctx context.Context) (Conn, error) {
 	l.start.Do(func() { l.pumps.Go(l.pump) })
 	select {
 	case nc := <-l.conns:
-		return wrap(nc, l.cfg, l.cfg.Limit), nil
+		if c, ok := pipeOf(nc); ok {
+			c.limit = l.cfg.Limit
+			return c, nil
+		}
+		cfg := l.cfg
+		cfg.tuned = l.tuned
+		return wrap(nc, cfg, l.cfg.Limit), nil
 	case <-l.ended:
 		return nil, l.err
 	case <-ctx.Done():
@@ -132,14 +179,28 @@ func (l *Listener) pump() {
 
 // rest pauses after an accept that may succeed later.
 func (l *Listener) rest(err error, pause time.Duration) {
-	if l.cfg.OnAcceptError != nil {
-		l.cfg.OnAcceptError(addrError("accept", l.Addr().Network(), l.Addr().String(), err), pause)
+	told := make(chan struct{})
+	if f := l.cfg.OnAcceptError; f == nil {
+		close(told)
+	} else {
+		// On a goroutine of its own, so that Close, which joins the pump, may be
+		// called by it.
+		go func() {
+			defer close(told)
+			f(addrError("accept", l.Addr().Network(), l.Addr().String(), err), pause)
+		}()
 	}
 	t := time.NewTimer(pause)
 	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-l.done:
+	for range 2 {
+		select {
+		case <-t.C:
+			t.C = nil
+		case <-told:
+			told = nil
+		case <-l.done:
+			return
+		}
 	}
 }
 
@@ -151,24 +212,35 @@ func (l *Listener) final(err error) error {
 	return addrError("accept", l.Addr().Network(), l.Addr().String(), err)
 }
 
-// temporary reports whether an accept may succeed later: descriptors or memory
-// ran out, or the peer left before it was accepted.
+// temporary reports whether an accept may succeed later. Of the system's errors
+// all may but those that say that this is no listening socket any more:
+// descriptors, memory or ports ran out, the network is down, a firewall
+// interferes, the peer left before it was accepted. Others have to say so.
 func temporary(err error) bool {
+	if errors.Is(err, net.ErrClosed) {
+		return false
+	}
+	if e, ok := errors.AsType[syscall.Errno](err); ok {
+		return e != syscall.EBADF && e != syscall.EINVAL && e != syscall.ENOTSOCK
+	}
 	t, ok := errors.AsType[interface {
 		error
 		Temporary() bool
 	}](err)
-	return ok && t.Temporary() || errors.Is(err, syscall.ECONNABORTED)
+	return ok && t.Temporary()
 }
 
 // Addr is the address listened on, with the port that was chosen.
 func (l *Listener) Addr() net.Addr { return l.l.Addr() }
 
-// Close stops listening, wakes Accept and joins the goroutine. Connections stay
-// as they are. It is idempotent.
+// Close stops listening, wakes Accept and joins the goroutine, but not a call of
+// OnAcceptError, which may be the caller. The file of a unix socket is removed,
+// unless another listener has taken its place. Connections stay as they are. It
+// is idempotent.
 func (l *Listener) Close() (err error) {
 	l.stop.Do(func() {
 		close(l.done)
+		l.removeFile()
 		err = l.l.Close()
 		// If nothing was ever accepted, nothing is to be from now on.
 		l.start.Do(func() {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -77,7 +79,7 @@ func TestListenUnixStale(t *testing.T) {
 	if err != nil {
 		t.Fatal("the living socket is gone:", err)
 	}
-	c.Close()
+	netio.CloseWithin(c, time.Second)
 	l.Close()
 	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
@@ -140,7 +142,7 @@ func TestAcceptErrors(t *testing.T) {
 		if d := time.Since(start); d != 35*time.Millisecond || len(pauses) != 3 || pauses[2] != 20*time.Millisecond {
 			t.Errorf("accepted after %v, pauses %v", d, pauses)
 		}
-		c.Close()
+		netio.CloseWithin(c, time.Second)
 		nb.Close()
 		f.answers <- io.ErrUnexpectedEOF
 		for range 2 {
@@ -150,6 +152,91 @@ func TestAcceptErrors(t *testing.T) {
 		}
 		l.Close()
 	})
+}
+
+// Only what says that there is no listening socket any more is final.
+func TestAcceptErrorsThatPass(t *testing.T) {
+	for _, err := range []error{
+		syscall.ENOBUFS, syscall.ENOMEM, syscall.EPROTO, syscall.EHOSTUNREACH, syscall.ENETDOWN, syscall.EPERM,
+		syscall.ECONNABORTED, syscall.EMFILE, syscall.ENFILE, syscall.ETIMEDOUT,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			l := netio.NewListener(f, nil)
+			na, nb := net.Pipe()
+			f.answers <- &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", err)}
+			f.answers <- na
+			c, e := l.Accept(t.Context())
+			if e != nil {
+				t.Fatalf("after %v: %v", err, e)
+			}
+			netio.CloseWithin(c, time.Second)
+			nb.Close()
+			l.Close()
+		})
+	}
+	for _, err := range []error{net.ErrClosed, syscall.EBADF, syscall.EINVAL, syscall.ENOTSOCK} {
+		f := newFake()
+		l := netio.NewListener(f, nil)
+		f.answers <- &net.OpError{Op: "accept", Err: err}
+		if _, e := l.Accept(t.Context()); !errors.Is(e, err) {
+			t.Errorf("Accept: %v, want %v", e, err)
+		}
+		l.Close()
+	}
+}
+
+// OnAcceptError may close the Listener.
+func TestCloseInOnAcceptError(t *testing.T) {
+	f := newFake()
+	var l *netio.Listener
+	closed := make(chan struct{})
+	l = netio.NewListener(f, &netio.Config{OnAcceptError: func(error, time.Duration) { l.Close(); close(closed) }})
+	f.answers <- syscall.EMFILE
+	if _, err := l.Accept(t.Context()); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Accept: %v", err)
+	}
+	select {
+	case <-closed:
+	case <-time.After(20 * time.Second):
+		t.Fatal("Close waits for its caller")
+	}
+}
+
+// The file of a unix socket has the mode that was asked for, and Close leaves
+// the file of another listener alone.
+func TestListenUnixFile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no such modes")
+	}
+	path := filepath.Join(t.TempDir(), "s")
+	first, err := netio.Listen("unix", path, &netio.Config{SocketMode: 0o600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v; want mode 600", fi.Mode(), err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	second, err := netio.Listen("unix", path, &netio.Config{SocketMode: 0o666})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != 0o666 {
+		t.Errorf("%v, %v; want mode 666", fi.Mode(), err)
+	}
+	first.Close()
+	c, err := netio.Dial(t.Context(), "unix", path, nil)
+	if err != nil {
+		t.Fatal("the first listener's Close removed the second one's file:", err)
+	}
+	c.Abort()
+	second.Close()
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Close left the file: %v", err)
+	}
 }
 
 // Accept ends by its context, and by Close; nothing that arrived is lost.
@@ -169,7 +256,7 @@ func TestAcceptEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Close()
+		netio.CloseWithin(c, time.Second)
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
@@ -215,14 +302,14 @@ func TestLimit(t *testing.T) {
 		if _, err := l.Accept(ctx); err != context.DeadlineExceeded || limit.Open() != 2 {
 			t.Errorf("Accept beyond the limit: %v, %d open", err, limit.Open())
 		}
-		first.Close()
+		netio.CloseWithin(first, time.Second)
 		first.Abort()
 		third, err := l.Accept(t.Context())
 		if err != nil {
 			t.Errorf("Accept below the limit: %v", err)
 		}
-		second.Close()
-		third.Close()
+		netio.CloseWithin(second, time.Second)
+		netio.CloseWithin(third, time.Second)
 		l.Close()
 		if n := limit.Open(); n != 0 {
 			t.Errorf("%d places are taken in the end", n)

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/limosa-rpc/limosa/internal/sys"
@@ -67,10 +70,13 @@ type loop struct {
 	file *os.File // owns the descriptor of poll
 	raw  syscall.RawConn
 
+	bell uintptr     // an eventfd in poll, for who has put something into mu.later
+	idle atomic.Bool // the goroutine looks at mu.later no more before an event
+
 	mu struct {
 		sync.Mutex
-		slots  []loopSlot
-		free   []uint32
+		conns  table[looped]
+		later  []*looped    // their turns are over, but they want another one
 		local  *net.TCPAddr // of the last connection: accepted ones mostly have one
 		closed bool
 	}
@@ -81,13 +87,6 @@ type loop struct {
 	ready  []loopEvent
 	again  []*looped // those whose turn was over before there was nothing left
 	spare  []*looped // again's other half
-}
-
-// A loopSlot is a connection's place in the table. An event names slot and
-// generation, so that one of the former owner is told apart.
-type loopSlot struct {
-	c   *looped
-	gen uint32
 }
 
 type loopEvent struct {
@@ -110,7 +109,44 @@ func newLoop() (*loop, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &loop{poll: p, file: f, raw: raw}, nil
+	bell, err := sys.Eventfd()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if err := p.Add(bell, sys.Readable|sys.Edge, bellTag); err != nil {
+		return nil, errors.Join(err, f.Close(), sys.Close(bell))
+	}
+	return &loop{poll: p, file: f, raw: raw, bell: bell}, nil
+}
+
+// bellTag is of no connection.
+var bellTag = ticket{Slot: 1<<32 - 1}
+
+// postpone has the loop resume c after others had their turn. False: the loop
+// has ended.
+func (l *loop) postpone(c *looped) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.closed {
+		return false
+	}
+	l.mu.later = append(l.mu.later, c)
+	// Look after the append: a goroutine that is about to sleep looks at the
+	// list after it has said so.
+	if l.idle.Load() {
+		sys.Ring(l.bell) //nolint:errcheck // it cannot fail but for a closed descriptor
+	}
+	return true
+}
+
+// takeLater moves those who were postponed to again.
+func (l *loop) takeLater() (some bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.again = append(l.again, l.mu.later...)
+	clear(l.mu.later)
+	l.mu.later = l.mu.later[:0]
+	return len(l.again) > 0
 }
 
 // add puts c on the loop; events may come before it returns.
@@ -120,15 +156,7 @@ func (l *loop) add(c *looped) error {
 	if l.mu.closed {
 		return os.ErrClosed
 	}
-	if n := len(l.mu.free); n > 0 {
-		c.ticket.Slot = l.mu.free[n-1]
-		l.mu.free = l.mu.free[:n-1]
-	} else {
-		c.ticket.Slot = uint32(len(l.mu.slots))
-		l.mu.slots = append(l.mu.slots, loopSlot{})
-	}
-	s := &l.mu.slots[c.ticket.Slot]
-	s.c, c.ticket.Gen = c, s.gen
+	c.ticket = l.mu.conns.put(c)
 	if a, ok := c.local.(*net.TCPAddr); ok {
 		if b := l.mu.local; b != nil && a.Port == b.Port && a.Zone == b.Zone && a.IP.Equal(b.IP) {
 			c.local = b
@@ -137,7 +165,7 @@ func (l *loop) add(c *looped) error {
 	}
 	err := l.poll.Add(c.handle.fd, idleFlags, c.ticket)
 	if err != nil {
-		l.removeLocked(c.ticket)
+		l.mu.conns.drop(c.ticket)
 	}
 	return err
 }
@@ -147,24 +175,24 @@ func (l *loop) add(c *looped) error {
 func (l *loop) remove(t ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.removeLocked(t)
-}
-
-func (l *loop) removeLocked(t ticket) {
-	s := &l.mu.slots[t.Slot]
-	s.c = nil
-	s.gen++
-	l.mu.free = append(l.mu.free, t.Slot)
+	l.mu.conns.drop(t)
 }
 
 // serve runs until the file is closed. It stays in RawConn.Read for good: to
 // enter that anew would reset the poller's edge and cost a look for what came
 // before.
-func (l *loop) serve() { l.raw.Read(l.work) } //nolint:errcheck // closed: there is nothing else to end it
+func (l *loop) serve() {
+	l.raw.Read(l.work) //nolint:errcheck // closed: there is nothing else to end it
+	for l.takeLater() {
+		l.goOn() // they learn of the end
+	}
+	sys.Close(l.bell) //nolint:errcheck // nobody rings it: mu.closed is set
+}
 
 // work is RawConn.Read's callback: it handles events until there are none;
 // false has Go's poller park the goroutine.
 func (l *loop) work(uintptr) (leave bool) {
+	l.idle.Store(false)
 	for {
 		l.fetch(0)
 		l.find()
@@ -172,12 +200,17 @@ func (l *loop) work(uintptr) (leave bool) {
 			e.c.event(e.flags)
 		}
 		clear(l.ready)
+		l.takeLater()
 		l.goOn()
 		// What comes from here on wakes us. After several events look again
 		// before that: more have come by now, most likely.
-		if l.n <= 1 && len(l.again) == 0 {
+		if l.n > 1 || len(l.again) > 0 {
+			continue
+		}
+		if l.idle.Store(true); !l.takeLater() {
 			return false
 		}
+		l.idle.Store(false)
 	}
 }
 
@@ -196,9 +229,8 @@ func (l *loop) find() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.n {
-		t := l.events[i].Tag()
-		if s := &l.mu.slots[t.Slot]; s.gen == t.Gen && s.c != nil {
-			l.ready = append(l.ready, loopEvent{s.c, l.events[i].Flags()})
+		if c := l.mu.conns.at(l.events[i].Tag()); c != nil {
+			l.ready = append(l.ready, loopEvent{c, l.events[i].Flags()})
 		}
 	}
 }
@@ -217,9 +249,9 @@ func (l *loop) close() error {
 	l.mu.Lock()
 	l.mu.closed = true
 	var all []*looped
-	for _, s := range l.mu.slots {
-		if s.c != nil {
-			all = append(all, s.c)
+	for _, p := range l.mu.conns.places {
+		if p.c != nil {
+			all = append(all, p.c)
 		}
 	}
 	l.mu.Unlock()
@@ -227,4 +259,23 @@ func (l *loop) close() error {
 		c.Abort()
 	}
 	return l.file.Close()
+}
+
+// offLoop reports whether the caller's goroutine is not that of an event loop:
+// only then may it wait for what a loop announces. It costs some microseconds.
+func offLoop() bool {
+	var pcs [32]uintptr
+	for skip := 0; ; skip += len(pcs) {
+		n := runtime.Callers(skip, pcs[:])
+		if n == 0 {
+			return true
+		}
+		frames := runtime.CallersFrames(pcs[:n])
+		for more := true; more; {
+			var f runtime.Frame
+			if f, more = frames.Next(); strings.HasSuffix(f.Function, "netio.(*loop).serve") {
+				return false
+			}
+		}
+	}
 }

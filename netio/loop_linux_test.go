@@ -29,7 +29,7 @@ func TestLoopUnix(t *testing.T) {
 // looped gives a pair of connections on the event loops of one Net.
 func looped(t testing.TB, network string) (a, b netio.LoopConn, stop func()) {
 	t.Helper()
-	x, y, stop := dialedBy(t, network, &netio.Config{Net: new(netio.Net), Loops: 2})
+	x, y, stop := dialedBy(t, network, &netio.Config{Net: new(netio.Net), Loops: 2, ReadBuffer: kernelBytes, WriteBuffer: kernelBytes})
 	return x.(netio.LoopConn), y.(netio.LoopConn), stop
 }
 
@@ -134,11 +134,11 @@ func TestOnReadable(t *testing.T) {
 			if err := write(a, "last"); err != nil {
 				t.Fatal(err)
 			}
-			a.Close()
+			netio.CloseWithin(a, time.Second)
 			if o := outcomeOf(t, later); o.why != netio.Lost || o.err != io.EOF {
 				t.Errorf("at the end: %v", o)
 			}
-			b.Close()
+			netio.CloseWithin(b, time.Second)
 			if len(later) != 0 {
 				t.Error("done was called twice")
 			}
@@ -154,7 +154,7 @@ func TestLoopEnds(t *testing.T) {
 	quiet := func(in *buf.In) (bool, error) { return true, nil }
 	before := runtime.NumGoroutine()
 	for name, end := range map[string]func(c netio.Conn, stop func()){
-		"Close": func(c netio.Conn, _ func()) { c.Close() },
+		"Close": func(c netio.Conn, _ func()) { netio.CloseWithin(c, time.Second) },
 		"Abort": func(c netio.Conn, _ func()) { c.Abort() },
 		"Net":   func(_ netio.Conn, stop func()) { stop() },
 	} {
@@ -167,8 +167,8 @@ func TestLoopEnds(t *testing.T) {
 		if err := write(b, "too late"); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("%s: a write: %v", name, err)
 		}
-		a.Close()
-		b.Close()
+		netio.CloseWithin(a, time.Second)
+		netio.CloseWithin(b, time.Second)
 		stop()
 	}
 	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
@@ -185,8 +185,8 @@ func TestLoopClosedNet(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b, _ := dialedBy(t, "tcp", cfg)
-	defer a.Close()
-	defer b.Close()
+	defer netio.CloseWithin(a, time.Second)
+	defer netio.CloseWithin(b, time.Second)
 	if _, ok := a.(netio.LoopConn); ok {
 		t.Error("a connection on a loop that has ended")
 	}
@@ -231,7 +231,7 @@ func TestLoopFair(t *testing.T) {
 			t.Fatalf("the flood stands still after %d bytes", seen.Load())
 		}
 	}
-	sink.Close() // between two turns, or in one
+	netio.CloseWithin(sink, time.Second) // between two turns, or in one
 	if o := outcomeOf(t, ended); o.why != netio.Lost {
 		t.Error(o)
 	}
@@ -258,7 +258,7 @@ func echoOnLoop(c netio.LoopConn, ended func()) {
 			why, err = c.OnReadable(false, step, done)
 		}
 		if why == netio.Lost {
-			c.Close()
+			netio.CloseWithin(c, time.Second)
 			c.Receive(false, nil)
 			ended()
 		}
@@ -312,7 +312,7 @@ func TestLoopStorm(t *testing.T) {
 				}
 				switch r.IntN(3) {
 				case 0:
-					c.Close()
+					netio.CloseWithin(c, time.Second)
 				case 1:
 					c.Abort()
 				default: // with bytes on their way
@@ -421,4 +421,109 @@ func TestLoopAllocates(t *testing.T) {
 	}
 	a.Abort()
 	ended.Wait()
+}
+
+// Close on a loop's goroutine does not wait for room that only this goroutine
+// could announce; elsewhere it waits.
+func TestLoopCloseInDone(t *testing.T) {
+	a, b, stop := looped(t, "unix")
+	defer stop()
+	defer b.Abort()
+	closed := make(chan error, 1)
+	o := a.Output()
+	_, err := a.OnReadable(false, func(in *buf.In) (bool, error) { return in.Skip(1) == 0, nil }, func(netio.Why, error) {
+		o.Lock()
+		o.Out().Append(make([]byte, 25<<20))
+		if !o.Unlock() {
+			t.Error("not the flusher")
+		}
+		if full, err := o.TryFlush(); !full || err != nil {
+			t.Errorf("TryFlush: %v, %v", full, err)
+		}
+		closed <- a.Close(t.Context())
+		o.Flush() // who has the role gives it up
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := write(b, "x"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-closed:
+		if err == nil {
+			t.Error("Close says that everything was sent")
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("Close waits on the loop")
+	}
+	a.Receive(false, nil)
+}
+
+// A connection that finds something each time OnReadable is called, and calls it
+// from done, lets the loop's others have their turns.
+func TestLoopFairToOthers(t *testing.T) {
+	cfg := &netio.Config{Net: new(netio.Net), Loops: 1}
+	x, busyPeer, stop := dialedBy(t, "unix", cfg)
+	defer stop()
+	y, quietPeer, _ := dialedBy(t, "unix", cfg)
+	busy, quiet := x.(netio.LoopConn), y.(netio.LoopConn)
+	defer func() {
+		for _, c := range []netio.Conn{busyPeer, quietPeer, x, y} {
+			c.Abort()
+		}
+	}()
+
+	var stopped atomic.Bool
+	feeding := make(chan struct{})
+	go func() {
+		defer close(feeding)
+		for p := string(make([]byte, 64<<10)); !stopped.Load(); {
+			if write(busyPeer, p) != nil {
+				return
+			}
+		}
+	}()
+	took := 0
+	one := func(in *buf.In) (bool, error) { return in.Skip(1) == 0, nil }
+	ended := make(chan struct{})
+	begun := make(chan struct{}, 1)
+	var done func(netio.Why, error)
+	done = func(why netio.Why, err error) {
+		for why == netio.Enough && !stopped.Load() {
+			if took++; took == 1000 {
+				begun <- struct{}{}
+			}
+			why, err = busy.OnReadable(false, one, done)
+		}
+		if why != netio.Parked {
+			close(ended)
+		}
+	}
+	if why, err := busy.OnReadable(false, one, done); why != netio.Parked {
+		done(why, err)
+	}
+	<-begun
+	for range 20 {
+		var got string
+		answered := park(t, quiet, takes(&got))
+		start := time.Now()
+		if err := write(quietPeer, "x"); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-answered:
+			if d := time.Since(start); d > 2*time.Second {
+				t.Errorf("the quiet connection had its turn after %v", d)
+			}
+		case <-time.After(10 * time.Second):
+			stopped.Store(true)
+			t.Fatal("the quiet connection has no turn")
+		}
+	}
+	stopped.Store(true)
+	busyPeer.Abort()
+	<-feeding
+	busy.Abort()
+	<-ended
 }

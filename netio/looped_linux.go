@@ -1,19 +1,24 @@
 package netio
 
 import (
+	"context"
 	"io"
 	"net"
 	"os"
 	"sync/atomic"
 	"time"
 
-	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/sys"
 )
 
-// turnReceives is how often a loop receives from one connection before the
-// others have their turn.
-const turnReceives = 16
+const (
+	// turnReceives is how often a loop receives from one connection before the
+	// others have their turn.
+	turnReceives = 16
+	// turnsInRow is how often OnReadable goes on at once, for who calls it from
+	// done, before the others have theirs.
+	turnsInRow = 32
+)
 
 // What a looped's word says. Atomic.
 const (
@@ -37,14 +42,15 @@ type looped struct {
 	limit  *Limit
 	tcp    bool
 
-	word    atomic.Uint32
-	woken   atomic.Bool                   // Wake was called and no Send has seen it
-	closing atomic.Bool                   // Close was called
-	room    atomic.Pointer[chan struct{}] // made by the first Send that waits
+	word  atomic.Uint32
+	woken atomic.Bool                   // Wake was called and no Send has seen it
+	room  atomic.Pointer[chan struct{}] // made by the first Send that waits
 
 	// Owned by the read role, until it parks; then by who clears wordParked.
-	done func(Why, error) // nil: a goroutine waits for wake
-	wake chan struct{}    // one token for each park; made by the first Receive
+	done  func(Why, error) // nil: a goroutine waits for wake
+	wake  chan struct{}    // one token for each park; made by the first Receive
+	turns int              // of OnReadable since it had to wait last
+	fresh bool             // the Receive was postponed before it began
 }
 
 // wrap puts nc on a loop, if there are any: then nc itself is closed, and the
@@ -131,6 +137,15 @@ func (c *looped) Receive(owed bool, step Step) (Why, error) {
 func (c *looped) OnReadable(owed bool, step Step, done func(Why, error)) (Why, error) {
 	c.enter(owed, step)
 	c.done = done
+	// One that finds something each time would never let go of the loop. It may
+	// be called elsewhere as well: then the loop has the rest of it.
+	if c.turns++; c.turns > turnsInRow {
+		c.turns, c.fresh = 0, true
+		if c.loop.postpone(c) {
+			return Parked, nil
+		}
+		c.fresh = false
+	}
 	return c.turn(nil, true)
 }
 
@@ -167,7 +182,9 @@ func (c *looped) resume(l *loop) {
 		c.wake <- struct{}{} // never full: one token for each park
 		return
 	}
-	if why, err := c.turn(l, false); why != Parked {
+	first := c.fresh
+	c.fresh = false
+	if why, err := c.turn(l, first); why != Parked {
 		done(why, err)
 	}
 }
@@ -193,9 +210,8 @@ func (c *looped) pull(l *loop) pulled {
 			return pullOver
 		case w&wordKicked != 0:
 			c.word.And(^wordKicked)
-			if c.stop(Kicked, nil); c.settle(c) && c.why == Full {
-				c.word.Or(wordKicked) // the next one's to report
-			}
+			c.stop(Kicked, nil)
+			c.settle(c)
 			return pullOver
 		}
 		switch p := c.drain(l); {
@@ -205,6 +221,7 @@ func (c *looped) pull(l *loop) pulled {
 			return pullOver
 		}
 		c.in.Idle()
+		c.turns = 0
 		if c.park() {
 			return pullDry
 		}
@@ -241,7 +258,7 @@ func (c *looped) drain(l *loop) pulled {
 			return pullDry
 		default:
 			if err != net.ErrClosed {
-				c.out.fail(wrapError("receive", c.remote, err))
+				c.out.Fail(wrapError("receive", c.remote, err))
 			}
 			c.stop(Lost, c.closedErr())
 			return pullOver
@@ -299,16 +316,16 @@ func (c *looped) event(flags uint32) {
 }
 
 // Send is Sender's.
-func (c *looped) Send(out *buf.Out, wait time.Duration) (int, error) {
-	n, err := c.sendOnce(out)
+func (c *looped) Send(b *Batch, wait time.Duration) (int, error) {
+	n, err := c.sendOnce(b)
 	if n > 0 || err != nil || wait == 0 {
 		return n, err
 	}
-	return c.sendSlow(out, wait)
+	return c.sendSlow(b, wait)
 }
 
 // sendSlow waits for room.
-func (c *looped) sendSlow(out *buf.Out, wait time.Duration) (int, error) {
+func (c *looped) sendSlow(b *Batch, wait time.Duration) (int, error) {
 	room := c.room.Load()
 	if room == nil {
 		room = new(make(chan struct{}, 1))
@@ -322,7 +339,7 @@ func (c *looped) sendSlow(out *buf.Out, wait time.Duration) (int, error) {
 	defer c.await(idleFlags) //nolint:errcheck // closed: nothing is waited for
 	for {
 		// Look after asking for the event: what came before makes none.
-		if n, err := c.sendOnce(out); n > 0 || err != nil {
+		if n, err := c.sendOnce(b); n > 0 || err != nil {
 			return n, err
 		}
 		if c.woken.Swap(false) {
@@ -342,6 +359,11 @@ func (c *looped) await(flags uint32) error {
 		return net.ErrClosed
 	}
 	defer c.handle.done()
+	c.loop.mu.Lock()
+	defer c.loop.mu.Unlock()
+	if c.loop.mu.closed { // the number of its epoll may be somebody else's
+		return net.ErrClosed
+	}
 	if err := c.loop.poll.Modify(c.handle.fd, flags, c.ticket); err != nil {
 		return wrapError("send", c.remote, err)
 	}
@@ -349,29 +371,16 @@ func (c *looped) await(flags uint32) error {
 }
 
 // sendOnce sends without waiting; 0, nil: the socket is full.
-func (c *looped) sendOnce(out *buf.Out) (int, error) {
+func (c *looped) sendOnce(b *Batch) (int, error) {
 	if !c.handle.use() {
 		return 0, net.ErrClosed
 	}
 	defer c.handle.done()
-	var few [4][]byte
-	var n int
-	var err error
-	if iov := out.Iov(few[:0]); len(iov) < len(few) {
-		n, err = sys.Writev(c.handle.fd, iov)
-	} else {
-		many := vectors.Get().(*[sys.MaxPieces][]byte)
-		n, err = sys.Writev(c.handle.fd, out.Iov(many[:0]))
-		clear(many[:])
-		vectors.Put(many)
+	n, err := sendOn(c.handle.fd, b)
+	if err != nil {
+		err = wrapError("send", c.remote, err)
 	}
-	switch err {
-	case nil:
-		return n, nil
-	case sys.EAGAIN:
-		return 0, nil
-	}
-	return 0, wrapError("send", c.remote, err)
+	return n, err
 }
 
 // wakeSender has a Send that waits look again.
@@ -401,7 +410,7 @@ func (c *looped) Wake() {
 
 // Stalled is Sender's.
 func (c *looped) Stalled(cause error) {
-	c.out.fail(wrapError("send", c.remote, cause))
+	c.out.Fail(wrapError("send", c.remote, cause))
 	c.Abort()
 }
 
@@ -412,13 +421,7 @@ func (c *looped) Kick() { c.signal(wordKicked, nil) }
 func (c *looped) OnLost(f func()) { c.setLost(f) }
 
 // Close is Conn's.
-func (c *looped) Close() error {
-	if c.closing.CompareAndSwap(false, true) {
-		c.out.drain(closeMoment)
-	}
-	c.shut(c.release)
-	return nil
-}
+func (c *looped) Close(ctx context.Context) error { return c.conclude(ctx, c, offLoop) }
 
 // Abort is Conn's.
 func (c *looped) Abort() {

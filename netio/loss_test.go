@@ -24,14 +24,14 @@ func TestLossSoon(t *testing.T) {
 		lost := make(chan time.Time, 1)
 		b.OnLost(func() { lost <- time.Now() })
 		start := time.Now()
-		a.Close()
+		netio.CloseWithin(a, time.Second)
 		select {
 		case at := <-lost:
 			worst, sum = max(worst, at.Sub(start)), sum+at.Sub(start)
 		case <-time.After(10 * time.Second):
 			t.Fatal("nobody told of the loss")
 		}
-		b.Close()
+		netio.CloseWithin(b, time.Second)
 		stop()
 	}
 	t.Logf("noticed after %v, at worst %v", sum/rounds, worst)
@@ -67,14 +67,14 @@ func TestLossMany(t *testing.T) {
 			as, bs = append(as, a), append(bs, b)
 			// A FIN that arrived before OnLost is no less a loss.
 			if i%3 == 0 {
-				a.Close()
+				netio.CloseWithin(a, time.Second)
 			}
 			lost.Add(1)
 			b.OnLost(func() { told[i].Add(1); lost.Done() })
 		}
 		for i := range conns {
 			if i%2 == 0 {
-				as[i].Close()
+				netio.CloseWithin(as[i], time.Second)
 			} else {
 				bs[i].Abort() // leaves its place to others
 			}
@@ -87,8 +87,8 @@ func TestLossMany(t *testing.T) {
 			t.Fatal("a loss was not noticed")
 		}
 		for i := range conns {
-			as[i].Close()
-			bs[i].Close()
+			netio.CloseWithin(as[i], time.Second)
+			netio.CloseWithin(bs[i], time.Second)
 			if k := told[i].Load(); k != 1 {
 				t.Errorf("connection %d was told %d times", i, k)
 			}
@@ -124,8 +124,8 @@ func TestNetClose(t *testing.T) {
 	if err := write(a, "still works"); err != nil {
 		t.Error(err)
 	}
-	a.Close()
-	b.Close()
+	netio.CloseWithin(a, time.Second)
+	netio.CloseWithin(b, time.Second)
 	if told != 2 {
 		t.Errorf("OnLost ran %d times, want 2: at Close", told)
 	}
@@ -147,7 +147,7 @@ func TestStallSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.Close()
+	defer netio.CloseWithin(b, time.Second)
 	start := time.Now()
 	err = write(a, string(make([]byte, 64<<20)))
 	if e, ok := errors.AsType[*netio.Error](err); !ok || e.Op != "send" || !errors.Is(err, netio.ErrStalled) {

@@ -1,9 +1,12 @@
 package netio
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // A netView is the net.Conn of a connection that stands on one itself: reads,
@@ -14,12 +17,19 @@ type netView struct {
 	c    Conn
 	core *core
 
-	mu sync.Mutex // guards what the connection has received and not given
+	mu      sync.Mutex // guards what the connection has received and not given
+	writeBy atomic.Pointer[time.Time]
+	write   struct {
+		sync.Mutex
+		owing bool // a flush ran into the deadline and still is to be done
+	}
 }
 
 // newNetView hands c's In over to a view: Close leaves it alone from now on.
 func newNetView(c Conn, core *core, nc net.Conn) *netView {
-	core.gate.word.Or(gateLent)
+	core.gate.word.Or(gateLent | gateViewed)
+	// A kick or a wake that nobody waited for has left a deadline in the past.
+	nc.SetDeadline(time.Time{}) //nolint:errcheck // closed: the next call says so
 	return &netView{Conn: nc, c: c, core: core}
 }
 
@@ -50,16 +60,48 @@ func (v *netView) Write(p []byte) (int, error) {
 	return v.Conn.Write(p)
 }
 
+// NetConn is the connection that the view stands on, for what only that can do:
+// passing descriptors over a *net.UnixConn, for example. What was received or
+// queued before is the view's to give and to send.
+func (v *netView) NetConn() net.Conn { return v.Conn }
+
+// SetDeadline is net.Conn's.
+func (v *netView) SetDeadline(t time.Time) error {
+	return errors.Join(v.Conn.SetReadDeadline(t), v.SetWriteDeadline(t))
+}
+
+// SetWriteDeadline is net.Conn's.
+func (v *netView) SetWriteDeadline(t time.Time) error {
+	v.writeBy.Store(&t)
+	if v.core.out.Queued() > 0 {
+		v.core.out.sender.Wake() // a flush that waits looks again
+	}
+	return v.Conn.SetWriteDeadline(t)
+}
+
+func (v *netView) deadline() time.Time {
+	if t := v.writeBy.Load(); t != nil {
+		return *t
+	}
+	return time.Time{}
+}
+
 // flush sends what was queued before the connection became a net.Conn.
-func (v *netView) flush() error {
-	if v.core.out.Queued() == 0 {
+func (v *netView) flush() (err error) {
+	o := v.core.out
+	if o.Queued() == 0 {
 		return nil
 	}
-	v.core.out.Lock()
-	if v.core.out.Unlock() {
-		return v.core.out.Flush()
+	v.write.Lock()
+	defer v.write.Unlock()
+	o.Lock()
+	if !o.Unlock() && !v.write.owing {
+		return o.Err()
 	}
-	return v.core.out.Err()
+	v.write.owing, err = o.flushBy(v.deadline)
+	// Sending has had deadlines of its own.
+	v.Conn.SetWriteDeadline(v.deadline()) //nolint:errcheck // closed: the next Write says so
+	return err
 }
 
 // ReadFrom lets io.Copy use what the system has for files, once nothing is
@@ -76,7 +118,13 @@ func (v *netView) CloseWrite() error { return v.c.CloseWrite() }
 
 // Close is net.Conn's.
 func (v *netView) Close() error {
-	err := v.c.Close()
+	v.write.Lock()
+	if v.write.owing {
+		v.write.owing = false
+		v.core.out.giveUp()
+	}
+	v.write.Unlock()
+	err := CloseWithin(v.c, closeMoment)
 	v.mu.Lock()
 	v.core.in.Close()
 	v.mu.Unlock()

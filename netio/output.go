@@ -1,7 +1,6 @@
 package netio
 
 import (
-	"context"
 	"errors"
 	"io"
 	"os"
@@ -16,11 +15,12 @@ import (
 // A Sender is what an Output sends through. Only the flusher calls Send and
 // CloseSend, so neither runs twice at a time.
 type Sender interface {
-	// Send sends from the start of out as much as goes, and returns how many
-	// bytes that were; the caller drops them. If nothing goes it waits up to
-	// wait for room, and then returns os.ErrDeadlineExceeded; with wait 0 it
-	// never waits and returns 0, nil. It also returns 0, nil after Wake.
-	Send(out *buf.Out, wait time.Duration) (n int, err error)
+	// Send sends from the start of b as much as goes, and returns how many
+	// bytes that were: for each try it takes the pieces from b, and tells b what
+	// went. If nothing goes it waits up to wait for room, and then returns
+	// os.ErrDeadlineExceeded; with wait 0 it never waits and returns 0, nil. It
+	// also returns 0, nil after Wake.
+	Send(b *Batch, wait time.Duration) (n int, err error)
 	// CloseSend tells the peer that nothing follows.
 	CloseSend() error
 	// Wake makes a Send that waits return soon.
@@ -31,7 +31,45 @@ type Sender interface {
 
 // sends is the part of a Sender that flush needs.
 type sends interface {
-	Send(out *buf.Out, wait time.Duration) (n int, err error)
+	Send(b *Batch, wait time.Duration) (n int, err error)
+}
+
+// A Batch is what an Output has on its way. It belongs to the flusher.
+type Batch Output
+
+// Pieces appends to dst, up to its capacity, what is to be sent first. The
+// pieces are borrowed until Sent. From here on they count as handed on: whoever
+// sees what follows from the send, a reset for example, must not find that
+// nothing was. None: the connection has failed, and nothing may be sent.
+func (b *Batch) Pieces(dst [][]byte) [][]byte {
+	iov := b.sending.Iov(dst)
+	if b.seal != nil {
+		return iov // counted when it was taken, under the lock
+	}
+	n := b.sent
+	for _, p := range iov {
+		n += uint64(len(p))
+	}
+	b.handed.Store(n)
+	// Look after the claim: whoever failed the connection before it may have
+	// read Handed already; whoever does so from here on finds the claim.
+	if b.err.Load() != nil {
+		b.handed.Store(b.sent)
+		return dst
+	}
+	return iov
+}
+
+// Sent tells that the first n bytes of the last Pieces have gone, 0 if none.
+func (b *Batch) Sent(n int) {
+	if b.seal == nil {
+		b.sent += uint64(n)
+		b.handed.Store(b.sent)
+	}
+	if n > 0 {
+		b.sending.Sent(n)
+		(*Output)(b).count(-n)
+	}
 }
 
 // An Output is the sending half of a connection, and its one lock: an engine
@@ -46,11 +84,12 @@ type Output struct {
 	stall  time.Duration
 	seal   *sealer // not nil: what is queued is transformed before it is sent
 	source buf.Source
+	sum    *sum // nil: nobody sums up; set by CountInto
 
 	// Atomic.
 	err    atomic.Pointer[error] // set once
 	queued atomic.Int64          // bytes in out, plain and sending
-	handed atomic.Uint64         // bytes of out that may have left; see Handed
+	handed atomic.Uint64         // bytes of out that may have left, never fewer than have; see Handed
 	low    atomic.Int64          // waiters are woken when queued falls below; 0 while nobody waits
 
 	wait struct {
@@ -62,7 +101,7 @@ type Output struct {
 	mu struct {
 		sync.Mutex
 		out      *buf.Out // what writers append to; nil until somebody does
-		counted  int      // bytes of out that queued counts already
+		counted  int32    // bytes of out that queued counts already
 		flushing bool     // somebody is the flusher
 		fin      bool     // CloseWrite was called: the end is to be sent after out, and counts as one byte
 		finSent  bool     // the flusher has begun to send it
@@ -72,6 +111,7 @@ type Output struct {
 	// Owned by the flusher, or by whoever holds mu while nobody flushes.
 	sending *buf.Out // on its way; swapped with out; nil while nothing is
 	plain   *buf.Out // with seal only: swapped with out, not yet transformed
+	sent    uint64   // without seal: bytes of out that have left
 }
 
 // A sealer transforms what is queued, for TLS.
@@ -80,6 +120,9 @@ type sealer struct {
 	seal func(plain, dst *buf.Out) error
 	// finish appends the end of the stream to dst.
 	finish func(dst *buf.Out) error
+	// waits reports whether seal has something that was never in plain: answers
+	// of the transforming protocol itself.
+	waits func() bool
 }
 
 // NewOutput makes the Output of a connection that sends through s. Blocks are
@@ -126,13 +169,13 @@ func (o *Output) Unlock() (flusher bool) {
 // lock what becomes of the flush. The Unlock that follows answers false then.
 func (o *Output) ClaimLocked() (flusher bool) {
 	n := held(o.mu.out)
-	if d := n - o.mu.counted; d != 0 {
-		o.mu.counted = n
+	if d := n - int(o.mu.counted); d != 0 {
+		o.mu.counted = int32(n)
 		o.count(d)
 	}
 	if n > 0 && o.err.Load() != nil {
 		o.dropLocked()
-	} else if !o.mu.flushing && o.dueLocked() {
+	} else if !o.mu.flushing && o.err.Load() == nil && o.dueLocked() {
 		o.mu.flushing = true
 		flusher = true
 	}
@@ -141,7 +184,7 @@ func (o *Output) ClaimLocked() (flusher bool) {
 
 // dueLocked reports whether there is anything to be sent.
 func (o *Output) dueLocked() bool {
-	return held(o.mu.out) > 0 || o.mu.fin && !o.mu.finSent && !o.mu.finDone
+	return held(o.mu.out) > 0 || o.mu.fin && !o.mu.finSent && !o.mu.finDone || o.seal != nil && o.seal.waits()
 }
 
 // Queued is the number of bytes that are queued and not yet handed to the
@@ -149,8 +192,9 @@ func (o *Output) dueLocked() bool {
 func (o *Output) Queued() int { return int(o.queued.Load()) }
 
 // Handed is the number of bytes, of all that were ever appended to Out, that
-// may have reached the peer: those handed to the kernel, or to TLS. A call
-// whose first byte is not among them when the connection fails was not sent.
+// may have reached the peer: those handed to the kernel, or to TLS, and while a
+// send runs all that it may hand on. A call whose first byte is not among them
+// once the connection has failed was not sent, and will not be.
 func (o *Output) Handed() uint64 { return o.handed.Load() }
 
 // Err is what the connection failed with, nil while it works. The end of the
@@ -173,7 +217,7 @@ func (o *Output) Flush() error {
 		o.mu.Unlock()
 	}
 	for {
-		full, err := o.flush(o.sender, o.stall)
+		full, err := o.flush(o.sender, o.stall, time.Time{})
 		switch {
 		case !full:
 			return err
@@ -186,9 +230,27 @@ func (o *Output) Flush() error {
 // stalled ends a flush, and the connection, whose peer took nothing for too long.
 func (o *Output) stalled() error {
 	o.sender.Stalled(ErrStalled)
-	o.fail(ErrStalled) // if the sender has not done so
+	o.Fail(ErrStalled) // if the sender has not done so
 	o.giveUp()
 	return o.Err()
+}
+
+// flushBy is Flush with a deadline, which may change while the sender is woken.
+// owing: it has come, and the caller still is the flusher.
+func (o *Output) flushBy(deadline func() time.Time) (owing bool, err error) {
+	for {
+		by := deadline()
+		full, err := o.flush(o.sender, o.stall, by)
+		switch {
+		case !full:
+			return false, err
+		case err == errWoken:
+		case !by.IsZero() && !time.Now().Before(by):
+			return true, os.ErrDeadlineExceeded
+		default:
+			return false, o.stalled()
+		}
+	}
 }
 
 // errWoken is how flush returns after Sender.Wake.
@@ -196,17 +258,17 @@ var errWoken = errors.New("netio: woken")
 
 // TryFlush is Flush for who must not park: full means that the peer takes
 // nothing now and that the caller still is the flusher.
-func (o *Output) TryFlush() (full bool, err error) { return o.flush(o.sender, 0) }
+func (o *Output) TryFlush() (full bool, err error) { return o.flush(o.sender, 0, time.Time{}) }
 
 // flush sends through s until nothing is queued. full: the peer takes nothing
-// now (wait 0, err nil), took nothing for wait (os.ErrDeadlineExceeded), or the
-// sender was woken (errWoken); then the caller is still the flusher. Else it is
-// not.
-func (o *Output) flush(s sends, wait time.Duration) (full bool, err error) {
+// now (wait 0, err nil), took nothing for wait, or not everything until by, if
+// that is not zero (both os.ErrDeadlineExceeded), or the sender was woken
+// (errWoken); then the caller is still the flusher. Else it is not.
+func (o *Output) flush(s sends, wait time.Duration, by time.Time) (full bool, err error) {
 	for {
 		more, err := o.take()
 		if err != nil {
-			o.fail(err)
+			o.Fail(err)
 			o.giveUp()
 			return false, o.Err()
 		}
@@ -214,19 +276,18 @@ func (o *Output) flush(s sends, wait time.Duration) (full bool, err error) {
 			return false, o.Err()
 		}
 		for held(o.sending) > 0 {
-			n, err := s.Send(o.sending, wait)
-			if n > 0 {
-				o.sending.Sent(n)
-				o.count(-n)
-				if o.seal == nil {
-					o.handed.Add(uint64(n))
+			w := wait
+			if !by.IsZero() {
+				if w = min(wait, time.Until(by)); w <= 0 {
+					return true, os.ErrDeadlineExceeded
 				}
 			}
+			n, err := s.Send((*Batch)(o), w)
 			switch {
 			case errors.Is(err, os.ErrDeadlineExceeded):
 				return true, err
 			case err != nil:
-				o.fail(err)
+				o.Fail(err)
 				o.giveUp()
 				return false, o.Err()
 			case n == 0 && wait == 0:
@@ -265,6 +326,10 @@ func (o *Output) take() (more bool, err error) {
 			err = o.transform()
 		}
 		return true, err
+	}
+	if o.seal != nil && o.seal.waits() {
+		o.mu.Unlock()
+		return true, o.transform()
 	}
 	if o.mu.fin && !o.mu.finSent && !o.mu.finDone {
 		o.mu.finSent = true
@@ -311,8 +376,8 @@ func (o *Output) finish() error {
 	return err
 }
 
-// endLocked asks for the end of our side after what is queued.
-func (o *Output) endLocked() {
+// EndLocked asks for the end of our side after what is queued.
+func (o *Output) EndLocked() {
 	if !o.mu.fin && o.err.Load() == nil {
 		o.mu.fin = true
 		o.count(1)
@@ -329,36 +394,11 @@ func (o *Output) finDoneLocked() {
 // closeWrite is CloseWrite for all connections.
 func (o *Output) closeWrite() error {
 	o.mu.Lock()
-	o.endLocked()
+	o.EndLocked()
 	if o.Unlock() {
 		return o.Flush()
 	}
 	return o.Err()
-}
-
-// drain sends what is queued, for at most a moment, also when another is the
-// flusher.
-func (o *Output) drain(moment time.Duration) {
-	deadline := time.Now().Add(moment)
-	o.mu.Lock()
-	if o.Unlock() {
-		for {
-			left := time.Until(deadline)
-			if left <= 0 {
-				o.giveUp()
-				return
-			}
-			if full, _ := o.flush(o.sender, left); !full {
-				return
-			}
-		}
-	}
-	if o.Queued() == 0 || o.Err() != nil {
-		return
-	}
-	ctx, cancel := context.WithDeadline(context.Background(), deadline)
-	o.Wait(ctx, 1) //nolint:errcheck // the moment is over, or the connection
-	cancel()
 }
 
 // giveUp ends the caller's being the flusher and drops what it had taken. The
@@ -370,9 +410,9 @@ func (o *Output) giveUp() {
 	o.mu.Unlock()
 }
 
-// fail makes err the sticky error unless there is one, drops what is queued and
+// Fail makes err the sticky error unless there is one, drops what is queued and
 // wakes who waits. What the flusher has taken is its own to drop.
-func (o *Output) fail(err error) {
+func (o *Output) Fail(err error) {
 	if err == nil {
 		err = io.ErrClosedPipe
 	}
@@ -388,7 +428,7 @@ func (o *Output) fail(err error) {
 // dropLocked releases what is queued and nobody is sending.
 func (o *Output) dropLocked() {
 	o.finDoneLocked()
-	o.count(-o.mu.counted)
+	o.count(-int(o.mu.counted))
 	o.mu.counted = 0
 	if o.mu.out != nil {
 		o.mu.out.Reset()

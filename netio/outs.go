@@ -39,3 +39,30 @@ func held(out *buf.Out) int {
 	}
 	return out.Len()
 }
+
+// elsewhere runs flushes on goroutines, for who must not park and has nobody to
+// hand the flush to.
+type elsewhere struct {
+	sync.Mutex
+	sync.WaitGroup
+	closed bool // join waits for the rest: none may start
+}
+
+// start flushes o, whose flusher the caller is until then.
+func (e *elsewhere) start(o *Output) {
+	e.Lock()
+	defer e.Unlock()
+	if e.closed {
+		o.giveUp()
+		return
+	}
+	e.Go(func() { o.Flush() }) //nolint:errcheck // sticky
+}
+
+// join waits for those that run. The connection is closed.
+func (e *elsewhere) join() {
+	e.Lock()
+	e.closed = true
+	e.Unlock()
+	e.Wait()
+}

@@ -1,13 +1,11 @@
 package netio
 
 import (
+	"context"
 	"io"
 	"net"
 	"os"
-	"sync/atomic"
 	"time"
-
-	"github.com/limosa-rpc/limosa/buf"
 )
 
 // defaultPipeBuffer is what a Pipe holds in each direction, in bytes: about
@@ -43,7 +41,7 @@ func Pipe(cfg PipeConfig) (a, b *PipeConn) {
 	a, b = newPipeConn(cfg, ba, ab, "a"), newPipeConn(cfg, ab, ba, "b")
 	// The end is noticed on a goroutine of its own: whoever closes the other
 	// side may hold locks that an OnLost function wants.
-	ab.onEnd, ba.onEnd = b.noteLost, a.noteLost
+	ab.onEnd, ba.onEnd = func() { b.noteLost() }, func() { a.noteLost() }
 	return a, b
 }
 
@@ -53,11 +51,11 @@ type PipeConn struct {
 	ends
 
 	// Set by Pipe, then constant.
-	cfg     PipeConfig
-	rx, tx  *lane
-	kicks   chan struct{} // holds a kick that no Receive has seen
-	wakes   chan struct{} // holds a Wake that no Send has seen
-	closing atomic.Bool
+	cfg    PipeConfig
+	rx, tx *lane
+	kicks  chan struct{} // holds a kick that no Receive has seen
+	wakes  chan struct{} // holds a Wake that no Send has seen
+	limit  *Limit        // of the Listener that accepted it
 
 	iov [maxPipeIov][]byte // owned by the flusher
 }
@@ -123,7 +121,7 @@ func (c *PipeConn) receive() (done bool) {
 		c.stop(Lost, io.EOF)
 		return c.settle(c)
 	case err != nil:
-		c.out.fail(wrapError("receive", c.remote, err))
+		c.out.Fail(wrapError("receive", c.remote, err))
 		c.stop(Lost, c.closedErr())
 		return true
 	}
@@ -154,12 +152,16 @@ func (c *PipeConn) park(wait time.Duration) (kicked bool) {
 }
 
 // Send is Sender's.
-func (c *PipeConn) Send(out *buf.Out, wait time.Duration) (int, error) {
+func (c *PipeConn) Send(b *Batch, wait time.Duration) (int, error) {
 	var due <-chan time.Time
 	for {
-		iov := out.Iov(c.iov[:0])
+		iov := b.Pieces(c.iov[:0])
+		if len(iov) == 0 {
+			return 0, net.ErrClosed
+		}
 		n, err := c.tx.send(iov)
 		clear(iov)
+		b.Sent(n)
 		if err != nil {
 			if err == ErrReset {
 				c.rx.fail(ErrReset) // LoseAfter breaks one lane only
@@ -195,7 +197,7 @@ func (c *PipeConn) Wake() { poke(c.wakes) }
 
 // Stalled is Sender's.
 func (c *PipeConn) Stalled(cause error) {
-	c.out.fail(wrapError("send", c.remote, cause))
+	c.out.Fail(wrapError("send", c.remote, cause))
 	c.Abort()
 }
 
@@ -206,15 +208,13 @@ func (c *PipeConn) Kick() { poke(c.kicks) }
 func (c *PipeConn) OnLost(f func()) { c.setLost(f) }
 
 // Close is Conn's.
-func (c *PipeConn) Close() error {
-	if c.closing.CompareAndSwap(false, true) {
-		c.out.drain(closeMoment)
-	}
-	c.shut(func() {
-		c.tx.finish(net.ErrClosed)
-		c.rx.closeReceiver()
-	})
-	return nil
+func (c *PipeConn) Close(ctx context.Context) error { return c.conclude(ctx, c, nil) }
+
+// release ends both lanes: what was sent still arrives.
+func (c *PipeConn) release() {
+	c.tx.finish(net.ErrClosed)
+	c.rx.closeReceiver()
+	c.limit.give()
 }
 
 // Abort is Conn's.
@@ -222,6 +222,7 @@ func (c *PipeConn) Abort() {
 	c.shut(func() {
 		c.tx.fail(ErrReset)
 		c.rx.closeReceiver()
+		c.limit.give()
 	})
 }
 
@@ -230,6 +231,15 @@ func (c *PipeConn) CloseWrite() error { return c.out.closeWrite() }
 
 // NetConn is Conn's.
 func (c *PipeConn) NetConn() net.Conn { return View(c) }
+
+// pipeOf gives the PipeConn that nc was made of by NetConn: a listener in memory
+// hands it over so, and whoever wraps it wants the Conn again.
+func pipeOf(nc net.Conn) (c *PipeConn, ok bool) {
+	if v, is := nc.(*view); is {
+		c, ok = v.c.(*PipeConn)
+	}
+	return c, ok
+}
 
 // poke leaves a signal in ch, unless there is one.
 func poke(ch chan struct{}) {

@@ -40,7 +40,7 @@ func TestPipeDelay(t *testing.T) {
 		write(a, "one")
 		time.Sleep(time.Second)
 		write(a, "two")
-		a.Close()
+		netio.CloseWithin(a, time.Second)
 		var got bytes.Buffer
 		b.Receive(false, collect(&got, 3))
 		if d := time.Since(start); d != time.Minute || got.String() != "one" {
@@ -54,7 +54,7 @@ func TestPipeDelay(t *testing.T) {
 		if d := time.Since(start); d != time.Minute+time.Second || why != netio.Lost || err != io.EOF {
 			t.Errorf("%v, %v after %v", why, err, d)
 		}
-		b.Close()
+		netio.CloseWithin(b, time.Second)
 	})
 }
 
@@ -86,9 +86,9 @@ func TestPipeHold(t *testing.T) {
 		if err := <-done; err != io.EOF || got.String() != "data" {
 			t.Errorf("%q, %v", got.String(), err)
 		}
-		b.Close()
+		netio.CloseWithin(b, time.Second)
 		<-lost
-		a.Close()
+		netio.CloseWithin(a, time.Second)
 	})
 }
 
@@ -122,7 +122,7 @@ func TestPipeStall(t *testing.T) {
 		if why, err := b.Receive(false, nil); why != netio.Lost || !errors.Is(err, netio.ErrReset) {
 			t.Errorf("the peer's Receive: %v, %v", why, err)
 		}
-		b.Close()
+		netio.CloseWithin(b, time.Second)
 	})
 }
 
@@ -145,8 +145,8 @@ func TestPipeSlowIsNoStall(t *testing.T) {
 		if got.String() != "slow" {
 			t.Errorf("got %q", got.String())
 		}
-		a.Close()
-		b.Close()
+		netio.CloseWithin(a, time.Second)
+		netio.CloseWithin(b, time.Second)
 	})
 }
 
@@ -166,8 +166,8 @@ func TestPipeLoseAfter(t *testing.T) {
 		if why, err := a.Receive(false, nil); why != netio.Lost || !errors.Is(err, netio.ErrReset) {
 			t.Errorf("%v, %v", why, err)
 		}
-		a.Close()
-		b.Close()
+		netio.CloseWithin(a, time.Second)
+		netio.CloseWithin(b, time.Second)
 	})
 }
 
@@ -186,7 +186,7 @@ func TestPipeBreak(t *testing.T) {
 		synctest.Wait()
 		a.Break()
 		wg.Wait()
-		a.Close()
-		b.Close()
+		netio.CloseWithin(a, time.Second)
+		netio.CloseWithin(b, time.Second)
 	})
 }

@@ -1,15 +1,13 @@
 package netio
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/limosa-rpc/limosa/buf"
 )
 
 // longAgo is a deadline in the past.
@@ -30,13 +28,7 @@ type plain struct {
 	cfg   Config
 	limit *Limit
 
-	flushes struct {
-		sync.Mutex
-		sync.WaitGroup
-		closed bool // Close waits for the rest: none may start
-	}
-	flushFn func() // bound once
-	closing atomic.Bool
+	flushes elsewhere
 	woken   atomic.Bool // Wake was called and no Send has seen it
 
 	iov [1][]byte // owned by the flusher
@@ -46,7 +38,6 @@ func newPlain(nc net.Conn, cfg Config) *plain {
 	p := &plain{nc: nc, cfg: cfg}
 	p.local, p.remote = nc.LocalAddr(), nc.RemoteAddr()
 	p.out = NewOutput(p, nil, cfg.WriteStall)
-	p.flushFn = func() { p.out.Flush() } //nolint:errcheck // sticky
 	cfg.tune(nc)
 	return p
 }
@@ -56,7 +47,7 @@ func (p *plain) Receive(owed bool, step Step) (Why, error) {
 	p.enter(owed, step)
 	defer p.leave()
 	if owed {
-		p.flushElsewhere()
+		p.flushes.start(p.out)
 		p.owed = false
 	}
 	if p.leftover() {
@@ -78,17 +69,6 @@ func (p *plain) Receive(owed bool, step Step) (Why, error) {
 	}
 }
 
-// flushElsewhere pays the owed flush on a goroutine.
-func (p *plain) flushElsewhere() {
-	p.flushes.Lock()
-	defer p.flushes.Unlock()
-	if p.flushes.closed {
-		p.out.giveUp()
-		return
-	}
-	p.flushes.Go(p.flushFn)
-}
-
 // end is Receive's return after a failed Read.
 func (p *plain) end(err error) {
 	switch {
@@ -101,7 +81,7 @@ func (p *plain) end(err error) {
 	case err == io.EOF:
 		p.stop(Lost, io.EOF)
 	default:
-		p.out.fail(wrapError("receive", p.remote, err))
+		p.out.Fail(wrapError("receive", p.remote, err))
 		p.stop(Lost, p.out.Err())
 	}
 }
@@ -119,8 +99,10 @@ func (p *plain) remember(err error) {
 }
 
 // Send is Sender's.
-func (p *plain) Send(out *buf.Out, wait time.Duration) (int, error) {
-	if p.woken.Swap(false) && wait > 0 {
+func (p *plain) Send(b *Batch, wait time.Duration) (int, error) {
+	// A Write cannot be tried without waiting, and a deadline of now would ruin a
+	// tls.Conn for good: whoever must not wait finds the connection full.
+	if wait <= 0 || p.woken.Swap(false) {
 		return 0, nil
 	}
 	var until time.Time
@@ -128,9 +110,14 @@ func (p *plain) Send(out *buf.Out, wait time.Duration) (int, error) {
 		until = time.Now().Add(wait)
 	}
 	p.nc.SetWriteDeadline(until) //nolint:errcheck // not every net.Conn has deadlines
-	piece := out.Iov(p.iov[:0])[0]
+	iov := b.Pieces(p.iov[:0])
+	if len(iov) == 0 {
+		return 0, net.ErrClosed
+	}
+	piece := iov[0]
 	n, err := p.nc.Write(piece[:min(len(piece), plainPiece)])
 	p.iov[0] = nil
+	b.Sent(n)
 	switch {
 	case err == nil:
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -163,27 +150,21 @@ func (p *plain) Wake() {
 
 // Stalled is Sender's.
 func (p *plain) Stalled(cause error) {
-	p.out.fail(wrapError("send", p.remote, cause))
+	p.out.Fail(wrapError("send", p.remote, cause))
 	p.Abort()
 }
 
 // Kick is Conn's.
-func (p *plain) Kick() { p.nc.SetReadDeadline(longAgo) } //nolint:errcheck
+func (p *plain) Kick() { wakeReader(p.nc, &p.gate) }
 
 // OnLost is Conn's.
 func (p *plain) OnLost(f func()) { p.setLost(f) }
 
 // Close is Conn's.
-func (p *plain) Close() error {
-	if p.closing.CompareAndSwap(false, true) {
-		p.out.drain(closeMoment)
-	}
-	p.shut(p.release)
-	p.flushes.Lock()
-	p.flushes.closed = true
-	p.flushes.Unlock()
-	p.flushes.Wait()
-	return nil
+func (p *plain) Close(ctx context.Context) error {
+	err := p.conclude(ctx, p, nil)
+	p.flushes.join()
+	return err
 }
 
 // Abort is Conn's.

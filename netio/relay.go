@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
 )
@@ -120,7 +121,7 @@ func (r *relay) clearOutput(ctx context.Context, c Conn) error {
 // flush is Output.Flush, and ends when the relay is stopped.
 func (r *relay) flush(o *Output) error {
 	for {
-		full, err := o.flush(o.sender, o.stall)
+		full, err := o.flush(o.sender, o.stall, time.Time{})
 		switch {
 		case !full:
 			return err
@@ -135,13 +136,13 @@ func (r *relay) flush(o *Output) error {
 
 // passEnd ends our side of dst; nothing is queued there.
 func (r *relay) passEnd(dst Conn) error {
-	if _, own := dst.(interface{ noteLost() }); !own {
+	if _, own := dst.(interface{ noteLost() bool }); !own {
 		return dst.CloseWrite()
 	}
 	// CloseWrite, so that it ends with the relay: TLS has bytes to send.
 	o := dst.Output()
 	o.Lock()
-	o.endLocked()
+	o.EndLocked()
 	if o.Unlock() {
 		return r.flush(o)
 	}

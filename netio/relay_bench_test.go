@@ -94,8 +94,8 @@ var relayPeers = []struct {
 	{"limosa", func(a, b *net.TCPConn) {
 		ca, cb := netio.Wrap(a, nil), netio.Wrap(b, nil)
 		netio.Relay(noContext{}, ca, cb)
-		ca.Close()
-		cb.Close()
+		netio.CloseWithin(ca, time.Second)
+		netio.CloseWithin(cb, time.Second)
 	}},
 	{"io-copy", func(a, b *net.TCPConn) {
 		bothWays(a, b, func(dst, src *net.TCPConn) { io.Copy(dst, src) })

@@ -354,8 +354,8 @@ func TestRelayEnds(t *testing.T) {
 		want []error
 	}{
 		"context":  {func(_ *line, cancel context.CancelCauseFunc) { cancel(cause) }, []error{cause}},
-		"close":    {func(l *line, _ context.CancelCauseFunc) { l.in.Close() }, []error{net.ErrClosed}},
-		"closeOut": {func(l *line, _ context.CancelCauseFunc) { l.out.Close() }, []error{net.ErrClosed, netio.ErrReset}},
+		"close":    {func(l *line, _ context.CancelCauseFunc) { netio.CloseWithin(l.in, time.Second) }, []error{net.ErrClosed}},
+		"closeOut": {func(l *line, _ context.CancelCauseFunc) { netio.CloseWithin(l.out, time.Second) }, []error{net.ErrClosed, netio.ErrReset}},
 		"abort":    {func(l *line, _ context.CancelCauseFunc) { l.out.Abort() }, []error{net.ErrClosed}},
 		"reset":    {func(l *line, _ context.CancelCauseFunc) { l.server.Abort() }, []error{syscall.ECONNRESET, syscall.EPIPE, netio.ErrReset, io.ErrUnexpectedEOF}},
 	}
@@ -498,7 +498,7 @@ func TestRelayInBubble(t *testing.T) {
 			t.Errorf("Relay = %+v", r)
 		}
 		for _, c := range []netio.Conn{client, in, out, server} {
-			c.Close()
+			netio.CloseWithin(c, time.Second)
 		}
 		synctest.Wait()
 	})

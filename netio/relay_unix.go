@@ -124,7 +124,7 @@ func (l *sockLane) pull() {
 
 // fail notes that the source is broken.
 func (l *sockLane) fail(err error) {
-	l.src.out.fail(wrapError("receive", l.src.Remote(), err))
+	l.src.out.Fail(wrapError("receive", l.src.Remote(), err))
 	l.end = l.src.out.Err()
 }
 
@@ -145,9 +145,9 @@ func (l *sockLane) readable(fd uintptr) (leave bool) {
 		if l.dst.raw.Write(l.onOut) != nil || l.err != nil || l.held() > 0 {
 			return true // push finds out
 		}
-		// With data and FIN in one event no second edge comes: go on until
-		// EAGAIN, unless the kernel said that nothing is left.
-		if left == 0 {
+		// As in sock.readable: go on until EAGAIN, unless the kernel said that
+		// nothing is left, and somebody is there to tell of a reset.
+		if left == 0 && l.src.guarded() {
 			l.src.in.Idle()
 			return false
 		}
@@ -275,7 +275,7 @@ func (l *sockLane) push() error {
 		}
 	}
 	if l.err != nil {
-		d.out.fail(d.sendError(l.err))
+		d.out.Fail(d.sendError(l.err))
 		return d.out.Err()
 	}
 	return nil

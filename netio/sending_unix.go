@@ -8,17 +8,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/sys"
 )
 
 // A sending is a Send that goes through Go's poller. It is lent for the call:
 // a connection that sleeps needs none.
 type sending struct {
-	c    *sock
-	out  *buf.Out
-	wait time.Duration
-	try  func(fd uintptr) bool // s.writable, bound once
+	c     *sock
+	batch *Batch
+	wait  time.Duration
+	try   func(fd uintptr) bool // s.writable, bound once
 
 	n     int
 	err   error
@@ -64,7 +63,7 @@ func (s *sending) send() (int, error) {
 
 // writable is RawConn.Write's callback: it sends once, or parks.
 func (s *sending) writable(fd uintptr) (leave bool) {
-	s.n, s.err = s.c.sendTo(fd, s.out)
+	s.n, s.err = s.c.sendTo(fd, s.batch)
 	if s.n > 0 || s.err != nil || s.wait == 0 {
 		return true
 	}

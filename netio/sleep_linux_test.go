@@ -4,8 +4,6 @@ import (
 	"reflect"
 	"testing"
 	"time"
-
-	"github.com/limosa-rpc/limosa/buf"
 )
 
 // A sleeping sock is of the size class that the idle figures of docs/how/netio.md
@@ -19,8 +17,10 @@ func TestSockSize(t *testing.T) {
 // pieceSender takes n bytes a Send.
 type pieceSender struct{ n int }
 
-func (s pieceSender) Send(out *buf.Out, _ time.Duration) (int, error) {
-	return min(s.n, out.Len()), nil
+func (s pieceSender) Send(b *Batch, _ time.Duration) (int, error) {
+	n := min(s.n, len(b.Pieces(make([][]byte, 0, 1))[0]))
+	b.Sent(n)
+	return n, nil
 }
 func (pieceSender) CloseSend() error { return nil }
 func (pieceSender) Wake()            {}

@@ -3,6 +3,7 @@
 package netio
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -12,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/sys"
 )
 
@@ -38,9 +38,10 @@ type sock struct {
 
 	fd      int32       // owned by the read role, inside readable
 	more    bool        // owned by the read role: the last step asked for more
-	inq     bool        // constant: recv tells what is left in the kernel, a FIN included
+	inq     bool        // owned by the read role: recv tells what is left in the kernel, a FIN included
+	onWatch bool        // owned by the read role: watch.on was seen
+	kick    atomic.Bool // Kick was called and no Receive has returned Kicked since
 	woken   atomic.Bool // Wake was called and no Send has seen it
-	closing atomic.Bool // Close was called
 
 	watch struct {
 		sync.Mutex
@@ -75,17 +76,20 @@ func (c *sock) Receive(owed bool, step Step) (Why, error) {
 		return c.why, c.err
 	}
 	err := c.raw.Read(c.onIn)
-	switch {
-	case err == nil:
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	for errors.Is(err, os.ErrDeadlineExceeded) {
 		// Clear first: a kick from here on is for the next Receive. Whoever
 		// kicked before has already written what the kick was for.
 		c.nc.SetReadDeadline(time.Time{}) //nolint:errcheck // closed: the next Receive says so
-		c.stop(Kicked, nil)
-		c.settle(c)
-	default:
+		if c.kick.Swap(false) {
+			c.stop(Kicked, nil)
+			c.settle(c)
+			return c.why, c.err
+		}
+		err = c.raw.Read(c.onIn) // the peer is gone, or an old kick was answered already
+	}
+	if err != nil {
 		if !errors.Is(err, net.ErrClosed) {
-			c.out.fail(wrapError("receive", c.Remote(), err))
+			c.out.Fail(wrapError("receive", c.Remote(), err))
 		}
 		c.stop(Lost, c.closedErr())
 	}
@@ -110,9 +114,14 @@ func (c *sock) readable(fd uintptr) (leave bool) {
 			if c.more = !done; done {
 				return c.settle((*direct)(c))
 			}
-			// With data and FIN in one event no second edge comes. So go on
-			// until EAGAIN, unless the kernel said that nothing is left.
-			if left != 0 {
+			// With data and the end in one event no second edge comes. So go on
+			// until EAGAIN, unless the kernel said that nothing is left, and
+			// somebody is there to tell of a reset, which it does not count.
+			if left != 0 || !c.guarded() {
+				if c.gate.closed() { // or a peer that never pauses would keep Close waiting
+					c.stop(Lost, c.closedErr())
+					return true
+				}
 				continue
 			}
 			err = sys.EAGAIN
@@ -128,7 +137,7 @@ func (c *sock) readable(fd uintptr) (leave bool) {
 			c.in.Idle()
 			return false
 		}
-		c.out.fail(wrapError("receive", c.Remote(), err))
+		c.out.Fail(wrapError("receive", c.Remote(), err))
 		c.stop(Lost, c.out.Err())
 		return true
 	}
@@ -145,11 +154,11 @@ func (c *sock) recv(fd uintptr, p []byte, ask bool) (n, left int, err error) {
 }
 
 // Send is Sender's.
-func (c *sock) Send(out *buf.Out, wait time.Duration) (int, error) {
+func (c *sock) Send(b *Batch, wait time.Duration) (int, error) {
 	s := sendings.Get().(*sending)
-	s.c, s.out, s.wait = c, out, wait
+	s.c, s.batch, s.wait = c, b, wait
 	n, err := s.send()
-	s.c, s.out = nil, nil
+	s.c, s.batch = nil, nil
 	sendings.Put(s)
 	return n, err
 }
@@ -163,25 +172,31 @@ func (c *sock) sendError(err error) error {
 }
 
 // sendTo sends to fd once, without waiting; 0, nil: the socket is full.
-func (c *sock) sendTo(fd uintptr, out *buf.Out) (int, error) {
+func (c *sock) sendTo(fd uintptr, b *Batch) (int, error) {
+	n, err := sendOn(fd, b)
+	if err != nil {
+		err = c.sendError(err)
+	}
+	return n, err
+}
+
+// sendOn sends to a socket once, without waiting; 0, nil: it is full.
+func sendOn(fd uintptr, b *Batch) (n int, err error) {
 	var few [2][]byte // one is usual, and the stack of a parked reader is small
-	var n int
-	var err error
-	if iov := out.Iov(few[:0]); len(iov) < len(few) {
+	if iov := b.Pieces(few[:0]); len(iov) == 0 {
+		return 0, net.ErrClosed
+	} else if len(iov) < len(few) {
 		n, err = sys.Writev(fd, iov)
 	} else {
 		many := vectors.Get().(*[sys.MaxPieces][]byte)
-		n, err = sys.Writev(fd, out.Iov(many[:0]))
+		n, err = sys.Writev(fd, b.Pieces(many[:0]))
 		clear(many[:])
 		vectors.Put(many)
 	}
-	switch err {
-	case nil:
-		return n, nil
-	case sys.EAGAIN:
-		return 0, nil
+	if b.Sent(n); err == sys.EAGAIN {
+		err = nil
 	}
-	return 0, c.sendError(err)
+	return n, err
 }
 
 // direct is a sock whose callback has the descriptor at hand: Send goes
@@ -189,8 +204,8 @@ func (c *sock) sendTo(fd uintptr, out *buf.Out) (int, error) {
 type direct sock
 
 // Send is Sender's; wait is 0.
-func (d *direct) Send(out *buf.Out, _ time.Duration) (int, error) {
-	return (*sock)(d).sendTo(uintptr(d.fd), out)
+func (d *direct) Send(b *Batch, _ time.Duration) (int, error) {
+	return (*sock)(d).sendTo(uintptr(d.fd), b)
 }
 
 // Local and Remote are Conn's.
@@ -213,34 +228,60 @@ func (c *sock) Wake() {
 
 // Stalled is Sender's.
 func (c *sock) Stalled(cause error) {
-	c.out.fail(wrapError("send", c.Remote(), cause))
+	c.out.Fail(wrapError("send", c.Remote(), cause))
 	c.Abort()
 }
 
 // Kick is Conn's.
-func (c *sock) Kick() { c.nc.SetReadDeadline(longAgo) } //nolint:errcheck // closed: Receive says so
+func (c *sock) Kick() {
+	c.kick.Store(true)
+	c.wakeReader()
+}
+
+// wakeReader has a parked reader, or else the next one, look again.
+func (c *sock) wakeReader() { wakeReader(c.nc, &c.gate) }
+
+// peerGone is called by the watcher. broken: both directions have ended, by a
+// reset for example. A parked reader has not been told of that if it came
+// together with data.
+func (c *sock) peerGone(broken bool) {
+	if alone := c.noteLost(); !alone && broken {
+		c.wakeReader()
+	}
+}
+
+// guarded reports whether the Net tells of the peer's loss from here on.
+func (c *sock) guarded() bool {
+	if c.gate.word.Load()&gateLost != 0 {
+		return false // it has told already
+	}
+	if !c.onWatch {
+		c.onWatch = c.watchPeer()
+		c.inq = c.onWatch // else nothing is gained by asking
+	}
+	return c.onWatch && !c.net.watch.down.Load()
+}
+
+// watchPeer has the Net watch for the loss of the peer.
+func (c *sock) watchPeer() bool {
+	c.watch.Lock()
+	defer c.watch.Unlock()
+	if !c.watch.on && !c.watch.closed {
+		c.watch.ticket, c.watch.on = c.net.watch.add(c.raw, c)
+	}
+	return c.watch.on
+}
 
 // OnLost is Conn's.
 func (c *sock) OnLost(f func()) {
 	c.setLost(f)
-	if f == nil {
-		return
-	}
-	c.watch.Lock()
-	defer c.watch.Unlock()
-	if !c.watch.on && !c.watch.closed {
-		c.watch.ticket, c.watch.on = c.net.watch.add(c.raw, &c.core)
+	if f != nil {
+		c.watchPeer()
 	}
 }
 
 // Close is Conn's.
-func (c *sock) Close() error {
-	if c.closing.CompareAndSwap(false, true) {
-		c.out.drain(closeMoment)
-	}
-	c.shut(c.release)
-	return nil
-}
+func (c *sock) Close(ctx context.Context) error { return c.conclude(ctx, c, nil) }
 
 // Abort is Conn's.
 func (c *sock) Abort() {

@@ -1,12 +1,14 @@
 package netio
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -55,6 +57,8 @@ type TLS struct {
 		cipher buf.Out
 		closed bool
 	}
+	waiting atomic.Int64 // bytes of cipher; they count as queued
+	flushes elsewhere    // of answers that met a full socket
 
 	iov [1][]byte // owned by the flusher
 }
@@ -82,17 +86,25 @@ func handshake(ctx context.Context, c Conn, side func(net.Conn) *tls.Conn) (*TLS
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
 	err := t.tc.HandshakeContext(ctx)
-	if e := t.handshakeFlush(); err == nil {
-		err = e
+	if err == nil {
+		// What is left to send is the last flight: nobody looks at ctx any more.
+		stop := context.AfterFunc(ctx, c.Abort)
+		if err = t.handshakeFlush(); !stop() {
+			err = cmp.Or(context.Cause(ctx), err)
+		}
+	} else if t.hsOwed { // an alert: at once, for nothing bounds the time any more
+		if full, _ := t.out.TryFlush(); full {
+			t.out.giveUp()
+		}
 	}
 	if err != nil {
-		c.Close() //nolint:errcheck // never fails
+		CloseWithin(c, closeMoment) //nolint:errcheck // the handshake has failed
 		return nil, wrapError("handshake", t.remote, err)
 	}
 	t.running = true
 	t.out.mu.Lock()
 	t.out.plain = buf.NewOut(t.out.source)
-	t.out.seal = &sealer{seal: t.seal, finish: t.finish}
+	t.out.seal = &sealer{seal: t.seal, finish: t.finish, waits: func() bool { return t.waiting.Load() > 0 }}
 	t.out.handed.Store(0) // the handshake was nobody's output
 	t.out.mu.Unlock()
 	return t, nil
@@ -132,10 +144,7 @@ func (t *TLS) Receive(owed bool, step Step) (Why, error) {
 	why, err := t.lower.Receive(owed, t.onIn)
 	switch {
 	case why == Full:
-		if t.why == Lost {
-			t.pending = t.err
-		}
-		t.stop(Full, nil)
+		t.full()
 	case t.why != whyPanic: // a step ended it
 	case why == Lost && err == io.EOF:
 		t.stop(Lost, io.ErrUnexpectedEOF)
@@ -168,13 +177,15 @@ func (t *TLS) decrypt() (done bool) {
 		switch {
 		case err == nil:
 		case errors.Is(err, errWouldBlock):
+			t.answer()
 			t.in.Idle()
 			return false
 		case err == io.EOF:
 			t.stop(Lost, io.EOF)
 			return true
 		default:
-			t.out.fail(wrapError("receive", t.remote, err))
+			t.answer() // an alert says why, if there is room
+			t.out.Fail(wrapError("receive", t.remote, err))
 			t.stop(Lost, t.closedErr())
 			return true
 		}
@@ -183,6 +194,7 @@ func (t *TLS) decrypt() (done bool) {
 
 // seal is the sealer's: it runs on the flusher.
 func (t *TLS) seal(plain, dst *buf.Out) error {
+	t.takeCipher(dst)
 	for plain.Len() > 0 && dst.Len() < sealAhead {
 		p := plain.Iov(t.iov[:0])[0]
 		n, err := t.tc.Write(p[:min(len(p), sealAhead)])
@@ -205,8 +217,27 @@ func (t *TLS) finish(dst *buf.Out) error {
 
 func (t *TLS) takeCipher(dst *buf.Out) {
 	t.mu.Lock()
+	n := t.mu.cipher.Len()
 	dst.MoveFrom(&t.mu.cipher)
+	t.waiting.Add(int64(-n))
+	t.out.count(-n) // dst counts
 	t.mu.Unlock()
+}
+
+// answer sends what crypto/tls has to say by itself: nobody has appended
+// anything, so nobody else would. It never waits.
+func (t *TLS) answer() {
+	if t.waiting.Load() == 0 {
+		return
+	}
+	o := t.out
+	o.Lock()
+	if !o.Unlock() {
+		return // somebody flushes already, and finds it
+	}
+	if full, _ := o.TryFlush(); full {
+		t.flushes.start(o)
+	}
 }
 
 // Kick is Conn's.
@@ -216,13 +247,14 @@ func (t *TLS) Kick() { t.lower.Kick() }
 func (t *TLS) OnLost(f func()) { t.lower.OnLost(f) }
 
 // Close is Conn's.
-func (t *TLS) Close() error {
+func (t *TLS) Close(ctx context.Context) error {
 	// The end is due with what is queued; Close of the one below sends both.
 	t.out.mu.Lock()
-	t.out.endLocked()
+	t.out.EndLocked()
 	t.out.mu.Unlock()
-	err := t.lower.Close()
+	err := t.lower.Close(ctx)
 	t.release()
+	t.flushes.join()
 	return err
 }
 
@@ -238,7 +270,10 @@ func (t *TLS) release() {
 	}
 	t.mu.Lock()
 	t.mu.closed = true
+	n := t.mu.cipher.Len()
 	t.mu.cipher.Reset()
+	t.waiting.Add(int64(-n))
+	t.out.count(-n)
 	t.mu.Unlock()
 }
 
@@ -292,6 +327,8 @@ func (l *tlsLower) Write(p []byte) (int, error) {
 		t.mu.Lock()
 		if !t.mu.closed {
 			t.mu.cipher.Append(p)
+			t.waiting.Add(int64(len(p)))
+			t.out.count(len(p))
 		}
 		t.mu.Unlock()
 		return len(p), nil

@@ -107,7 +107,7 @@ func TestTLSState(t *testing.T) {
 func TestTLSTruncated(t *testing.T) {
 	a, b := netio.Pipe(netio.PipeConfig{})
 	_, tb := secured(t, a, b, 0)
-	defer tb.Close()
+	defer netio.CloseWithin(tb, time.Second)
 	a.CloseSend()
 	why, err := tb.Receive(false, func(*buf.In) (bool, error) { return true, nil })
 	if why != netio.Lost || err != io.ErrUnexpectedEOF {
@@ -120,8 +120,8 @@ func TestTLSTruncated(t *testing.T) {
 func TestTLSForged(t *testing.T) {
 	a, b := netio.Pipe(netio.PipeConfig{})
 	_, tb := secured(t, a, b, 0)
-	defer tb.Close()
-	a.Send(outOf("\x17\x03\x03\x00\x20 this is no ciphertext at all... "), 0)
+	defer netio.CloseWithin(tb, time.Second)
+	sendRaw(t, a, "\x17\x03\x03\x00\x20 this is no ciphertext at all... ")
 	why, err := tb.Receive(false, func(*buf.In) (bool, error) { return true, nil })
 	if e, ok := errors.AsType[*netio.Error](err); why != netio.Lost || !ok || e.Op != "receive" {
 		t.Errorf("Receive: %v, %v", why, err)
@@ -132,10 +132,15 @@ func TestTLSForged(t *testing.T) {
 	a.Abort()
 }
 
-func outOf(s string) *buf.Out {
-	o := buf.NewOut(nil)
-	o.Append([]byte(s))
-	return o
+// sendRaw sends s as it is, beside the Output that a TLS may have.
+func sendRaw(t *testing.T, c *netio.PipeConn, s string) {
+	t.Helper()
+	o := netio.NewOutput(c, nil, 0)
+	o.Lock()
+	o.Out().AppendString(s)
+	if !o.Unlock() || o.Flush() != nil {
+		t.Errorf("%q was not sent", s)
+	}
 }
 
 // Handshakes end: by their deadline, by their context, by the peer's closing or
@@ -145,8 +150,8 @@ func TestTLSHandshakeFails(t *testing.T) {
 	for name, end := range map[string]func(cancel context.CancelFunc, b *netio.PipeConn){
 		"deadline": func(_ context.CancelFunc, _ *netio.PipeConn) {},
 		"cancel":   func(cancel context.CancelFunc, _ *netio.PipeConn) { cancel() },
-		"close":    func(_ context.CancelFunc, b *netio.PipeConn) { b.Close() },
-		"nonsense": func(_ context.CancelFunc, b *netio.PipeConn) { b.Send(outOf("HTTP/1.1 400 Bad Request\r\n"), 0) },
+		"close":    func(_ context.CancelFunc, b *netio.PipeConn) { netio.CloseWithin(b, time.Second) },
+		"nonsense": func(_ context.CancelFunc, b *netio.PipeConn) { sendRaw(t, b, "HTTP/1.1 400 Bad Request\r\n") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -197,4 +202,35 @@ func TestTLSOverView(t *testing.T) {
 		}
 		ca.Close()
 	}
+}
+
+// The last flight of a handshake is the client's. A server that takes nothing
+// of it holds the client up until its context ends, and no longer.
+func TestTLSHandshakeHeedsItsContextToTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := netio.Pipe(netio.PipeConfig{})
+		client, server := certificates()
+		server = server.Clone()
+		server.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			a.Stall(true) // after its hello
+			return nil, nil
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := netio.Server(t.Context(), b, server)
+			ended <- err
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		if _, err := netio.Client(ctx, a, client); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Client = %v", err)
+		}
+		if took := time.Since(began); took > 1100*time.Millisecond {
+			t.Errorf("it took %v although the context had ended after 1 s", took)
+		}
+		if err := <-ended; err == nil {
+			t.Error("the server's side has succeeded")
+		}
+	})
 }

@@ -93,30 +93,17 @@ func (v *view) Write(p []byte) (n int, err error) {
 }
 
 // flush sends what is queued until the deadline.
-func (v *view) flush(flusher bool) error {
+func (v *view) flush(flusher bool) (err error) {
 	o := v.c.Output()
-	for {
-		wait := o.stall
-		by := v.writeBy()
-		if !by.IsZero() {
-			if wait = min(wait, time.Until(by)); wait <= 0 {
-				v.write.owing = flusher
-				return os.ErrDeadlineExceeded
-			}
-		}
-		if !flusher {
-			return o.Err()
-		}
-		full, err := o.flush(o.sender, wait)
-		switch {
-		case !full:
-			v.write.owing = false
-			return err
-		case err != errWoken && wait == o.stall:
-			v.write.owing = false
-			return o.stalled()
-		}
+	if by := v.writeBy(); !by.IsZero() && !time.Now().Before(by) {
+		v.write.owing = flusher
+		return os.ErrDeadlineExceeded
 	}
+	if !flusher {
+		return o.Err()
+	}
+	v.write.owing, err = o.flushBy(v.writeBy)
+	return err
 }
 
 // CloseWrite ends our side.
@@ -180,7 +167,7 @@ func (v *view) SetWriteDeadline(t time.Time) error {
 // Close is net.Conn's.
 func (v *view) Close() error {
 	v.SetReadDeadline(time.Time{}) //nolint:errcheck // never fails
-	err := v.c.Close()
+	err := CloseWithin(v.c, closeMoment)
 	// A Write and a Read that waited have returned by now, or are about to.
 	v.write.Lock()
 	if v.write.owing {

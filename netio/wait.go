@@ -1,6 +1,11 @@
 package netio
 
-import "context"
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/limosa-rpc/limosa/stats"
+)
 
 // Wait returns when fewer than below bytes are queued, or with the error that
 // the connection failed with, or with ctx's cause. It does not reserve room:
@@ -49,6 +54,38 @@ func (o *Output) count(d int) {
 	n := o.queued.Add(int64(d))
 	if low := o.low.Load(); d < 0 && low != 0 && n < low {
 		o.wakeAll()
+	}
+	if o.sum != nil {
+		o.sum.tell(&o.queued)
+	}
+}
+
+// sumEvery is the least change of Queued that the gauges of CountInto are told of.
+const sumEvery = 64 << 10
+
+// A sum counts what is queued into gauges that others count into as well.
+type sum struct {
+	gauges []*stats.Gauge // constant
+	told   atomic.Int64   // what of Queued they have
+}
+
+// CountInto has each of the gauges count what is queued here, to within 64 KB,
+// and exactly once it is nothing. It is called before anything is.
+func (o *Output) CountInto(gauges ...*stats.Gauge) { o.sum = &sum{gauges: gauges} }
+
+// tell brings sum up to date. Several may do so at a time: each looks again
+// after it has told something.
+func (s *sum) tell(queued *atomic.Int64) {
+	for {
+		told, n := s.told.Load(), queued.Load()
+		if d := n - told; d == 0 || n > 0 && d < sumEvery && -d < sumEvery {
+			return
+		}
+		if s.told.CompareAndSwap(told, n) {
+			for _, g := range s.gauges {
+				g.Add(n - told)
+			}
+		}
 	}
 }
 

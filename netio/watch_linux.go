@@ -5,6 +5,7 @@ package netio
 import (
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/limosa-rpc/limosa/internal/sys"
@@ -20,44 +21,26 @@ type watcher struct {
 		sync.Mutex
 		poll   *sys.Poll // nil before the first connection
 		file   *os.File  // owns the descriptor of poll
-		slots  []slot
-		free   []uint32
+		conns  table[sock]
 		closed bool
 	}
-	run sync.WaitGroup
+	down atomic.Bool // closed: nobody is told any more
+	run  sync.WaitGroup
 }
-
-// A slot is a connection's place in the table. An event names slot and
-// generation, so that one of the former owner is told apart.
-type slot struct {
-	c   *core
-	gen uint32
-}
-
-type ticket = sys.Tag
 
 // add watches c. False: the Net is closed, or the system has no more
 // descriptors; the loss is then noticed when c is used.
-func (w *watcher) add(raw syscall.RawConn, c *core) (ticket, bool) {
+func (w *watcher) add(raw syscall.RawConn, c *sock) (ticket, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.mu.closed || !w.startLocked() {
 		return ticket{}, false
 	}
-	var t ticket
-	if n := len(w.mu.free); n > 0 {
-		t.Slot = w.mu.free[n-1]
-		w.mu.free = w.mu.free[:n-1]
-	} else {
-		t.Slot = uint32(len(w.mu.slots))
-		w.mu.slots = append(w.mu.slots, slot{})
-	}
-	s := &w.mu.slots[t.Slot]
-	s.c, t.Gen = c, s.gen
+	t := w.mu.conns.put(c)
 	var err error
 	// An end that came before is reported at once.
 	if e := raw.Control(func(fd uintptr) { err = w.mu.poll.Add(fd, sys.PeerGone|sys.Edge, t) }); e != nil || err != nil {
-		w.removeLocked(t)
+		w.mu.conns.drop(t)
 		return ticket{}, false
 	}
 	return t, true
@@ -88,20 +71,13 @@ func (w *watcher) startLocked() bool {
 func (w *watcher) remove(t ticket) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.removeLocked(t)
-}
-
-func (w *watcher) removeLocked(t ticket) {
-	s := &w.mu.slots[t.Slot]
-	s.c = nil
-	s.gen++
-	w.mu.free = append(w.mu.free, t.Slot)
+	w.mu.conns.drop(t)
 }
 
 // loop runs until the file is closed.
 func (w *watcher) loop(p *sys.Poll, raw syscall.RawConn) {
 	var events [64]sys.Event
-	var gone [len(events)]*core
+	var gone [len(events)]goner
 	for {
 		n := 0
 		err := raw.Read(func(uintptr) bool {
@@ -112,25 +88,28 @@ func (w *watcher) loop(p *sys.Poll, raw syscall.RawConn) {
 			return
 		}
 		for _, c := range w.find(events[:n], gone[:0]) {
-			c.noteLost()
+			c.peerGone(c.broken)
 		}
 		clear(gone[:])
 	}
 }
 
 // find turns events into connections that still are what they were.
-func (w *watcher) find(events []sys.Event, gone []*core) []*core {
+func (w *watcher) find(events []sys.Event, gone []goner) []goner {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range events {
-		t := events[i].Tag()
-		if int(t.Slot) < len(w.mu.slots) {
-			if s := w.mu.slots[t.Slot]; s.gen == t.Gen && s.c != nil {
-				gone = append(gone, s.c)
-			}
+		if c := w.mu.conns.at(events[i].Tag()); c != nil {
+			gone = append(gone, goner{c, events[i].Flags()&(sys.Hangup|sys.Failed) != 0})
 		}
 	}
 	return gone
+}
+
+// A goner is a connection whose peer is gone; broken: in both directions.
+type goner struct {
+	*sock
+	broken bool
 }
 
 func (w *watcher) close() error {
@@ -141,6 +120,7 @@ func (w *watcher) close() error {
 		return nil
 	}
 	w.mu.closed = true
+	w.down.Store(true)
 	file := w.mu.file
 	w.mu.Unlock()
 	if file == nil {

@@ -60,9 +60,14 @@ const (
 	// begins with an Open; each message is an event, the last of each side has
 	// End. Err without End or Reset tells of a message that was not received.
 	Stream
+	// Packed, beside Message, says that Body is a whole message as the peer has
+	// compressed it, or as Pack has, envelope included. Session.Unpack makes the event whole;
+	// until then Service, Method and Oneway are not known, and of an answer
+	// neither are Err and the ID, which is a guess.
+	Packed
 )
 
-var flagNames = [...]string{"open", "message", "end", "oneway", "reset", "credit", "ping", "settings", "goaway", "last", "unordered", "part", "close", "stream"}
+var flagNames = [...]string{"open", "message", "end", "oneway", "reset", "credit", "ping", "settings", "goaway", "last", "unordered", "part", "close", "stream", "packed"}
 
 // String gives the flags in words, joined by |.
 func (f Flags) String() string {
@@ -145,6 +150,36 @@ type Session interface {
 	// of bytes that are missing (at least 1). An error ends the connection;
 	// what must still be said to the peer comes as an event with Close first.
 	Cut(in *buf.In) (ev Event, need int, err error)
+
+	// Unpack makes an event with Packed whole: it inflates Body, once, to at most
+	// most bytes and within the limits, gives the packed one back, and fills in
+	// what the envelope says, an answer's ID too. A fault is what it returns, and
+	// ev's Err, and Body is empty then; the connection is in order. Who consumes
+	// the event calls it, on any goroutine, with neither the read role nor the
+	// output lock: it uses nothing of the session that changes.
+	Unpack(ev *Event, most int) *rpc.Error
+
+	// Pack compresses the body of an answer to a request that came with Packed, and
+	// sets the flag; without it the answer goes as it is. An error is that of a
+	// body that is too large. It is called before Begin, like Unpack by any
+	// goroutine, with no lock, and keeps nothing of ev and body.
+	Pack(ev *Event, body *buf.Out) error
+
+	// Held is the number of bytes of memory that the session holds between two
+	// Cuts, besides its own constant size: messages of which pieces have arrived,
+	// caches. The caller holds the read role.
+	Held() int
+
+	// Allow tells a server's session how large a request, and how much of unfinished
+	// ones together, may be from now on, besides its limits: what is larger is
+	// refused and read past, also if it has begun to arrive. The caller holds the
+	// read role.
+	Allow(bytes int)
+
+	// Unfinished is 0 if there is no message of which some pieces have arrived and
+	// others not, else a number that changes with each piece. The caller holds the
+	// read role.
+	Unfinished() uint64
 
 	// Apply takes an event with Settings, Credit, Ping or GoAway into effect
 	// on the sending side and appends what is to be answered; the caller

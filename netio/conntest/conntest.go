@@ -37,7 +37,8 @@ type Caps struct {
 const patience = time.Minute
 
 // Run runs the suite. make gives a connected pair and what ends it, after both
-// have been closed: listeners and the like.
+// have been closed: listeners and the like. A connection may hold some megabytes
+// on their way, at most 16.
 func Run(t *testing.T, make func(t *testing.T) (a, b netio.Conn, stop func()), caps Caps) {
 	tests := []struct {
 		name string
@@ -75,13 +76,24 @@ func Run(t *testing.T, make func(t *testing.T) (a, b netio.Conn, stop func()), c
 		{"LossActive", testLossActive, false},
 		{"LossByClose", testLossByClose, false},
 		{"CloseSends", testCloseSends, false},
+		{"CloseWaits", testCloseWaits, false},
+		{"CloseCut", testCloseCut, false},
+		{"CloseOver", testCloseOver, false},
+		{"CloseBeside", testCloseBeside, false},
+		{"CloseSooner", testCloseSooner, false},
 		{"CloseParked", testCloseParked, false},
 		{"AbortParked", testAbortParked, false},
 		{"CloseTwice", testCloseTwice, false},
 		{"Sticky", testSticky, false},
+		{"ResetBehindData", testResetBehindData, false},
+		{"LentAfterFull", testLentAfterFull, caps.NoFull},
+		{"KickFull", testKickFull, caps.NoFull},
+		{"Handed", testHanded, false},
 		{"NetConn", testNetConn, false},
 		{"NetConnDeadlines", testNetConnDeadlines, false},
 		{"NetConnLeftover", testNetConnLeftover, false},
+		{"NetConnKicked", testNetConnKicked, false},
+		{"NetConnTrickle", testNetConnTrickle, false},
 	}
 	// What is made once and stays, such as the descriptors of Go's poller.
 	warm := &env{make: make, caps: caps}
@@ -296,3 +308,6 @@ func soon(t *testing.T, d time.Duration) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+// closeSoon closes c; what the peer does not take is dropped after a moment.
+func closeSoon(c netio.Conn) error { return netio.CloseWithin(c, 100*time.Millisecond) }

@@ -229,7 +229,7 @@ func testLent(t *testing.T, e *env) {
 		t.Fatal(why, err)
 	}
 	b.Abort()
-	b.Close() //nolint:errcheck // idempotent
+	closeSoon(b) //nolint:errcheck // idempotent
 	same(t, "bytes lent before Close", lent, want)
 	why, err := b.Receive(false, step)
 	if why != netio.Lost {
@@ -277,7 +277,7 @@ func testStepPanic(t *testing.T, e *env) {
 		b.Receive(false, func(*buf.In) (bool, error) { panic("boom") }) //nolint:errcheck // panics
 	}()
 	is(t, "Err", b.Output().Err(), netio.ErrStep)
-	within(t, "Close after a panic", func() { b.Close() })
+	within(t, "Close after a panic", func() { closeSoon(b) })
 	within(t, "Receive after a panic", func() {
 		if why, _ := b.Receive(false, none); why != netio.Lost {
 			t.Errorf("Receive: %v", why)

@@ -98,7 +98,7 @@ func counted() (f func(), n *atomic.Int32) {
 
 // testLossIdle closes the peer while nobody receives.
 func testLossIdle(t *testing.T, e *env) {
-	for _, end := range []func(netio.Conn){func(c netio.Conn) { c.Close() }, netio.Conn.Abort} {
+	for _, end := range []func(netio.Conn){func(c netio.Conn) { closeSoon(c) }, netio.Conn.Abort} {
 		a, b := e.pair(t)
 		f, n := counted()
 		b.OnLost(f)
@@ -106,7 +106,7 @@ func testLossIdle(t *testing.T, e *env) {
 		if !eventually(patience, func() bool { return n.Load() == 1 }) {
 			t.Error("nobody told of the loss")
 		}
-		b.Close() //nolint:errcheck // never fails
+		closeSoon(b) //nolint:errcheck // never fails
 		if n.Load() != 1 {
 			t.Errorf("OnLost ran %d times", n.Load())
 		}
@@ -127,7 +127,7 @@ func testLossUnread(t *testing.T, e *env) {
 	if err := send(a, []byte("last words")); err != nil {
 		t.Fatal(err)
 	}
-	a.Close() //nolint:errcheck // never fails
+	closeSoon(a) //nolint:errcheck // never fails
 	if !eventually(patience, func() bool { return n.Load() == 1 }) {
 		t.Error("nobody told of the loss")
 	}
@@ -152,9 +152,9 @@ func testLossActive(t *testing.T, e *env) {
 		}
 	})
 	settle()
-	a.Close() //nolint:errcheck // never fails
+	closeSoon(a) //nolint:errcheck // never fails
 	g.wait(t, "Receive")
-	b.Close() //nolint:errcheck // never fails
+	closeSoon(b) //nolint:errcheck // never fails
 	if n.Load() != 1 {
 		t.Errorf("OnLost ran %d times", n.Load())
 	}
@@ -171,31 +171,13 @@ func testLossByClose(t *testing.T, e *env) {
 	b.OnLost(never)
 	b.OnLost(nil)
 	b.OnLost(fb)
-	a.Close() //nolint:errcheck // never fails
+	closeSoon(a) //nolint:errcheck // never fails
 	b.Abort()
 	// b may have been told of a's end first, by a goroutine that Abort does not wait for.
 	eventually(patience, func() bool { return nb.Load() == 1 })
 	if na.Load() != 1 || nb.Load() != 1 || nn.Load() != 0 {
 		t.Errorf("OnLost ran %d times after Close, %d after Abort, %d after it was replaced", na.Load(), nb.Load(), nn.Load())
 	}
-}
-
-// testCloseSends queues and closes while the flusher is on its way: the peer
-// gets it all.
-func testCloseSends(t *testing.T, e *env) {
-	a, b := e.pair(t)
-	want := noise(1, 50<<10)
-	var g group
-	if queue(a, want) {
-		g.Go(func() { a.Output().Flush() }) //nolint:errcheck // Close may be first to end it
-	}
-	g.Go(func() {
-		got, err := receiveAll(b)
-		is(t, "the end", err, io.EOF)
-		same(t, "what was queued", got, want)
-	})
-	a.Close() //nolint:errcheck // never fails
-	g.wait(t, "the peer")
 }
 
 // parked has one goroutine in Receive, one in Flush and one in Wait, ends the
@@ -225,7 +207,7 @@ func parked(t *testing.T, e *env, end func(netio.Conn)) {
 	}
 }
 
-func testCloseParked(t *testing.T, e *env) { parked(t, e, func(c netio.Conn) { c.Close() }) }
+func testCloseParked(t *testing.T, e *env) { parked(t, e, func(c netio.Conn) { closeSoon(c) }) }
 func testAbortParked(t *testing.T, e *env) { parked(t, e, netio.Conn.Abort) }
 
 // testCloseTwice ends a connection from many sides at a time.
@@ -233,9 +215,9 @@ func testCloseTwice(t *testing.T, e *env) {
 	a, b := e.pair(t)
 	var g group
 	for range 4 {
-		g.Go(func() { a.Close() })
+		g.Go(func() { closeSoon(a) })
 		g.Go(a.Abort)
-		g.Go(func() { b.Close() })
+		g.Go(func() { closeSoon(b) })
 		g.Go(a.Kick)
 		g.Go(func() { b.CloseWrite() })
 		g.Go(func() { a.OnLost(func() {}) })

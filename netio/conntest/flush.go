@@ -13,7 +13,8 @@ import (
 	"github.com/limosa-rpc/limosa/netio"
 )
 
-// much is more than any socket takes at once.
+// much is more than a connection takes at once: whoever makes sockets for the
+// suite bounds their buffers, which the kernel may let grow to more than that.
 const much = 25 << 20
 
 // testReceiveFirst has an owed Receive look for input before it sends.

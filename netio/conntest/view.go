@@ -7,6 +7,9 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/netio"
 )
 
 // testNetConn echoes over the net.Conn view.
@@ -123,4 +126,67 @@ func testNetConnLeftover(t *testing.T, e *env) {
 		same(t, "first bytes", got, []byte("GET / HTTP/1.1"))
 	})
 	nb.Close() //nolint:errcheck // never fails
+}
+
+// testNetConnKicked makes a net.Conn of a connection that was kicked, and woken,
+// when nobody waited, and kicks it again: its deadlines are its user's alone.
+func testNetConnKicked(t *testing.T, e *env) {
+	a, b := e.pair(t)
+	b.Kick()
+	nb := b.NetConn()
+	b.Kick()
+	if err := send(a, []byte("for the view")); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "Read", func() {
+		got := make([]byte, 12)
+		if _, err := io.ReadFull(nb, got); err != nil {
+			t.Error("Read:", err)
+		}
+		same(t, "what was sent", got, []byte("for the view"))
+	})
+	if _, err := nb.Write([]byte("x")); err != nil {
+		t.Error("Write:", err)
+	}
+	within(t, "the peer", func() {
+		if _, err := receive(a, 1); err != nil {
+			t.Error("receive:", err)
+		}
+	})
+	nb.Close() //nolint:errcheck // never fails
+}
+
+// testNetConnTrickle writes to a peer that takes little at a time: the deadline
+// is a point in time, however often there is progress before it.
+func testNetConnTrickle(t *testing.T, e *env) {
+	a, b := e.pair(t)
+	na := a.NetConn()
+	var g group
+	g.Go(func() {
+		step := func(in *buf.In) (bool, error) { return in.Skip(in.Len()) == 0, nil }
+		for {
+			if why, _ := b.Receive(false, step); why == netio.Lost {
+				return
+			}
+			<-time.After(time.Millisecond)
+		}
+	})
+	within(t, "Write", func() {
+		start := time.Now()
+		na.SetWriteDeadline(start.Add(50 * time.Millisecond)) //nolint:errcheck // Write tells
+		_, err := na.Write(make([]byte, 4*much))
+		d := time.Since(start)
+		if err == nil { // a peer that takes that much so soon does not trickle
+			t.Logf("everything was written after %v", d)
+		} else {
+			timesOut(t, "Write until its deadline", err)
+		}
+		if d > 5*time.Second {
+			t.Errorf("Write returned after %v", d)
+		}
+	})
+	a.Abort()
+	b.Abort()
+	g.wait(t, "the peer")
+	na.Close() //nolint:errcheck // gives the role back
 }

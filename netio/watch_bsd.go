@@ -1,15 +1,18 @@
-//go:build !linux
+//go:build darwin || dragonfly || freebsd || netbsd || openbsd
 
 package netio
 
-import "syscall"
+import (
+	"sync/atomic"
+	"syscall"
+)
 
 // A watcher does nothing here: a lost peer is noticed when the connection is
 // used or closed.
-type watcher struct{}
+type watcher struct{ down atomic.Bool }
 
 type ticket struct{}
 
-func (*watcher) add(syscall.RawConn, *core) (ticket, bool) { return ticket{}, false }
+func (*watcher) add(syscall.RawConn, *sock) (ticket, bool) { return ticket{}, false }
 func (*watcher) remove(ticket)                             {}
 func (*watcher) close() error                              { return nil }

@@ -1,0 +1,123 @@
+package netio
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A closing is a Close that runs, or has run.
+type closing struct {
+	done chan struct{} // closed when the connection is
+	err  error         // constant from then on
+}
+
+// An ender is a connection as conclude needs it.
+type ender interface {
+	Abort()
+	release()
+}
+
+// conclude is Close for all connections: it drains, then closes. patient, if not
+// nil, tells whether the caller may wait for room at all.
+func (c *core) conclude(ctx context.Context, e ender, patient func() bool) error {
+	mine := &closing{done: make(chan struct{})}
+	if !c.closing.CompareAndSwap(nil, mine) {
+		return c.concludeAgain(ctx, e, patient)
+	}
+	if mine.err = c.out.drain(ctx, patient); mine.err != nil {
+		e.Abort()
+	}
+	c.shut(e.release)
+	close(mine.done)
+	return mine.err
+}
+
+// concludeAgain is a Close beside or after another one, whose drain it cuts off
+// when its own ctx ends first.
+func (c *core) concludeAgain(ctx context.Context, e ender, patient func() bool) error {
+	theirs := c.closing.Load()
+	select {
+	case <-theirs.done:
+		return theirs.err
+	default:
+	}
+	if patient == nil || patient() {
+		select {
+		case <-theirs.done:
+			return theirs.err
+		case <-ctx.Done():
+		}
+	}
+	if c.out.Queued() > 0 {
+		e.Abort() // ends the drain
+	}
+	c.shut(e.release)
+	if patient != nil && !patient() {
+		return nil // whoever drains may wait for the very loop that calls
+	}
+	<-theirs.done
+	return theirs.err
+}
+
+// errNoWait is why a Close on an event loop has not sent everything.
+var errNoWait = errors.New("netio: Close on an event loop does not wait for room")
+
+// drain sends what is queued, also when another is the flusher: at once, or, if
+// the caller is patient, until ctx ends. The error says why not all was sent.
+func (o *Output) drain(ctx context.Context, patient func() bool) error {
+	o.mu.Lock()
+	flusher := o.Unlock()
+	if flusher {
+		if full, err := o.flush(o.sender, 0, time.Time{}); !full {
+			return err
+		}
+	}
+	if o.Queued() == 0 {
+		return nil
+	}
+	if patient != nil && !patient() {
+		if flusher {
+			o.giveUp()
+		}
+		return errNoWait
+	}
+	if !flusher {
+		return o.drained(ctx)
+	}
+	defer context.AfterFunc(ctx, o.sender.Wake)()
+	for ctx.Err() == nil {
+		full, err := o.flush(o.sender, o.stall, time.Time{})
+		switch {
+		case !full:
+			return err
+		case err != errWoken:
+			return o.stalled()
+		}
+	}
+	o.giveUp()
+	return context.Cause(ctx)
+}
+
+// drained waits until another flusher has sent everything.
+func (o *Output) drained(ctx context.Context) error {
+	for {
+		queued := o.Queued()
+		if queued == 0 || o.Err() != nil {
+			return o.Err()
+		}
+		soon, cancel := context.WithTimeoutCause(ctx, o.stall, ErrStalled)
+		err := o.Wait(soon, queued)
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// CloseWithin is Close with a context that ends after d.
+func CloseWithin(c Conn, d time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	return c.Close(ctx)
+}

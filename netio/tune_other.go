@@ -1,0 +1,14 @@
+//go:build !linux
+
+package netio
+
+import "net"
+
+// inherits: an accepted socket has the options of the listening one; that is
+// relied upon on Linux only.
+const inherits = false
+
+func (c *Config) beforeBind(uintptr) {}
+
+// setUserTimeout does nothing: TCP_USER_TIMEOUT is Linux's.
+func (c *Config) setUserTimeout(*net.TCPConn) {}
