@@ -19,6 +19,10 @@ type Config struct {
 	Limits *rpc.Limits
 	Logger *slog.Logger // nil: only panics of user code are logged
 
+	// Total, on a client's connection, counts what all of the client's hold.
+	// nil: nothing is counted over all of them.
+	Total *Total
+
 	// Notify, on a client's connection, is called after its Status may have
 	// changed, without a lock held. It must not block for long.
 	Notify func()
@@ -49,9 +53,7 @@ type Conn struct {
 
 	// Guarded by the output lock.
 	slots     slots
-	role      role
-	inflight  int // calls that wait; with role nobody it is 0
-	abandoned int // slots in state gone
+	life      life
 	appended  uint64
 	ev        wire.Event // of the request that is being encoded
 	caps      wire.Caps
@@ -59,34 +61,25 @@ type Conn struct {
 	gathers   bool // the reader waits for its turn after those it has woken: a flush is left to it
 	owed      bool // and one was
 	streams   streams
+	account   Account
 	streamed  bool        // a stream was opened: Kitex takes no calls on such a connection
-	leading   *waiter     // with role caller: whose wait leads, if it is a stream's
+	onTheWay  bool        // a oneway call may not have come to the peer yet: nothing was answered since
 	reads     uint32      // batches
 	look      *time.Timer // see restLocked
 	looking   bool        // look is armed
 	looked    uint32      // reads when it was
 	supposed  bool        // supposing was armed
 	supposing *time.Timer // see supposeLocked
-	hungUp    bool        // the peer went while nobody read
-	leaving   bool        // no new calls: the peer drains, or Close was called
-	err       error       // why the connection ended; set once
+	why       error       // what this side gives the connection up for
 
 	// Owned by the holder of the read role, and not touched by it after the
 	// unlock that gives the role away.
 	batch []wire.Event
 	found []*slot // of each event of the batch
 	rest  frameTimer
+
+	pulse pulse
 }
-
-// A role says who reads.
-type role uint8
-
-const (
-	nobody role = iota // inflight is 0
-	caller             // a caller that waits for its own answer
-	reader             // a goroutine that serves everybody
-	closed             // nobody will again
-)
 
 // NewConn begins to make calls on nc, which it owns from now on, in the
 // frames of s.
@@ -94,12 +87,21 @@ func NewConn(nc netio.Conn, s wire.Session, cfg Config) *Conn {
 	c := &Conn{
 		nc: nc, out: nc.Output(), s: s, lim: cfg.Limits, tell: cfg.Notify, peer: nc.Remote().String(),
 		ready: make(chan struct{}), ended: make(chan struct{}), turn: make(chan struct{}, 1), large: make(chan struct{}, 1), granted: make(chan struct{}, 1),
-		rest: frameTimer{nc: nc, limit: cfg.Limits.FrameRest},
+		rest: newFrameTimer(nc, cfg.Limits.FrameRest),
 	}
 	if c.tell == nil {
 		c.tell = func() {}
 	}
-	c.step = func(in *buf.In) (bool, error) { return cut(c.s, in, &c.batch, &c.rest) }
+	c.step = func(in *buf.In) (more bool, err error) {
+		c.pulse.note(in)
+		more, err = cut(c.s, in, &c.batch, &c.rest)
+		c.pulse.left = in.Len()
+		c.account.incomplete(in.Len() + c.s.Held())
+		return more, err
+	}
+	c.life.streams = &c.streams
+	c.account.init(cfg.Total, cfg.Limits.HeldPerConn, c.out)
+	c.streams.account = &c.account
 	c.caps = s.Caps()
 	c.enc = c.caps.Encoding
 	if !c.caps.Pending {
@@ -123,7 +125,7 @@ func (c *Conn) Ended() <-chan struct{} { return c.ended }
 func (c *Conn) Status() (caps wire.Caps, usable bool) {
 	c.out.Lock()
 	defer c.unlock(false)
-	return c.caps, c.err == nil && !c.leaving && !c.hungUp
+	return c.caps, c.life.door == open
 }
 
 // Do makes one call and waits for its answer. It is rpc.Caller's method. An
@@ -150,7 +152,10 @@ func (c *Conn) Do(ctx context.Context, call *rpc.Call) error {
 		flush(c.nc, r.others, c.spawn)
 	}
 	if r.total > 0 {
-		c.sendRest(ctx, r)
+		if err := c.sendRest(ctx, r); err != nil && r.slot.word.CompareAndSwap(word(r.id, waiting), word(r.id, gone)) {
+			c.abandon(ctx, r, false)
+			return c.unsendable(err)
+		}
 	}
 	return c.follow(ctx, r)
 }
@@ -159,13 +164,13 @@ func (c *Conn) Do(ctx context.Context, call *rpc.Call) error {
 type registered struct {
 	slot   *slot // nil for a oneway call
 	id     uint64
-	leads  bool // the caller holds the read role
-	owes   bool // the caller is the flusher
-	others bool // others are in flight: it pays to let them add to the output
+	leads  bool   // the caller holds the read role
+	owes   bool   // the caller is the flusher
+	others bool   // others are in flight: it pays to let them add to the output
+	beat   uint32 // of the connection's pulse, when it was sent
 
-	rest   *buf.Out // a large request, encoded outside the lock; nil: it was small
-	total  int      // not 0: its size, and rest goes in pieces
-	beside bool     // small calls are beside it
+	rest  *buf.Out // a large request, encoded outside the lock; nil: it was small
+	total int      // not 0: its size, and rest goes in pieces
 }
 
 // send puts the request into the output: one critical section, or two if a
@@ -205,6 +210,10 @@ func (c *Conn) register(ctx context.Context, call *rpc.Call, timeout time.Durati
 		return err
 	}
 	s := c.slots.take(call)
+	if s == nil {
+		c.unlock(false)
+		return c.exhausted(errIDs)
+	}
 	ev := &c.ev
 	*ev = wire.Event{
 		Flags: wire.Open | wire.Message | wire.End, ID: s.id(), Timeout: timeout,
@@ -216,12 +225,16 @@ func (c *Conn) register(ctx context.Context, call *rpc.Call, timeout time.Durati
 	}
 	body := call.AppendRequest
 	most := math.MaxInt
-	switch pieces := c.caps.Chunks && !oneway; {
-	case r.rest != nil && r.rest.Len() > chunkFrom && pieces:
-		n := piece(ev, r.rest)
+	pieces, n := c.caps.Chunks && !oneway, 0
+	if pieces && r.rest != nil && r.rest.Len() > chunkFrom {
+		n, _ = c.mix.next(r.rest.Len(), false)
+	}
+	switch {
+	case n > 0:
+		n = piece(ev, r.rest, n)
 		s.apart = true
 		body = func(out *buf.Out) error { out.MovePart(r.rest, n); return nil }
-		r.total, r.beside = ev.Total, c.mix.beside()
+		r.total = ev.Total
 	case r.rest != nil:
 		body = func(out *buf.Out) error { out.MoveFrom(r.rest); return nil }
 	case pieces:
@@ -236,34 +249,26 @@ func (c *Conn) register(ctx context.Context, call *rpc.Call, timeout time.Durati
 	}
 	s.size = uint64(out.Len() - before)
 	c.appended += s.size
-	if r.total == 0 {
-		c.mix.small++
+	if r.total == 0 && s.size <= chunkFrom {
+		c.mix.small()
 	}
 	s.end = c.appended
 	call.Method.NoteRequest(max(int(s.size), r.total))
 	if oneway {
+		c.onTheWay = true
 		c.slots.put(s)
-		c.unlock(c.inflight > 0)
+		c.unlock(c.life.inflight > 0)
 		return nil
 	}
-	c.inflight++
-	r.slot, r.id, r.others = s, s.id(), c.inflight > 1
-	start := false
-	if c.role == nobody {
-		// Who has more to send than fits cannot read meanwhile.
-		if start = r.total > 0; start {
-			c.role = reader
-		} else {
-			c.role, r.leads = caller, true
-		}
-	}
+	var fx effects
+	r.leads, fx = c.life.enter(r.total == 0 && !c.fullLocked()) // who has more to send than fits cannot read meanwhile
+	r.slot, r.id, r.others, r.beat = s, s.id(), c.life.inflight > 1, c.pulse.beats.Load()
+	c.watchLocked()
 	if r.owes = c.out.ClaimLocked(); r.owes && c.gathers {
 		r.owes, c.owed = false, true
 	}
 	c.out.Unlock()
-	if start {
-		c.work.Go(c.readOn)
-	}
+	c.carryOut(fx)
 	return nil
 }
 
@@ -291,19 +296,29 @@ func (c *Conn) interrupted(ctx context.Context, sent rpc.Sent) error {
 // refuseLocked says why no call can begin now.
 func (c *Conn) refuseLocked() error {
 	switch {
-	case c.err != nil:
-		return lost(c.peer, rpc.NotSent, c.err)
-	case c.leaving || c.hungUp:
+	case c.life.door == dead:
+		return lost(c.peer, rpc.NotSent, c.life.err)
+	case c.life.door != open:
 		return &rpc.Error{Code: rpc.Unavailable, Op: "call", Peer: c.peer, Msg: "the connection is being closed", Sent: rpc.NotSent}
-	case c.inflight >= c.lim.CallsPerConn, c.inflight+c.abandoned > indexMask:
-		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "call", Peer: c.peer, Sent: rpc.NotSent,
-			Msg: fmt.Sprintf("%d calls in flight on one connection", c.inflight)}
-	case (c.inflight > 0 || c.streamed) && !c.caps.Mux:
+	case c.life.inflight >= c.lim.CallsPerConn:
+		return c.exhausted(fmt.Sprintf("%d calls in flight on one connection", c.life.inflight))
+	case c.account.crowdedLocked():
+		c.account.total.refuse()
+		return c.exhausted("this client holds all that it may of answers that nobody has taken")
+	case (c.life.inflight > 0 || c.streamed) && !c.caps.Mux:
 		return &rpc.Error{Code: rpc.Unavailable, Op: "call", Peer: c.peer, Sent: rpc.NotSent,
 			Msg: "the connection carries one call at a time and is busy"}
 	}
 	return nil
 }
+
+// exhausted is the error of a call for which this connection has no place.
+func (c *Conn) exhausted(msg string) error {
+	return &rpc.Error{Code: rpc.ResourceExhausted, Op: "call", Peer: c.peer, Sent: rpc.NotSent, Msg: msg}
+}
+
+// errIDs is why a call is refused for which there is no id.
+const errIDs = "all ids of the connection are in use by calls, streams and late answers"
 
 // follow waits for the answer of a call that somebody else will read.
 func (c *Conn) follow(ctx context.Context, r registered) error {
@@ -327,11 +342,32 @@ func (c *Conn) unlock(others bool) {
 	}
 }
 
+// carryOut does what a transition of the connection's life has left to be done.
+// No lock is held.
+func (c *Conn) carryOut(fx effects) {
+	wake(fx.wake)
+	if fx.kick {
+		c.nc.Kick()
+	}
+	if fx.start {
+		c.work.Go(c.readOn)
+	}
+	if fx.lost != nil {
+		c.fail(fx.lost, nil)
+	}
+	if fx.tell {
+		c.tell()
+	}
+	if fx.end {
+		c.work.Go(c.end) // it may wait for room, which no caller has to
+	}
+}
+
 // spawn runs f on a goroutine that Close joins. Once the connection is lost
 // there is nothing left to do for f.
 func (c *Conn) spawn(f func()) {
 	c.out.Lock()
-	if c.err == nil {
+	if c.life.door != dead {
 		c.work.Go(f)
 	}
 	c.unlock(false)

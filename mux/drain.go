@@ -4,14 +4,15 @@ import (
 	"context"
 	"time"
 
-	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
-// Drain tells the peer to go elsewhere, refuses new calls, and waits for
-// those that run until ctx ends; then their contexts are cancelled and they
-// have a second more. A peer that was told is given the time to close the
-// connection itself, so that no call of it is lost on the way.
+// Drain tells the peer to go elsewhere, refuses new calls, and waits until those
+// that were accepted have run and their answers have left, until ctx ends; then
+// the contexts of calls are cancelled, and they and their answers have a second
+// more. A peer that was told is given the time to close the connection itself,
+// so that no call of it is lost on the way. What still runs after all is left
+// to itself; Running names it.
 func (c *ServerConn) Drain(ctx context.Context) {
 	c.out.Lock()
 	c.draining = true
@@ -19,14 +20,16 @@ func (c *ServerConn) Drain(ctx context.Context) {
 	encode(c.out.Out(), c.s, &wire.Event{Flags: wire.GoAway}, nil) // a peer that cannot be told frames nothing
 	c.unlock()
 	if !c.waitIdle(ctx.Done()) {
-		c.cancelAll(context.Canceled)
+		c.giveUpAll(drained)
 		grace, cancel := context.WithTimeout(context.Background(), cancelGrace)
 		defer cancel()
-		if !c.waitIdle(grace.Done()) {
+		ctx = grace
+		if !c.waitIdle(ctx.Done()) {
 			c.Abort()
 			return
 		}
 	}
+	c.out.Wait(ctx, 1) //nolint:errcheck // seen by Close
 	if told {
 		grace, cancel := context.WithTimeout(ctx, cancelGrace)
 		defer cancel()
@@ -35,7 +38,30 @@ func (c *ServerConn) Drain(ctx context.Context) {
 		case <-grace.Done():
 		}
 	}
-	c.nc.Close()
+	c.nc.Close(ctx) //nolint:errcheck // what the peer has not taken by now is dropped
+}
+
+// Running names the methods of the calls that were begun and have not ended.
+func (c *ServerConn) Running() (methods []string) {
+	c.out.Lock()
+	defer c.unlock()
+	for r := c.requests.first; r != nil; r = r.next {
+		if !r.is(queued) && r.h.Method != nil {
+			methods = append(methods, r.h.Method.String())
+		}
+	}
+	return methods
+}
+
+// Idle says since when the connection has had no calls; the zero time: it has
+// some, or has ended.
+func (c *ServerConn) Idle() (since time.Time) {
+	c.out.Lock()
+	defer c.unlock()
+	if c.requests.n == 0 && !c.overLocked() {
+		since = c.arrived
+	}
+	return since
 }
 
 // cancelGrace is what a handler has left once its context was cancelled, and
@@ -47,27 +73,27 @@ func (c *ServerConn) Abort() {
 	c.nc.Abort()
 	c.out.Lock()
 	c.streams.pace.endLocked()
+	signal(c.account.eased)
 	c.unlock()
 }
 
-func (c *ServerConn) cancelAll(err error) {
-	var calls []*rpc.Call
+// giveUpAll gives up whatever lives, by way of how.
+func (c *ServerConn) giveUpAll(how phase) {
+	var fx aftermath
 	c.out.Lock()
-	for r := c.running; r != nil; r = r.next {
-		if call := r.shown.Load(); call != nil {
-			calls = append(calls, call)
-		}
+	var next *request
+	for r := c.requests.first; r != nil; r = next {
+		next = r.next
+		c.giveUpLocked(r, how, &fx)
 	}
 	c.unlock()
-	for _, call := range calls {
-		call.End(err)
-	}
+	c.apply(&fx)
 }
 
-// waitIdle waits until no call runs, or until stop is closed.
+// waitIdle waits until no request lives, or until stop is closed.
 func (c *ServerConn) waitIdle(stop <-chan struct{}) (idle bool) {
 	c.out.Lock()
-	if c.count == 0 {
+	if c.requests.n == 0 {
 		c.unlock()
 		return true
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -13,84 +15,68 @@ import (
 // abandon leaves a call whose ctx has ended; leads says that it holds the read
 // role. Where calls carry ids the peer is told and the slot stays taken until
 // its late answer; elsewhere the answer could be mistaken for the next call's,
-// so the connection goes.
+// so the connection goes: at once, which tells the peer, unless a oneway call
+// that was accepted before may be lost with it.
 func (c *Conn) abandon(ctx context.Context, r registered, leads bool) error {
 	c.out.Lock()
 	if r.slot.word.Load() == word(r.id, gone) { // else the late answer came first, and the slot serves another call
 		r.slot.call = nil
 	}
-	c.abandoned++
-	c.inflight--
-	if !c.caps.Mux {
-		c.leaving = true
-		if leads {
-			c.role = closed
-		}
+	if !c.caps.Mux && c.onTheWay {
+		fx := c.life.close(leaving).and(c.life.abandon(leads, c.lim.Abandoned))
 		c.unlock(false)
-		c.nc.Abort()
-		if leads {
-			c.fail(context.Cause(ctx), nil)
-		}
+		c.carryOut(fx) // ends it once nobody reads
 		return c.interrupted(ctx, rpc.Maybe)
 	}
-	c.leaving = c.leaving || c.abandoned > c.lim.Abandoned
-	if c.err == nil {
-		out := c.out.Out()
-		before := out.Len()
-		// A peer that cannot be told frames nothing here.
-		if encode(out, c.s, &wire.Event{Flags: wire.Reset, ID: r.id}, nil) == nil {
-			c.appended += uint64(out.Len() - before)
-		}
+	if !c.caps.Mux {
+		fx := c.life.breakOff(leads, context.Cause(ctx))
+		c.unlock(false)
+		c.nc.Abort()
+		c.carryOut(fx)
+		return c.interrupted(ctx, rpc.Maybe)
 	}
-	var start, ends bool
-	if leads {
-		start, ends = c.settleLocked(true, true, keep)
+	if c.life.door != dead {
+		c.appendLocked(&wire.Event{Flags: wire.Reset, ID: r.id}, nil) //nolint:errcheck // a peer that cannot be told frames nothing
 	}
-	if !leads && c.inflight == 0 && c.role == reader {
-		c.nc.Kick() // the reader has nobody to read for
+	fx := c.life.abandon(leads, c.lim.Abandoned)
+	if ctx.Err() == context.DeadlineExceeded {
+		fx = fx.and(c.expiredLocked(r.beat))
 	}
-	others := c.inflight > 0
-	c.unlock(others)
-	if start {
-		c.work.Go(c.readOn)
-	}
-	if ends {
-		c.end()
-	}
+	c.restLocked()
+	c.unlock(c.life.inflight > 0)
+	c.carryOut(fx)
 	return c.interrupted(ctx, rpc.Maybe)
 }
 
 // hangUp is told by netio that the peer went, or that the connection was
-// closed on this side. If somebody reads, that one finds out by itself.
+// closed on this side.
 func (c *Conn) hangUp() {
 	c.out.Lock()
-	c.hungUp = true
-	if c.role == nobody && c.streams.open > 0 {
-		// What it said last is still to be read.
-		c.role = reader
-		c.work.Go(c.readOn)
-	}
+	fx := c.life.hangUp()
 	c.unlock(false)
-	c.failIdle()
+	c.carryOut(fx)
 }
 
 // failIdle ends a connection that nobody reads.
 func (c *Conn) failIdle() {
 	c.out.Lock()
-	idle := c.role == nobody
-	if idle {
-		c.role = closed
-	}
+	fx := c.life.lose()
 	c.unlock(false)
-	if idle {
-		c.fail(io.EOF, nil)
-	}
+	c.carryOut(fx)
 }
 
-// end closes a connection that is idle and takes no calls.
+// end closes a connection that is idle and takes no calls; the role is closed.
+// What was accepted leaves first, such as calls without an answer, unless the
+// peer takes nothing any more, or Close aborts the connection.
 func (c *Conn) end() {
-	c.nc.Close()
-	c.failIdle()
+	c.out.Lock()
+	lingers := c.onTheWay && c.life.abandoned > 0
+	c.unlock(false)
+	if lingers { // a late answer that met a closed socket would reset what is on the way
+		linger(c.nc)
+	}
+	c.nc.Close(context.Background()) //nolint:errcheck // nobody is left to tell
+	c.fail(io.EOF, nil)
 }
 
 // fail ends the connection and every call on it but own, whose caller it is.
@@ -101,9 +87,10 @@ func (c *Conn) fail(cause error, own *slot) {
 	c.nc.Receive(false, nil) // gives back the memory of what was lent
 	handed := c.out.Handed()
 	c.out.Lock()
-	c.err = cmp.Or(cause, io.EOF)
+	cause = cmp.Or(c.why, cause)
+	fx := c.life.over(cmp.Or(cause, io.EOF))
 	c.knownLocked()
-	for _, t := range []*time.Timer{c.look, c.supposing} {
+	for _, t := range []*time.Timer{c.look, c.supposing, c.pulse.timer} {
 		if t != nil {
 			t.Stop()
 		}
@@ -121,29 +108,28 @@ func (c *Conn) fail(cause error, own *slot) {
 		if state(w&0xff) != waiting || !s.word.CompareAndSwap(w, w&^0xff|uint64(done)) {
 			continue
 		}
+		c.life.inflight--
 		s.err = lost(c.peer, s.sentAt(handed), cause)
 		if s != own {
 			s.done <- struct{}{}
 		}
 	}
-	woken, _ = c.metLocked(woken)
+	met := c.life.met(woken)
+	met.kick = false // nobody reads any more
 	c.unlock(false)
-	wake(woken)
 	signal(c.granted)
-	c.tell()
+	c.carryOut(fx.and(met))
 	close(c.ended) // after it, so that who has waited for Close is told nothing more
 }
 
 // Shutdown takes no new calls, waits for those in flight until ctx ends, and
-// closes the connection; calls that are left then fail. It joins what runs.
+// closes the connection, for which what was accepted has to leave until then too;
+// calls that are left then fail. It joins what runs.
 func (c *Conn) Shutdown(ctx context.Context) error {
 	c.out.Lock()
-	c.leaving = true
-	idle := c.role == nobody && c.streams.open == 0
+	fx := c.life.close(leaving).and(c.life.idle())
 	c.unlock(false)
-	if idle {
-		c.end()
-	}
+	c.carryOut(fx)
 	select {
 	case <-c.ended:
 	case <-ctx.Done():
@@ -158,8 +144,36 @@ func (c *Conn) Close() error {
 	c.out.Lock()
 	c.streams.pace.endLocked()
 	c.unlock(false)
+	signal(c.account.eased)
 	c.failIdle()
 	<-c.ended
 	c.work.Wait()
+	c.out.Lock()
+	c.account.close()
+	c.unlock(false)
 	return nil
 }
+
+// linger ends our side and reads past what the peer still sends, until it has
+// ended its own or for a moment: a close with bytes unread, or before the last
+// have come, is a reset, which can overtake what was sent. The caller holds the
+// read role.
+func linger(nc netio.Conn) {
+	timer := time.AfterFunc(lingerTime, nc.Abort)
+	defer timer.Stop()
+	if nc.CloseWrite() != nil {
+		return
+	}
+	why := netio.Enough
+	for why != netio.Lost {
+		why, _ = nc.Receive(false, func(in *buf.In) (bool, error) { in.Skip(in.Len()); return true, nil })
+	}
+}
+
+const lingerTime = time.Second
+
+// closeMoment is how long what is queued has to leave when a connection closes.
+const closeMoment = 100 * time.Millisecond
+
+// closeSoon closes nc. A peer that takes nothing loses what was queued.
+func closeSoon(nc netio.Conn) { netio.CloseWithin(nc, closeMoment) } //nolint:errcheck // nobody is left to tell

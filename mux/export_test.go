@@ -1,6 +1,10 @@
 package mux
 
-import "github.com/limosa-rpc/limosa/wire"
+import (
+	"fmt"
+
+	"github.com/limosa-rpc/limosa/wire"
+)
 
 // OpenStreams counts the streams that both ends of a connection hold.
 func OpenStreams(c *Conn, s *ServerConn) (client, server int) {
@@ -12,7 +16,7 @@ func OpenStreams(c *Conn, s *ServerConn) (client, server int) {
 	c.unlock(false)
 	s.out.Lock()
 	server = s.streams.open
-	if server == 0 && (len(s.open) != 0 || s.streams.held != 0 || s.streams.grown != 0) {
+	if server == 0 && (s.requests.n != 0 || s.streams.held != 0 || s.streams.grown != 0) {
 		server = -1
 	}
 	s.unlock()
@@ -23,7 +27,7 @@ func OpenStreams(c *Conn, s *ServerConn) (client, server int) {
 func Abandoned(c *Conn) int {
 	c.out.Lock()
 	defer c.unlock(false)
-	return c.abandoned
+	return c.life.abandoned
 }
 
 // Held is what waits to be received on streams.
@@ -40,3 +44,73 @@ func Paced(c *Conn, s *ServerConn, side wire.Side) bool {
 	}
 	return s.streams.pace.pressed.Load() != nil
 }
+
+// Charged is what the peer of s makes it hold.
+func Charged(s *ServerConn) int {
+	s.out.Lock()
+	defer s.unlock()
+	return s.account.sumLocked()
+}
+
+// Charges are what of it was charged, and what the frames that are not whole
+// and the session's memory are.
+func Charges(s *ServerConn) (charged, partial int) {
+	s.out.Lock()
+	defer s.unlock()
+	return s.account.held, int(s.account.partial.Load())
+}
+
+// ChargedClient is what the peer of c makes it hold.
+func ChargedClient(c *Conn) int {
+	c.out.Lock()
+	defer c.unlock(false)
+	return c.account.sumLocked()
+}
+
+// ChargesClient is what of it was charged.
+func ChargesClient(c *Conn) int {
+	c.out.Lock()
+	defer c.unlock(false)
+	return c.account.held
+}
+
+// Inconsistent says what of a client's connection at rest contradicts itself.
+func Inconsistent(c *Conn) string {
+	c.out.Lock()
+	defer c.unlock(false)
+	waits, late, held := 0, 0, 0
+	for _, s := range c.slots.all {
+		switch st := state(s.word.Load() & 0xff); {
+		case st == gone:
+			late++
+		case st == waiting && s.stream == nil:
+			waits++
+		case st == waiting:
+			for _, w := range []*waiter{&s.stream.recv, &s.stream.room} {
+				if w.on {
+					waits++
+				}
+			}
+			held += s.stream.held + s.stream.lent + s.stream.meta
+		}
+		held += s.held
+	}
+	switch l := &c.life; {
+	case l.inflight != waits:
+		return fmt.Sprintf("%d are counted in flight, %d wait", l.inflight, waits)
+	case l.role == nobody && waits > 0:
+		return fmt.Sprintf("%d wait, and nobody reads", waits)
+	case l.role == caller && waits == 0:
+		return "a caller reads, and none waits"
+	case l.abandoned != late:
+		return fmt.Sprintf("%d are counted as late, %d slots are", l.abandoned, late)
+	case c.account.held != held:
+		return fmt.Sprintf("%d bytes are charged, %d are held", c.account.held, held)
+	case l.door > open && l.role == nobody && c.streams.open == 0:
+		return "a connection that takes no calls and has none goes on"
+	}
+	return ""
+}
+
+// Count counts n bytes into t.
+func Count(t *Total, n int) { t.add(n) }

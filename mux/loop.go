@@ -54,15 +54,15 @@ func closes(ev wire.Event) bool { return ev.Flags&wire.Close != 0 }
 // does not read its answers, and the end. The lock is held on entry, not on
 // return.
 func (c *ServerConn) workOnLoop() {
-	var r *request
 	for {
+		r, bar := c.stepLocked()
 		switch {
-		case c.head < len(c.queue):
-			if r == nil || r.listed {
-				r = new(request) // the last one waits for its turn to be answered
-			}
+		case r != nil:
 			c.serveLocked(r)
-		case c.reading || c.lost || c.out.Queued() > c.cfg.Limits.QueuedBytes:
+		case c.reading || c.lost || bar != passable:
+			if c.out.ClaimLocked() { // a request was refused
+				c.owed = true
+			}
 			go func() { // the same worker
 				c.out.Lock()
 				c.work()

@@ -205,7 +205,7 @@ func TestLoopHalfClose(t *testing.T) {
 			r := newLoopRig(t, rpc.Limits{}, echo, where)
 			for range 20 {
 				nc, _ := r.dial(t)
-				s := r.proto.Open(wire.Client, r.lim)
+				s := ttheader.Protocol{Form: ttheader.Framed}.Open(wire.Client, r.lim) // a peer of our kind that ends one side has gone
 				o := nc.Output()
 				o.Lock()
 				ev := wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: 1, Method: "echo"}
@@ -231,7 +231,7 @@ func TestLoopHalfClose(t *testing.T) {
 				if answer != "payload" || why != netio.Lost || !errors.Is(err, io.EOF) {
 					t.Errorf("answer %q, then %v, %v", answer, why, err)
 				}
-				nc.Close()
+				netio.CloseWithin(nc, time.Second)
 				nc.Receive(false, nil)
 				r.end(t)
 			}

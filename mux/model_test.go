@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
 )
@@ -141,6 +142,9 @@ func runModel(t *testing.T, seed uint64) {
 		}
 		synctest.Wait()
 		m.settle()
+		if why := mux.Inconsistent(r.client); why != "" {
+			t.Fatalf("%s, after\n%s", why, strings.Join(trace, "\n"))
+		}
 		for i, a := range acts {
 			if !a.over {
 				select {

@@ -69,7 +69,7 @@ func encodeUpTo(out *buf.Out, s wire.Session, ev *wire.Event, body func(*buf.Out
 }
 
 // coded gives err as an *rpc.Error, with code if it has none of its own.
-func coded(err error, code rpc.Code, op string) error {
+func coded(err error, code rpc.Code, op string) *rpc.Error {
 	if e, ok := errors.AsType[*rpc.Error](err); ok {
 		return e
 	}

@@ -87,6 +87,7 @@ type rig struct {
 	send     *netio.PipeConn
 	finished chan error
 	once     sync.Once
+	told     atomic.Bool // the client has told that it takes no more calls
 }
 
 // newRig starts both; the test's end checks that everything is joined.
@@ -113,7 +114,11 @@ func newRigOver(t *testing.T, p wire.Protocol, lim rpc.Limits, route mux.Router,
 	cfg := &mux.ServerConfig{Config: mux.Config{Limits: full, Logger: slog.New(slog.DiscardHandler)}, Route: route, Base: t.Context(), Handlers: where}
 	r.server = mux.NewServerConn(r.send, p.Open(wire.Server, full), cfg)
 	go r.server.Run(func(err error) { r.finished <- err })
-	r.client = mux.NewConn(r.cend, p.Open(wire.Client, full), mux.Config{Limits: full})
+	r.client = mux.NewConn(r.cend, p.Open(wire.Client, full), mux.Config{Limits: full, Notify: func() {
+		if _, usable := r.client.Status(); !usable {
+			r.told.Store(true)
+		}
+	}})
 	before := buf.Live() // tests that play the peer themselves leave what they were lent
 	t.Cleanup(func() {
 		r.stop()
@@ -468,7 +473,7 @@ func TestDrainCancelsWhatDoesNotEnd(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		r.server.Drain(ctx)
-		if err := <-answer; rpc.CodeOf(err) != rpc.Canceled {
+		if err := <-answer; rpc.CodeOf(err) != rpc.Unavailable {
 			t.Errorf("wait = %v", err)
 		}
 		if took := time.Since(start); took < time.Minute || took > time.Minute+3*time.Second {
@@ -526,7 +531,7 @@ func TestHalfCloseIsAnswered(t *testing.T) {
 			if err := <-done; !errors.Is(err, io.EOF) {
 				t.Errorf("Run = %v", err)
 			}
-			a.Close()
+			netio.CloseWithin(a, time.Second)
 		})
 	}
 }
@@ -574,7 +579,7 @@ func TestAnswersInOrder(t *testing.T) {
 			t.Errorf("answers %v, want %v", got, want)
 		}
 		<-done
-		a.Close()
+		netio.CloseWithin(a, time.Second)
 	})
 }
 

@@ -14,17 +14,28 @@ import (
 // Handle runs a server's call, interceptors and handler. A panic of theirs
 // fails the call only: it is logged with its stack, even without a logger, and
 // the caller is told Internal. An error because ctx has ended is told as such.
+// A handler that ends its goroutine (runtime.Goexit, which t.Fatal calls) is
+// logged too; Handle does not return then.
 func Handle(ctx context.Context, call *rpc.Call, serve rpc.Next, l *slog.Logger) (err error) {
+	returned := false
 	defer func() {
-		if p := recover(); p != nil {
-			if l == nil {
-				l = slog.Default()
-			}
+		p := recover()
+		if p == nil && returned {
+			return
+		}
+		if l == nil {
+			l = slog.Default()
+		}
+		if p == nil {
+			l.Error("rpc: a handler has ended its goroutine", "method", call.Method.String())
+		} else {
 			l.Error("rpc: panic in a handler", "method", call.Method.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			err = rpc.Errorf(rpc.Internal, "internal error")
 		}
 	}()
-	if err = serve(ctx, call); err != nil && ctx.Err() != nil && rpc.CodeOf(err) == rpc.CodeOf(ctx.Err()) {
+	err = serve(ctx, call)
+	returned = true
+	if err != nil && ctx.Err() != nil && rpc.CodeOf(err) == rpc.CodeOf(ctx.Err()) {
 		// Whatever it came from, such as a call to a further hop: it is what
 		// this call has ended with.
 		err = rpc.Errorf(rpc.CodeOf(err), "the call has ended")

@@ -33,15 +33,18 @@ func (c *Conn) lead(ctx context.Context, r registered) error {
 		case why == netio.Full:
 			// Never park in a write while holding the read role: a peer that
 			// writes much before it reads would wait for us for ever.
-			over, _ := c.deliver(r.slot, nil, pass)
+			over, _, _ := c.deliver(r.slot, nil, pass)
 			flush(c.nc, false, c.spawn)
 			if over {
 				return c.own(r)
 			}
 			return c.follow(ctx, r)
 		}
-		if over, _ := c.deliver(r.slot, nil, keep); over {
+		switch over, _, full := c.deliver(r.slot, nil, keep); {
+		case over:
 			return c.own(r)
+		case full:
+			return c.follow(ctx, r)
 		}
 		if ctx.Err() != nil && r.slot.word.CompareAndSwap(word(r.id, waiting), word(r.id, gone)) {
 			return c.abandon(ctx, r, true)
@@ -54,8 +57,10 @@ func (c *Conn) own(r registered) error {
 	s := r.slot
 	err := s.err
 	if s.answer != nil {
+		c.openUp(r.id, s)
 		err = c.fill(s.call, s.answer)
 		s.answer.Body.Release()
+		c.charge(s, -s.held)
 	}
 	c.slots.giveBack(s)
 	return err
@@ -63,7 +68,14 @@ func (c *Conn) own(r registered) error {
 
 // readOn is the reader goroutine: it holds the read role until nobody waits.
 func (c *Conn) readOn() {
-	for over, owed := false, false; !over; {
+	for over, owed, full := false, false, c.full(); !over; {
+		if full {
+			if owed {
+				flush(c.nc, false, c.spawn)
+				owed = false
+			}
+			c.awaitRelease()
+		}
 		if p := &c.streams.pace; p.pressed.Load() != nil {
 			if owed {
 				flush(c.nc, false, c.spawn)
@@ -81,7 +93,7 @@ func (c *Conn) readOn() {
 		case netio.Full:
 			flush(c.nc, false, c.spawn)
 		}
-		over, owed = c.deliver(nil, nil, keep)
+		over, owed, full = c.deliver(nil, nil, keep)
 	}
 }
 
@@ -102,29 +114,29 @@ const (
 // role, which the caller holds. own is the slot of a leader, mine what a
 // stream's leader waits for; both are nil for the reader goroutine. It reports
 // whether the caller is done: the leader answered, the reader without a role;
-// owed: a reader that goes on has a flush to pay.
+// owed: a reader that goes on has a flush to pay. full: what this side may hold
+// is held; a leader has given the role to a reader, which waits before it reads on.
 //
 // Those whose answers came are woken one by another, in a chain of which the
 // reader is the last: by its turn they have made their next calls, which it
 // sends at once. So they run one after the other on one processor, unless one
 // of them keeps it; then the rest of the chain is taken over by an idle one.
-func (c *Conn) deliver(own *slot, mine *waiter, f fate) (over, owed bool) {
-	met := c.lookUp()
+func (c *Conn) deliver(own *slot, mine *waiter, f fate) (over, owed, full bool) {
+	fx := c.lookUp()
 	answered := 0
 	var woken chain
 	for i := range c.batch {
 		ev, s := &c.batch[i], c.found[i]
 		if ev.Flags&(wire.Settings|wire.Ping|wire.GoAway) != 0 || ev.Flags&(wire.Credit|wire.Stream) == wire.Credit {
-			c.apply(ev)
+			fx = fx.and(c.apply(ev))
 		}
 		switch {
 		case s == nil:
 		case s.word.CompareAndSwap(word(ev.ID, waiting), word(ev.ID, filling)):
-			if ev.Body.Len() < apartBytes {
+			if ev.Body.Len() < apartBytes && ev.Flags&wire.Packed == 0 {
 				s.err = c.fill(s.call, ev)
 			} else {
-				large := *ev
-				s.answer, ev.Body = &large, buf.View{}
+				c.keep(s, ev)
 			}
 			s.word.Store(word(ev.ID, done))
 			answered++
@@ -149,39 +161,32 @@ func (c *Conn) deliver(own *slot, mine *waiter, f fate) (over, owed bool) {
 	c.batch = c.batch[:0]
 
 	c.out.Lock()
-	c.inflight -= answered
+	c.life.inflight -= answered
+	c.onTheWay = c.onTheWay && answered == 0
 	c.reads++
 	if mine != nil {
 		over = !mine.on
 	}
 	leads := own != nil || mine != nil
-	news := answered > 0 && c.knownLocked()
+	fx.tell = answered > 0 && c.knownLocked() || fx.tell
 	if !leads && f == keep && woken.first != nil {
-		wake(met)
-		met, owed = nil, c.gatherLocked(&woken)
+		wake(fx.wake)
+		fx.wake, owed = nil, c.gatherLocked(&woken)
 	}
-	start, ends := c.settleLocked(!leads || over, over, f)
-	if c.role != caller {
-		c.leading = nil
+	if full = f == keep && c.fullLocked(); full && leads {
+		f = pass
 	}
-	over = over || !leads && c.role == nobody
+	fx = fx.and(c.life.settle(!leads || over, over, f))
+	c.restLocked()
+	over = over || !leads && c.life.role != reader
 	c.unlock(false)
 	woken.start()     // after the unlock: who is woken finds the lock free
 	if over && owed { // by a call that was given up since
 		flush(c.nc, false, c.spawn)
 		owed = false
 	}
-	wake(met)
-	if news {
-		c.tell()
-	}
-	if start {
-		c.work.Go(c.readOn)
-	}
-	if ends {
-		c.end()
-	}
-	return over, owed
+	c.carryOut(fx)
+	return over, owed, full
 }
 
 // gatherLocked wakes those of a chain and has the reader wait for its turn
@@ -198,57 +203,56 @@ func (c *Conn) gatherLocked(woken *chain) (owed bool) {
 	return owed
 }
 
-// settleLocked decides who reads from now on. free: the holder does not wait
-// itself; leaves: it gives the role up. After the unlock the caller starts the
-// reader, or ends the connection, which is idle and takes no calls.
-func (c *Conn) settleLocked(free, leaves bool, f fate) (start, ends bool) {
-	switch {
-	case f == shut:
-		c.role = closed
-	case free && c.inflight == 0 && (!c.hungUp || c.streams.open == 0):
-		c.role = nobody
-		c.restLocked()
-		return false, (c.leaving || c.hungUp) && c.streams.open == 0
-	case c.role == caller && (leaves || f == pass):
-		c.role = reader
-		return true, false
-	}
-	return false, false
-}
-
 // lookUp finds the slots of the answers in the batch, in one critical section,
-// and gives streams what is theirs. It returns the waits that are over.
-func (c *Conn) lookUp() (woken *waiter) {
+// and gives streams what is theirs: the waits that are over are its effects.
+func (c *Conn) lookUp() (fx effects) {
 	c.found = c.found[:0]
 	if len(c.batch) == 0 {
-		return nil
+		return fx
 	}
+	var woken *waiter
 	c.out.Lock()
 	for i := range c.batch {
 		var s *slot
 		if ev := &c.batch[i]; ev.Flags&wire.Stream != 0 {
 			woken = c.streamLocked(ev, woken)
 		} else if ev.Flags&wire.End != 0 {
-			if s = c.slots.find(ev.ID); !c.caps.Mux && (s == nil || s.word.Load() != word(ev.ID, waiting)) {
+			if s = c.slots.find(ev.ID); !c.caps.Mux && (s == nil || s.word.Load() != word(ev.ID, waiting) || ev.Flags&wire.Packed != 0) {
 				s = c.onlyLocked(ev)
+			}
+			if s != nil && s.stream != nil {
+				woken, s = c.misplacedLocked(ev, woken), nil
 			}
 		}
 		c.found = append(c.found, s)
 	}
-	woken, _ = c.metLocked(woken)
+	fx = c.life.met(woken)
+	fx.kick = false // the caller is who leads
 	c.unlock(false)
-	return woken
+	return fx
+}
+
+// misplacedLocked ends a stream that was answered as if it were a call of one
+// message: nobody waits for such an answer to it.
+func (c *Conn) misplacedLocked(ev *wire.Event, list *waiter) *waiter {
+	if ev.Err == nil {
+		ev.Err = &rpc.Error{Code: rpc.DataLoss, Op: "call", Msg: "the peer has answered a stream with a message of no stream", Sent: rpc.Processed}
+	}
+	ev.Body.Release()
+	ev.Body = buf.View{}
+	ev.Flags = ev.Flags&^(wire.Message|wire.End) | wire.Stream | wire.Reset
+	return c.streamLocked(ev, list)
 }
 
 // onlyLocked gives an answer with a strange id, on a connection that carries
 // one call at a time, to that call: there is no other that it could be for. An
 // error is believed, since some servers number theirs at will; of anything
-// else it is not known what it answers.
+// else it is not known what it answers. Of a packed one openUp judges.
 func (c *Conn) onlyLocked(ev *wire.Event) *slot {
 	for _, s := range c.slots.all {
 		if w := s.word.Load(); state(w&0xff) == waiting {
-			if ev.Err == nil {
-				ev.Err = &rpc.Error{Code: rpc.DataLoss, Op: "call", Msg: "the answer has another call's id", Sent: rpc.Processed}
+			if ev.Err == nil && ev.Flags&wire.Packed == 0 {
+				ev.Err = errStrange()
 				ev.Flags |= wire.Close
 			}
 			ev.ID = w >> 8
@@ -258,8 +262,13 @@ func (c *Conn) onlyLocked(ev *wire.Event) *slot {
 	return nil
 }
 
+// errStrange is the error of a call that a strange answer came for.
+func errStrange() *rpc.Error {
+	return &rpc.Error{Code: rpc.DataLoss, Op: "call", Msg: "the answer has another call's id", Sent: rpc.Processed}
+}
+
 // apply takes what the peer said about the connection into effect.
-func (c *Conn) apply(ev *wire.Event) {
+func (c *Conn) apply(ev *wire.Event) (fx effects) {
 	c.out.Lock()
 	out := c.out.Out()
 	before := out.Len()
@@ -267,17 +276,16 @@ func (c *Conn) apply(ev *wire.Event) {
 	c.appended += uint64(out.Len() - before)
 	if ev.Flags&wire.Settings != 0 {
 		c.knownLocked()
+		fx.tell = true
 	}
 	if ev.Flags&wire.GoAway != 0 {
-		c.leaving = true
+		fx = fx.and(c.life.close(leaving))
 	}
 	c.unlock(false)
 	if ev.Flags&wire.Credit != 0 {
 		signal(c.granted)
 	}
-	if ev.Flags&(wire.Settings|wire.GoAway) != 0 {
-		c.tell()
-	}
+	return fx
 }
 
 // knownLocked ends the wait for the peer's hello: it has said it, or it has
@@ -301,7 +309,7 @@ func (c *Conn) late(s *slot, id uint64) {
 		return
 	}
 	c.out.Lock()
-	c.abandoned--
+	c.life.abandoned--
 	c.slots.put(s)
 	c.unlock(false)
 }

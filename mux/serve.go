@@ -1,9 +1,8 @@
 package mux
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"math"
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -11,48 +10,42 @@ import (
 	"github.com/limosa-rpc/limosa/wire"
 )
 
-// cancel ends the context of the call that the peer gave up.
-func (c *ServerConn) cancel(id uint64) {
-	var call *rpc.Call
-	c.out.Lock()
-	for r := c.running; r != nil; r = r.next {
-		if r.ev.ID == id {
-			call, r.left = r.shown.Load(), true
-			break
-		}
-	}
-	c.unlock()
-	if call != nil {
-		call.End(context.Canceled)
-	}
-	signal(c.granted)
-}
-
 // flushAfter is the time that handlers of a batch may have taken, by estimate,
 // before their answers are sent although the batch goes on.
 const flushAfter = int64(200 * time.Microsecond)
 
-// beginLocked takes the next request off the queue, into r.
-func (c *ServerConn) beginLocked(r *request) {
-	a := &c.queue[c.head]
-	*r = request{ev: a.ev, routed: a.routed, arrived: c.arrived}
-	*a = arrival{}
-	c.head++
-	if m := r.h.Method; m != nil && (m.Kind == rpc.Oneway) != (r.ev.Flags&wire.Oneway != 0) {
-		r.ev.Flags ^= wire.Oneway // the IDL decides, whatever the frame says
+// unpack makes the event of a packed request whole, and finds its handler. It
+// runs on the worker that serves the request, with neither lock nor read role.
+func (c *ServerConn) unpack(r *request) error {
+	r.zip = true
+	if places := c.cfg.Inflate; places != nil && c.cfg.Handlers != Inline {
+		places <- struct{}{}
+		defer func() { <-places }()
 	}
-	r.ordered = r.ev.Flags&(wire.Unordered|wire.Oneway) == 0
-	r.err = c.roomLocked()
-	c.enterLocked(r)
-	c.served++
-	r.timed = c.served%timeEvery == 0 || r.h.Method != nil && r.h.Method.Cost() == 0
+	if fault := c.s.Unpack(&r.ev, c.cfg.Limits.MessageBytes); fault != nil {
+		return fault
+	}
+	var found routed
+	found.h, found.why, _ = c.cfg.Route(r.ev.Service, r.ev.Method)
+	r.ev.Flags &^= wire.Packed
+	c.out.Lock()
+	r.routed = found // others may ask what runs
+	r.decide()
+	c.chargeLocked(r, r.ev.Body.Len()-(r.held-perRequest))
+	c.reserveLocked(r, c.needs(r))
+	c.unlock()
+	return nil
 }
 
-// serveLocked serves the next request, in r, with a spare worker behind it
-// where that is due. The lock is held on entry and on return.
+// serveLocked serves r, with a spare worker behind it where that is due. The
+// lock is held on entry and on return.
 func (c *ServerConn) serveLocked(r *request) {
-	c.beginLocked(r)
-	lone := c.lone.next()
+	m := r.h.Method
+	lone := c.lone.next(m)
+	r.lone = lone
+	if c.out.ClaimLocked() { // a request before r was refused
+		c.owed = true
+	}
 	if !lone && c.cfg.Handlers == Spare {
 		c.spareLocked()
 	}
@@ -61,11 +54,11 @@ func (c *ServerConn) serveLocked(r *request) {
 	if lone {
 		c.lone.done(c.arrived)
 	}
-	if r.h.Method != nil {
-		c.unsent += int64(r.h.Method.Cost())
+	if m != nil {
+		c.unsent += int64(m.Cost())
 	}
 	if c.unsent > flushAfter && c.claimLocked() {
-		others := c.count > 0
+		others := c.runningLocked() > 0
 		c.out.Unlock()
 		flush(c.nc, others, c.spawn)
 		c.out.Lock()
@@ -75,15 +68,13 @@ func (c *ServerConn) serveLocked(r *request) {
 // spareLocked starts a spare worker if there is anything that a handler, should
 // it block, would hold up, and none is about to run already.
 func (c *ServerConn) spareLocked() {
-	if !c.spare && (c.head < len(c.queue) || !c.reading && !c.lost || c.owed) {
+	if !c.spare && (c.queue.n > 0 || !c.reading && !c.lost || c.owed) {
 		c.startLocked()
 	}
 }
 
-// apartLocked serves the next request on a goroutine of its own.
-func (c *ServerConn) apartLocked() {
-	r := new(request)
-	c.beginLocked(r)
+// apartLocked serves r on a goroutine of its own.
+func (c *ServerConn) apartLocked(r *request) {
 	c.workers++
 	go func() {
 		c.serve(r)
@@ -95,7 +86,10 @@ func (c *ServerConn) apartLocked() {
 
 // serve runs a request and queues its answer. It returns with the lock held.
 func (c *ServerConn) serve(r *request) {
-	err := r.err
+	var err error
+	if r.ev.Flags&wire.Packed != 0 {
+		err = c.unpack(r)
+	}
 	if err == nil {
 		err = c.admit(r)
 	}
@@ -108,24 +102,8 @@ func (c *ServerConn) serve(r *request) {
 // timeEvery: of so many requests one is timed.
 const timeEvery = 16
 
-// roomLocked says why this connection takes no further call, if it does not.
-func (c *ServerConn) roomLocked() error {
-	switch {
-	case c.draining:
-		return refusal(rpc.Unavailable, "the server is shutting down")
-	case c.count >= c.cfg.Limits.CallsPerConn:
-		return refusal(rpc.ResourceExhausted, "too many calls in flight on this connection")
-	}
-	return nil
-}
-
-// refusal is the error of a call that was not started; its caller may try elsewhere.
-func refusal(code rpc.Code, msg string) *rpc.Error {
-	return &rpc.Error{Code: code, Msg: msg, Sent: rpc.Refused}
-}
-
-// admit makes the call object of a request.
-func (c *ServerConn) admit(r *request) error {
+// servable says why r cannot be served by any server like this one.
+func (c *ServerConn) servable(r *request) error {
 	ev, h := &r.ev, r.h
 	switch {
 	case ev.Err != nil: // the protocol could not make sense of it
@@ -135,22 +113,42 @@ func (c *ServerConn) admit(r *request) error {
 	case (h.Method.Kind > rpc.Oneway) != (ev.Flags&wire.Stream != 0):
 		return &rpc.Error{Code: rpc.Unimplemented, Msg: kindMismatch(h.Method)}
 	}
+	return nil
+}
+
+// runningLocked is the number of requests that were begun and not answered.
+func (c *ServerConn) runningLocked() int { return c.requests.n - c.queue.n - c.parked.n }
+
+// admit makes the call object of a request. An error: it is not started.
+func (c *ServerConn) admit(r *request) error {
+	ev, h := &r.ev, r.h
+	if err := c.servable(r); err != nil {
+		return err
+	}
 	if c.cfg.Gate != nil && !c.cfg.Gate.Enter() {
 		return refusal(rpc.ResourceExhausted, "too many calls in flight on this server")
 	}
 	call := h.Method.New()
-	call.Method, call.Service, call.Peer, call.Header = h.Method, ev.Service, c.peer, ev.Header
-	if call.Service == "" {
-		call.Service = h.Method.Service
-	}
+	call.Method, call.Service, call.Asked, call.Peer, call.Header = h.Method, cmp.Or(h.Service, h.Method.Service), ev.Service, c.peer, ev.Header
 	call.SetEncoding(ev.Encoding)
 	if ev.Flags&wire.Stream == 0 {
 		call.SetBody(ev.Body, c.cfg.Limits)
 		ev.Body = buf.View{}
 	}
 	r.call = call
-	r.shown.Store(call)
+	if err := r.show(); err != nil {
+		c.leaveGate()
+		call.Release()
+		return err
+	}
 	return nil
+}
+
+// leaveGate counts a call out of the server's.
+func (c *ServerConn) leaveGate() {
+	if c.cfg.Gate != nil {
+		c.cfg.Gate.Leave()
+	}
 }
 
 // kindMismatch tells a caller that its IDL is another.
@@ -161,152 +159,45 @@ func kindMismatch(m *rpc.Method) string {
 	return m.String() + " has one message, and was called as a stream"
 }
 
-func (c *ServerConn) enterLocked(r *request) {
-	r.next = c.running
-	if r.next != nil {
-		r.next.prev = r
-	}
-	c.running = r
-	c.count++
-	if r.ordered {
-		r.listed = true
-		c.inOrder = append(c.inOrder, r)
-	}
-}
-
-func (c *ServerConn) exitLocked(r *request) {
-	if r.prev != nil {
-		r.prev.next = r.next
-	} else {
-		c.running = r.next
-	}
-	if r.next != nil {
-		r.next.prev = r.prev
-	}
-	if c.count--; c.count == 0 && c.idle != nil {
-		close(c.idle)
-		c.idle = nil
-	}
-}
-
 // run runs the handler.
 func (c *ServerConn) run(r *request) error {
-	var deadline, start time.Time
-	if r.ev.Timeout > 0 {
-		deadline = r.arrived.Add(r.ev.Timeout)
-	}
+	var start time.Time
 	if r.timed {
 		start = time.Now()
 	}
-	ctx := r.call.Begin(c.cfg.Base, deadline)
-	err := Handle(ctx, r.call, r.h.Serve, c.cfg.Logger)
-	r.call.End(context.Canceled)
-	r.call.Release()
-	if c.cfg.Gate != nil {
-		c.cfg.Gate.Leave()
-	}
+	exits := true
+	defer func() {
+		if exits {
+			c.replace(r)
+		}
+	}()
+	err := Handle(r.call.Begin(c.cfg.Base, r.deadline()), r.call, r.h.Serve, c.cfg.Logger)
+	exits = false
+	c.ran(r)
 	if r.timed {
 		r.call.Method.NoteCost(time.Since(start))
 	}
 	return err
 }
 
-// answer queues the answer of r, and with it those that waited for their turn.
-// It returns with the lock held.
-func (c *ServerConn) answer(r *request, err error) {
-	err = c.public(r, err)
-	r.ev.Body.Release()
-	r.ev.Body = buf.View{}
-	if err == nil && r.ev.Flags&wire.Oneway == 0 && r.call.Method.LargeResponse() {
-		err = c.prepare(r)
-	}
-	c.out.Lock()
-	r.finished, r.err = true, err
-	if !r.ordered && !c.appendLocked(r) {
-		c.out.Unlock()
-		err = c.prepare(r)
-		c.out.Lock()
-		r.err = err
-		c.appendLocked(r)
-	}
-	for len(c.inOrder) > 0 && c.inOrder[0].finished {
-		c.appendLocked(c.inOrder[0])
-		c.inOrder[0].listed = false
-		c.inOrder[0] = nil
-		c.inOrder = c.inOrder[1:]
-	}
-	c.exitLocked(r)
-	if c.out.ClaimLocked() {
-		c.owed = true
-	}
+// ran ends what a handler has while it runs.
+func (c *ServerConn) ran(r *request) {
+	r.call.End(context.Canceled)
+	r.call.Release()
+	c.leaveGate()
 }
 
-// prepare encodes a large result outside the lock, and sends all but its last
-// piece.
-func (c *ServerConn) prepare(r *request) (err error) {
-	if r.private, err = encodePrivate(r.call.AppendResponse); err != nil {
-		return c.public(r, err)
-	}
-	if r.private.Len() > chunkFrom {
-		if c.sendPieces(r); r.failed != nil {
-			return c.public(r, r.failed)
+// replace goes on with a worker whose goroutine a handler has ended, on another.
+func (c *ServerConn) replace(r *request) {
+	go func() { // counted as the worker that it stands for
+		c.ran(r)
+		if r.lone {
+			c.lone.seq.Add(1)
 		}
-	}
-	return nil
+		c.answer(r, errExited)
+		c.work()
+	}()
 }
 
-// appendLocked frames the answer of r. False: nothing has happened, the answer
-// is large and has to be prepared.
-func (c *ServerConn) appendLocked(r *request) bool {
-	if r.private != nil {
-		defer r.private.Reset() // of what was not moved
-	}
-	if r.ev.Flags&wire.Oneway != 0 {
-		return true
-	}
-	out, reply := c.out.Out(), &r.ev
-	reply.Flags, reply.Header, reply.Timeout, reply.Err = wire.Message|wire.End, nil, 0, nil
-	if r.err == nil {
-		reply.Trailer = r.call.Trailer
-		if reply.Total > 0 { // the last piece
-			c.spendLocked(r)
-			piece(reply, r.private)
-		} else {
-			c.mix.small++
-		}
-		before, most := out.Len(), math.MaxInt
-		if r.private == nil && !r.ordered && c.cfg.Handlers != Inline && c.s.Caps().Chunks {
-			most = chunkFrom
-		}
-		switch r.err = encodeUpTo(out, c.s, reply, r.appendResult, most); r.err {
-		case nil:
-			r.call.Method.NoteResponse(max(out.Len()-before, reply.Total))
-			return true
-		case errPieces:
-			return false
-		}
-		r.err = c.public(r, r.err)
-	}
-	reply.Flags, reply.Trailer, reply.Total = wire.End, nil, 0
-	reply.Err, _ = errors.AsType[*rpc.Error](r.err)
-	if err := encode(out, c.s, reply, nil); err != nil {
-		c.spawnLocked(c.nc.Abort) // its caller would wait for ever; Abort takes the lock
-	}
-	return true
-}
-
-func (r *request) appendResult(out *buf.Out) error {
-	if r.private != nil {
-		out.MoveFrom(r.private)
-		return nil
-	}
-	return r.call.AppendResponse(out)
-}
-
-// public is what the peer may know of err.
-func (c *ServerConn) public(r *request, err error) error {
-	if e := Public(r.call, err, c.cfg.Logger); e != nil {
-		return e
-	}
-	return nil
-}
+// errExited is what the caller of a handler is told that has ended its goroutine.
+var errExited = rpc.Errorf(rpc.Internal, "internal error")

@@ -27,7 +27,13 @@ type ServerConfig struct {
 	Route Router
 	Base  context.Context // the values that handlers see
 	Gate  *Gate           // nil: no limit over all connections
+	Total *Total          // nil: nothing is counted over all connections
 	Watch *Watch          // nil: every batch has a spare worker
+
+	// Inflate has a place for each compressed request that is inflated at a time:
+	// a peer that sends little has this side work much. nil: no bound. Inline
+	// handlers, which nothing may hold up, do without.
+	Inflate chan struct{}
 
 	Handlers Handlers
 }
@@ -94,27 +100,33 @@ type ServerConn struct {
 	loop    loopRole
 
 	// Guarded by the output lock.
-	queue   []arrival // requests that were cut and not begun, from head on
-	head    int
-	arrived time.Time // when they were received
-	last    struct {  // what was looked for and found last
+	requests table // all that live
+	queue    queue // those that were not begun
+	parked   queue // and those that wait for room to begin
+	turns    turns // those that are answered in the order of arrival
+	late     turns // those whose answers wait for room
+	lateRuns bool  // and a goroutine that answers them
+	account  Account
+	reserved int       // what requests that run may come to hold besides, see fitsLocked
+	halted   bool      // a worker waits at a barrier
+	arrived  time.Time // when the last batch was received
+	fresh    bool      // and nothing of it was begun yet
+	last     struct {  // what was looked for and found last
 		service, method string
 		routed
 	}
-	reading  bool       // somebody holds the read role
-	spare    bool       // a worker was started and has not come to the loop yet
-	owed     bool       // whoever comes to it is the flusher
-	unsent   int64      // time that handlers took since the last flush, ns, estimated
-	served   uint32     // requests, to time one now and then
-	workers  int        // goroutines of this connection
-	running  *request   // list of the calls that run, or that wait for their turn to be answered
-	count    int        // its length
-	inOrder  []*request // those to be answered in the order of arrival
-	open     map[uint64]*serverStream
+	reading  bool   // somebody holds the read role
+	spare    bool   // a worker was started and has not come to the loop yet
+	owed     bool   // whoever comes to it is the flusher
+	unsent   int64  // time that handlers took since the last flush, ns, estimated
+	served   uint32 // requests, to time one now and then
+	workers  int    // goroutines of this connection
 	streams  streams
 	mix      mix
 	draining bool
-	idle     chan struct{} // closed when no call runs any more; nil while nobody waits for that
+	idle     chan struct{} // closed when no request lives any more; nil while nobody waits for that
+	gone     bool          // netio has told of the end while nobody was in Receive
+	looking  bool          // a goroutine finds out how it ended, see look
 	lost     bool          // nothing more is read
 	err      error         // why; set with lost
 	halfOpen *time.Timer   // cancels what runs long after the end of a peer
@@ -127,57 +139,33 @@ type ServerConn struct {
 	lone lone
 }
 
-// An arrival is a request that nobody has begun, with its handler.
-type arrival struct {
-	ev wire.Event
-	routed
-}
-
-// What a Router said of a request.
-type routed struct {
-	h   rpc.Handler
-	why string // why there is no handler
-}
-
-// A request is one call on the server, from dispatch to answer.
-type request struct {
-	// Set by beginLocked, then constant.
-	routed
-	arrived time.Time
-	timed   bool // note what the handler takes
-
-	// Owned by the worker that runs it.
-	call *rpc.Call // nil until admit has made it
-
-	// Atomic: call, for those that may cancel it.
-	shown atomic.Pointer[rpc.Call]
-
-	// Guarded by the output lock once it is listed.
-	ev         wire.Event // as it came; later its answer
-	prev, next *request
-	ordered    bool
-	listed     bool // in inOrder
-	finished   bool
-	err        error    // what is to be answered instead of the result
-	private    *buf.Out // a large result, encoded outside the lock
-	beside     bool     // small answers are beside it
-	left       bool     // the peer has given the call up
-	failed     error    // why its first piece could not be framed
-}
-
 // NewServerConn begins to serve nc, which it owns from now on. Run does the work.
 func NewServerConn(nc netio.Conn, s wire.Session, cfg *ServerConfig) *ServerConn {
 	c := &ServerConn{
-		nc: nc, out: nc.Output(), s: s, cfg: cfg, peer: nc.Remote().String(), over: make(chan struct{}), large: make(chan struct{}, 1), granted: make(chan struct{}, 1),
-		rest: frameTimer{nc: nc, limit: cfg.Limits.FrameRest},
+		arrived: time.Now(), nc: nc, out: nc.Output(), s: s, cfg: cfg, peer: nc.Remote().String(), over: make(chan struct{}), large: make(chan struct{}, 1), granted: make(chan struct{}, 1),
+		rest: newFrameTimer(nc, cfg.Limits.FrameRest),
 	}
 	c.loop.init(c)
+	c.account.init(cfg.Total, cfg.Limits.HeldPerConn, c.out)
+	c.streams.account = &c.account
 	c.step = func(in *buf.In) (more bool, err error) {
 		// To netio the connection is in order still: it is closed gently.
+		c.s.Allow(c.account.allowance())
 		more, c.cutErr = cut(c.s, in, &c.batch, &c.rest)
+		partial := in.Len()
+		if partial >= tellEvery {
+			partial = in.Held() // more than has come: the frame's block
+		}
+		c.account.incomplete(partial + c.s.Held())
 		return more && c.cutErr == nil, nil
 	}
 	return c
+}
+
+// CountUnder has t, a share of the configuration's Total, count what this
+// connection holds. It is called before Run.
+func (c *ServerConn) CountUnder(t *Total) {
+	c.account.init(t, c.cfg.Limits.HeldPerConn, c.out)
 }
 
 // Run serves on the caller's goroutine, as one of the connection's workers: it
@@ -189,6 +177,9 @@ func (c *ServerConn) Run(ended func(error)) {
 	c.ended = ended
 	c.out.Lock()
 	c.workers++
+	c.unlock()
+	c.nc.OnLost(c.hangUp)
+	c.out.Lock()
 	c.work()
 }
 
@@ -206,17 +197,16 @@ func (c *ServerConn) startLocked() {
 // work is the loop of a worker. The output lock is held on entry, not on
 // return.
 func (c *ServerConn) work() {
-	var r *request
 	for {
+		r, bar := c.stepLocked()
 		switch {
-		case c.head < len(c.queue) && c.cfg.Handlers == Goroutines:
-			c.apartLocked()
-		case c.head < len(c.queue):
-			if r == nil || r.listed {
-				r = new(request) // the last one waits for its turn to be answered
-			}
+		case r != nil && c.cfg.Handlers == Goroutines:
+			c.apartLocked(r)
+		case r != nil:
 			c.serveLocked(r)
-		case !c.reading && !c.lost:
+		case bar != passable && !c.halted:
+			c.haltLocked(bar)
+		case bar == passable && !c.reading && !c.lost:
 			if c.readLocked() {
 				return
 			}
@@ -231,28 +221,12 @@ func (c *ServerConn) work() {
 // released.
 func (c *ServerConn) readLocked() (parked bool) {
 	c.reading = true
-	owed, others := c.claimLocked(), c.count > 0
-	full := c.out.Queued() > c.cfg.Limits.QueuedBytes
+	owed, others := c.claimLocked(), c.runningLocked() > 0
 	c.out.Unlock()
-	switch {
-	case full && owed:
-		// The peer does not read its answers: take no more of its calls
-		// before it has. That Flush may park is the point here.
-		c.out.Flush()
-		owed = false
-	case full:
-		c.out.Wait(context.Background(), c.cfg.Limits.QueuedBytes)
-	case owed && others:
+	if owed && others {
 		runtime.Gosched() // those that run now add their answers
 	}
-	if p := &c.streams.pace; p.pressed.Load() != nil && (c.loop.nc == nil || c.cfg.Handlers != Inline) {
-		if owed {
-			flush(c.nc, others, c.spawn)
-			owed = false
-		}
-		c.rest.stop() // it is not the peer's doing
-		p.wait(c.out, c.unlock)
-	}
+	c.rest.resume()
 	why, err := c.receive(owed)
 	if why == netio.Parked {
 		return true
@@ -267,64 +241,83 @@ func (c *ServerConn) took(why netio.Why, err error) {
 	if why == netio.Full {
 		c.spawn(func() { c.out.Flush() })
 	}
-	for i := range c.batch {
-		c.takeEvent(&c.batch[i])
-	}
+	c.rest.pause()
 	now := time.Now()
 	c.out.Lock()
-	c.arrived = now
-	woken := c.enqueueLocked()
+	c.arrived, c.fresh = now, true
+	var fx aftermath
+	c.batchLocked(&fx)
 	c.reading = false
-	cancels := false
 	if why == netio.Lost || c.cutErr != nil {
-		c.lost, c.err = true, cmp.Or(c.cutErr, err, io.EOF)
-		woken = c.loseLocked(woken)
-		signal(c.granted)
-		cancels = !errors.Is(c.err, io.EOF) || c.s.Caps().Mux
-		if !cancels && c.count > 0 {
-			// A peer that only ended its sending side, or one that is gone.
-			c.halfOpen = time.AfterFunc(halfOpenTime, func() { c.cancelAll(context.Canceled) })
-		}
+		c.loseLocked(cmp.Or(c.cutErr, err, io.EOF), &fx)
 	}
-	if woken != nil || cancels {
+	c.lookLocked()
+	// What answers the batch itself, a hello above all, leaves before any handler runs.
+	if owes := c.out.ClaimLocked(); owes || fx.any() {
 		c.out.Unlock()
-		wake(woken)
-		if cancels {
-			c.cancelAll(context.Canceled)
+		if owes {
+			flush(c.nc, false, c.spawn)
 		}
+		c.apply(&fx)
 		c.out.Lock()
 	}
 }
 
-// enqueueLocked moves the requests of the batch to the queue, and gives streams
-// what is theirs. It returns the waits that are over.
-func (c *ServerConn) enqueueLocked() (woken *waiter) {
-	var cost time.Duration
-	known := true
+// batchLocked makes of the events of a batch what is to be made of them, in
+// their order: a request is known before the event that gives it up.
+func (c *ServerConn) batchLocked(fx *aftermath) {
+	had, cost, known := c.queue.n, time.Duration(0), true
 	for i := range c.batch {
 		ev := &c.batch[i]
-		if ev.Flags&wire.Stream != 0 {
-			woken = c.streamLocked(ev, woken)
+		if ev.Flags&(wire.Settings|wire.Ping|wire.GoAway) != 0 || ev.Flags&(wire.Credit|wire.Stream) == wire.Credit {
+			c.s.Apply(c.out.Out(), ev)
+			if ev.Flags&wire.Credit != 0 {
+				signal(c.granted)
+			}
 		}
-		if ev.Flags&(wire.Open|wire.Stream) != wire.Open {
-			continue
+		switch {
+		case ev.Flags&wire.Stream != 0:
+			c.streamLocked(ev, fx)
+		case ev.Flags&wire.Open != 0:
+			if r := c.openLocked(ev); r != nil {
+				took, sure := r.cost()
+				cost, known = cost+took, known && sure
+			}
+		case ev.Flags&wire.Reset != 0:
+			c.cancelLocked(ev.ID, fx)
 		}
-		a := arrival{*ev, c.routeLocked(ev)}
-		if a.h.Method != nil {
-			took := a.h.Method.Cost()
-			cost, known = cost+took, known && took > 0
-		}
-		if c.head == len(c.queue) {
-			c.queue, c.head = c.queue[:0], 0
-		}
-		c.queue = append(c.queue, a)
+		ev.Body.Release()
+		// If the connection is to be closed upon a request, Cut says so next.
+		fx.shut = fx.shut || ev.Flags&wire.Close != 0 && ev.Flags&(wire.Open|wire.Stream) == 0
 	}
-	if n := len(c.queue) - c.head; n > 0 && known && c.cfg.Watch != nil && c.cfg.Handlers == Spare && c.lone.fits(n, cost) && !c.spare {
+	if n := c.queue.n; n > had && known && c.cfg.Watch != nil && c.cfg.Handlers == Spare && c.lone.fits(n, cost) && !c.spare {
 		c.lone.begin(c, n)
 	}
 	clear(c.batch)
 	c.batch = c.batch[:0]
-	return woken
+}
+
+// loseLocked notes that nothing more comes, and why. Those whose callers have
+// gone with the connection are given up.
+func (c *ServerConn) loseLocked(err error, fx *aftermath) {
+	c.lost, c.err = true, err
+	signal(c.granted)
+	signal(c.account.eased)
+	half := errors.Is(err, io.EOF) && !c.s.Caps().Mux // only the peer's sending side has ended, perhaps
+	var next *request
+	for r := c.requests.first; r != nil; r = next {
+		next = r.next
+		if r.stream != nil {
+			r.stream.endLocked(rpc.Errorf(rpc.Unavailable, "the connection was lost"))
+			fx.woken = r.stream.stirLocked(fx.woken)
+			c.giveUpLocked(r, givenUp, fx)
+		} else if !half && !r.oneway { // nobody waits for a oneway call anyway: it was accepted, and runs
+			c.giveUpLocked(r, givenUp, fx)
+		}
+	}
+	if c.requests.n > 0 {
+		c.halfOpen = time.AfterFunc(halfOpenTime, func() { c.giveUpAll(givenUp) })
+	}
 }
 
 // routeLocked finds the handler of a request; mostly it is the last one's.
@@ -334,28 +327,6 @@ func (c *ServerConn) routeLocked(ev *wire.Event) routed {
 		c.last.h, c.last.why, _ = c.cfg.Route(ev.Service, ev.Method)
 	}
 	return c.last.routed
-}
-
-// takeEvent makes what is to be made of an event that is no request.
-func (c *ServerConn) takeEvent(ev *wire.Event) {
-	if ev.Flags&(wire.Settings|wire.Ping|wire.GoAway) != 0 || ev.Flags&(wire.Credit|wire.Stream) == wire.Credit {
-		c.out.Lock()
-		c.s.Apply(c.out.Out(), ev)
-		c.unlock()
-		if ev.Flags&wire.Credit != 0 {
-			signal(c.granted)
-		}
-	}
-	if ev.Flags&wire.Reset != 0 {
-		c.cancel(ev.ID)
-	}
-	if ev.Flags&(wire.Open|wire.Stream) != 0 {
-		return // enqueueLocked takes it; if the connection is to be closed upon it, Cut says so next
-	}
-	ev.Body.Release()
-	if ev.Flags&wire.Close != 0 {
-		c.nc.CloseWrite() // after what is queued
-	}
 }
 
 // claimLocked takes the flush that is owed over to the caller.
@@ -370,7 +341,7 @@ func (c *ServerConn) claimLocked() bool {
 // lock held. The last one to leave a lost connection ends it.
 func (c *ServerConn) leaveLocked() (left bool) {
 	if c.claimLocked() {
-		others := c.count > 0
+		others := c.runningLocked() > 0
 		c.out.Unlock()
 		flush(c.nc, others, c.spawn)
 		c.out.Lock()
@@ -381,36 +352,20 @@ func (c *ServerConn) leaveLocked() (left bool) {
 	c.out.Unlock()
 	if last {
 		c.rest.stop()
+		c.account.close()
 		if c.halfOpen != nil {
 			c.halfOpen.Stop()
 		}
 		if c.cutErr != nil {
-			c.linger()
+			linger(c.nc) // so that the answer that tells the peer what was wrong comes
 		}
-		c.nc.Close()
-		c.nc.Receive(false, nil) // gives back the memory of what was lent
+		c.nc.Close(context.Background()) //nolint:errcheck // what the peer still reads, it gets; Limits.WriteStall bounds that
+		c.nc.Receive(false, nil)         // gives back the memory of what was lent
 		close(c.over)
 		c.ended(c.err)
 	}
 	return true
 }
-
-// linger ends our side and reads past what the peer still sends, for a moment:
-// a close with bytes unread would be a reset, which could overtake the answer
-// that tells the peer what was wrong.
-func (c *ServerConn) linger() {
-	timer := time.AfterFunc(lingerTime, c.nc.Abort)
-	defer timer.Stop()
-	if c.nc.CloseWrite() != nil {
-		return
-	}
-	why := netio.Enough
-	for why != netio.Lost {
-		why, _ = c.nc.Receive(false, func(in *buf.In) (bool, error) { in.Skip(in.Len()); return true, nil })
-	}
-}
-
-const lingerTime = time.Second
 
 // halfOpenTime is how long handlers may go on after a peer without the offer
 // has ended its sending side: it may wait for answers, or be gone. Peers of our

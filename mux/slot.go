@@ -31,6 +31,7 @@ type slot struct {
 
 	// Guarded by the output lock.
 	generation uint32
+	held       int    // bytes of answer that the account was charged
 	end        uint64 // position in the output just after the request
 	size       uint64 // bytes of the request
 }
@@ -72,7 +73,8 @@ type slots struct {
 	back atomic.Pointer[slot] // list of those given back without the lock
 }
 
-// take gives a free slot for call, waiting under a new id.
+// take gives a free slot for call, waiting under a new id; nil if as many are
+// taken as an id can name.
 func (t *slots) take(call *rpc.Call) *slot {
 	var s *slot
 	if len(t.free) == 0 {
@@ -83,6 +85,8 @@ func (t *slots) take(call *rpc.Call) *slot {
 	if n := len(t.free); n > 0 {
 		s = t.free[n-1]
 		t.free = t.free[:n-1]
+	} else if len(t.all) > indexMask {
+		return nil
 	} else {
 		s = &slot{index: uint32(len(t.all)), done: make(chan struct{}, 1)}
 		t.all = append(t.all, s)

@@ -1,12 +1,14 @@
 package mux_test
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
@@ -39,7 +41,7 @@ func TestStrangeAnswersOnAConnectionWithoutIDs(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				lim := rpc.Limits{}.WithDefaults()
 				a, b := netio.Pipe(netio.PipeConfig{})
-				defer b.Close()
+				defer netio.CloseWithin(b, time.Second)
 				c := mux.NewConn(a, ttheader.Protocol{Form: ttheader.Framed}.Open(wire.Client, lim), mux.Config{Limits: lim})
 				defer c.Close()
 				go b.Receive(false, func(in *buf.In) (bool, error) {
@@ -117,10 +119,124 @@ func TestLastWordIsHeard(t *testing.T) {
 		if _, typ, seq, _, perr := thrift.ParseMessageBegin(answer, false); perr != nil || typ != thrift.Exception || seq != 7 {
 			t.Fatalf("answer %q, %v; then %v", answer, perr, err)
 		}
-		nc.Close()
+		netio.CloseWithin(nc, time.Second)
 		if err := <-done; err == nil || errors.Is(err, io.EOF) {
 			t.Errorf("Run = %v", err)
 		}
 		l.Close()
+	}
+}
+
+// An answer of one message to a call of several ends that call; it does not
+// keep those from waking whose answers come behind it.
+func TestAnswerToAStreamsID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := rpc.Limits{}.WithDefaults()
+		a, b := netio.Pipe(netio.PipeConfig{})
+		defer netio.CloseWithin(b, time.Second)
+		c := mux.NewConn(a, ttheader.Protocol{}.Open(wire.Client, lim), mux.Config{Limits: lim})
+		defer c.Close()
+		peer := ttheader.Protocol{}.Open(wire.Server, lim)
+		echo := func(arg string) error {
+			x := rpc.NewCall[string, string](method("echo", rpc.Unary), "Test")
+			x.Args = arg
+			err := c.Do(t.Context(), &x.Call)
+			if err == nil && x.Result != arg {
+				t.Errorf("echo = %q, want %q", x.Result, arg)
+			}
+			return err
+		}
+		// The first call settles that the peer is of our kind.
+		first := make(chan error, 1)
+		go func() { first <- echo("first") }()
+		answerAll(t, b, peer, 1)
+		if err := <-first; err != nil {
+			t.Fatal(err)
+		}
+		streamed := make(chan error, 1)
+		go func() {
+			x := rpc.NewCall[string, string](chatMethod, "Test")
+			streamed <- rpc.Converse(t.Context(), c, &x.Call, func(_ context.Context, s rpc.Stream) error {
+				if err := s.Send(new("hello")); err != nil {
+					return err
+				}
+				return s.Receive(new(string))
+			})
+		}()
+		synctest.Wait()
+		answers := make(chan error, 3)
+		for _, arg := range []string{"a", "b", "c"} {
+			go func() { answers <- echo(arg) }()
+		}
+		synctest.Wait()
+		answerAll(t, b, peer, 4)
+		for range 3 {
+			if err := <-answers; err != nil {
+				t.Error(err)
+			}
+		}
+		if err := <-streamed; rpc.CodeOf(err) != rpc.DataLoss {
+			t.Errorf("the stream = %v", err)
+		}
+	})
+}
+
+// answerAll receives n calls and then answers them in one batch; those that are
+// streams, first, as if they were calls of one message.
+func answerAll(t *testing.T, b netio.Conn, peer wire.Session, n int) {
+	t.Helper()
+	var calls []wire.Event
+	var sample wire.Event
+	o := b.Output()
+	for len(calls) < n {
+		_, err := b.Receive(false, func(in *buf.In) (bool, error) {
+			for {
+				ev, need, err := peer.Cut(in)
+				if err != nil || ev.Flags == 0 {
+					in.Expect(need)
+					return len(calls) < n, err
+				}
+				if ev.Flags&wire.Settings != 0 {
+					o.Lock()
+					peer.Apply(o.Out(), &ev)
+					if o.Unlock() {
+						o.TryFlush()
+					}
+				}
+				if ev.Flags&wire.Open == 0 {
+					ev.Body.Release()
+					continue
+				}
+				if ev.Flags&wire.Stream == 0 {
+					sample = ev
+				}
+				calls = append(calls, ev)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.Lock()
+	answer := func(ev *wire.Event) {
+		reply := wire.Event{Flags: wire.Message | wire.End, ID: ev.ID, Method: "echo", Tag: sample.Tag}
+		reply.Tag[0] = reply.Tag[0]&(1<<32-1) | ev.ID<<32
+		reply.Tag[1] = ev.ID
+		m := peer.Begin(o.Out(), &reply)
+		o.Out().Append(ev.Body.Bytes())
+		if err := peer.End(o.Out(), m, &reply); err != nil {
+			t.Error(err)
+		}
+		ev.Body.Release()
+	}
+	for _, wanted := range [...]bool{true, false} {
+		for i := range calls {
+			if calls[i].Flags&wire.Stream != 0 == wanted {
+				answer(&calls[i])
+			}
+		}
+	}
+	if o.Unlock() {
+		o.TryFlush()
 	}
 }

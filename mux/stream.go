@@ -61,8 +61,11 @@ type stream struct {
 	reset    bool       // and has told the peer
 	err      error      // with ended: why; nil is the peer's orderly end
 	trailer  rpc.Metadata
+	told     int // bytes of trailer
 	queue    []buf.View
-	held     int  // of the queue, in bytes as they count
+	held     int  // of the queue, in bytes as they weigh
+	lent     int  // the same of what Receive has taken
+	meta     int  // the same of the metadata that came
 	stalled  bool // peers without credit: was waited for in vain, see pace
 	credit   int  // what the peer may still send
 	window   int
@@ -83,11 +86,27 @@ type stream struct {
 
 // streams is what the streams of a connection share, guarded by the output lock.
 type streams struct {
+	account *Account // nil: not counted. Set by the half, then constant
+
 	open  int
 	held  int // what waits in their queues
 	grown int // what their windows have beyond the first
 	pace  pace
 }
+
+// changeLocked charges n bytes to the connection's account.
+func (w *streams) changeLocked(n int) {
+	if w.account != nil && n != 0 {
+		w.account.changeLocked(n)
+	}
+}
+
+// refusing reports whether nothing more is to be held.
+func (w *streams) refusing() bool { return w.account != nil && w.account.refusing }
+
+// messageLeast is what a message that waits weighs at the least: its place in
+// the queue.
+const messageLeast = 64
 
 // A streamHost is the half of a connection that a stream belongs to.
 type streamHost interface {
@@ -281,8 +300,9 @@ func (s *stream) refill() error {
 	case len(s.queue) > 0:
 		s.queue, r.taken = r.taken[:0], s.queue
 		r.at = 0
+		s.whole.changeLocked(-s.lent)
 		s.whole.held -= s.held
-		s.held = 0
+		s.lent, s.held = s.held, 0
 		s.easeLocked()
 	case s.ended && s.err != nil:
 		err := s.err
@@ -296,6 +316,8 @@ func (s *stream) refill() error {
 		return io.EOF
 	default:
 		s.inRow = 0
+		s.whole.changeLocked(-s.lent)
+		s.lent = 0
 		if !s.opened {
 			if _, err := s.appendLocked(0, nil); err != nil {
 				s.host.releaseLocked(false)
@@ -339,7 +361,11 @@ func (s *stream) grantLocked() {
 func (s *stream) arrivedLocked(ev *wire.Event) {
 	body := ev.Body
 	ev.Body = buf.View{}
-	s.trailer = append(append(s.trailer, ev.Header...), ev.Trailer...)
+	if err := s.toldLocked(ev); err != nil {
+		body.Release()
+		s.refuseLocked(err)
+		return
+	}
 	switch {
 	case s.ended && ev.Flags&wire.Reset == 0 || s.gone && ev.Flags == wire.Message|wire.Stream:
 		body.Release()
@@ -366,10 +392,47 @@ func (s *stream) arrivedLocked(ev *wire.Event) {
 	}
 }
 
+// toldLocked keeps the metadata of an event. All of a stream's together is bounded
+// as that of one call is.
+func (s *stream) toldLocked(ev *wire.Event) *rpc.Error {
+	n := len(s.trailer) + len(ev.Header) + len(ev.Trailer)
+	if n == len(s.trailer) || s.over {
+		return nil // after the end nobody looks at it
+	}
+	for _, p := range ev.Header {
+		s.told += len(p.Key) + len(p.Value)
+	}
+	for _, p := range ev.Trailer {
+		s.told += len(p.Key) + len(p.Value)
+	}
+	if n > s.lim.HeaderEntries || s.told > s.lim.HeaderBytes {
+		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Sent: rpc.Processed,
+			Msg: fmt.Sprintf("%d pairs and %d bytes of metadata on one stream", n, s.told)}
+	}
+	kept := weight(ev.Header) + weight(ev.Trailer)
+	s.meta += kept
+	s.whole.changeLocked(kept)
+	s.trailer = append(append(s.trailer, ev.Header...), ev.Trailer...)
+	return nil
+}
+
+// pairBytes is what a pair of metadata costs besides its text.
+const pairBytes = 32
+
+// weight is what metadata costs to hold.
+func weight(md rpc.Metadata) (n int) {
+	for _, p := range md {
+		n += len(p.Key) + len(p.Value) + pairBytes
+	}
+	return n + n/8 // the allocator rounds up
+}
+
 // holdLocked puts a message into the queue, within the limits.
 func (s *stream) holdLocked(body buf.View) *rpc.Error {
-	n := body.Len() + s.cost
+	n := body.Len() + max(s.cost, messageLeast)
 	switch {
+	case s.whole.refusing():
+		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Sent: rpc.Processed, Msg: "this connection holds all that it may"}
 	case s.credit <= 0 && s.bounded():
 		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Msg: "the peer sends more than it was granted", Sent: rpc.Processed}
 	case s.held > s.lim.QueuedBytes && !s.bounded():
@@ -379,9 +442,10 @@ func (s *stream) holdLocked(body buf.View) *rpc.Error {
 		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Sent: rpc.Processed,
 			Msg: fmt.Sprintf("%d bytes of messages wait to be received on this connection", s.whole.held)}
 	}
-	s.credit -= n
+	s.credit -= body.Len() + s.cost
 	s.held += n
 	s.whole.held += n
+	s.whole.changeLocked(n)
 	s.queue = append(s.queue, body)
 	s.pressLocked()
 	return nil
@@ -449,6 +513,8 @@ func (s *stream) dropLocked() {
 	}
 	s.queue = nil
 	s.whole.held -= s.held
+	s.whole.changeLocked(-s.held - s.lent - s.meta)
+	s.lent, s.meta = 0, 0
 	s.whole.open--
 	s.whole.grown -= s.window - s.base
 	s.held, s.ended, s.over, s.gone = 0, true, true, true

@@ -56,26 +56,28 @@ func (c *Conn) openStream(ctx context.Context, call *rpc.Call) (*clientStream, e
 		return nil, err
 	}
 	s.init(&c.streams, c.s.Caps())
-	s.slot = c.slots.take(call)
+	if s.slot = c.slots.take(call); s.slot == nil {
+		return nil, c.exhausted(errIDs)
+	}
 	s.id = s.slot.id()
 	s.slot.stream = s
 	s.slot.end, s.slot.size = c.appended, 0
 	s.ev = wire.Event{ID: s.id, Timeout: timeout, Service: call.Service, Method: call.Method.Name, Header: call.Header}
 	c.streams.open++
 	c.streamed = true
-	if c.role == nobody {
-		c.restLocked() // it may send for long before it receives
-	}
+	c.restLocked() // it may send for long before it receives
 	return s, nil
 }
 
 // refuseStreamLocked says why no stream can be opened now.
 func (c *Conn) refuseStreamLocked() error {
 	switch {
-	case c.err != nil || c.leaving || c.hungUp:
+	case c.life.door != open:
 		return c.refuseLocked()
-	case c.streams.open >= c.lim.StreamsPerConn || c.inflight+c.streams.open+c.abandoned > indexMask:
-		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "call", Peer: c.peer, Sent: rpc.NotSent, Msg: "too many streams on one connection"}
+	case c.streams.open >= c.lim.StreamsPerConn:
+		return c.exhausted("too many streams on one connection")
+	case c.account.crowdedLocked():
+		return c.refuseLocked()
 	case !c.s.Caps().Streams:
 		return &rpc.Error{Code: rpc.Unimplemented, Op: "call", Peer: c.peer, Sent: rpc.NotSent, Msg: "this connection carries no streams"}
 	}
@@ -87,29 +89,9 @@ func (s *clientStream) cancel() {
 	c := s.c
 	c.out.Lock()
 	s.gone = true
-	list, kick := c.metLocked(s.stirLocked(nil))
-	kick = kick || c.inflight == 0 && c.role == reader // it has nobody to read for
+	fx := c.life.met(s.stirLocked(nil)).and(c.life.unread())
 	c.unlock(false)
-	wake(list)
-	if kick {
-		c.nc.Kick()
-	}
-}
-
-// metLocked counts those in list out, who wait no longer. Who of them reads the
-// connection finds out by itself, once it is kicked.
-func (c *Conn) metLocked(list *waiter) (rest *waiter, leads bool) {
-	for list != nil {
-		w := list
-		list, w.next = w.next, nil
-		c.inflight--
-		if w == c.leading {
-			leads = true
-			continue
-		}
-		w.next, rest = rest, w
-	}
-	return rest, leads
+	c.carryOut(fx)
 }
 
 // finish ends the stream after its caller has driven it; err is what that
@@ -117,9 +99,9 @@ func (c *Conn) metLocked(list *waiter) (rest *waiter, leads bool) {
 func (s *clientStream) finish(err error) error {
 	c := s.c
 	c.out.Lock()
-	lost := c.err != nil
+	var fx effects
 	switch {
-	case lost || !s.opened:
+	case c.life.door == dead || !s.opened:
 		c.slots.put(s.slot)
 	case s.ended && !s.reset:
 		if !s.sendDone {
@@ -132,26 +114,17 @@ func (s *clientStream) finish(err error) error {
 		}
 		s.slot.word.Store(word(s.id, gone))
 		s.slot.call, s.slot.stream = nil, nil
-		c.abandoned++
-		c.leaving = c.leaving || c.abandoned > c.lim.Abandoned
+		fx = c.life.overdue(c.lim.Abandoned)
 	}
 	if err == nil && s.ended {
 		err = s.err
 	}
 	s.call.Trailer = s.trailer
 	s.dropLocked()
-	list, kick := c.metLocked(s.stirLocked(nil))
-	kick = kick || c.inflight == 0 && c.role == reader // it has nobody to read for
-	ends := c.streams.open == 0 && c.inflight == 0 && c.role == nobody && (c.leaving || c.hungUp)
+	fx = fx.and(c.life.met(s.stirLocked(nil))).and(c.life.unread()).and(c.life.idle())
 	c.releaseLocked(false)
-	wake(list)
-	if kick {
-		c.nc.Kick()
-	}
+	c.carryOut(fx) // first: who is woken may hold what drain takes
 	s.drain()
-	if ends {
-		c.end()
-	}
 	if errors.Is(err, rpc.ErrStopped) {
 		return nil
 	}
@@ -170,9 +143,9 @@ func (c *Conn) wroteLocked(s *stream, before int) {
 // releaseLocked is streamHost's method. More messages are to come: they share
 // the send of a goroutine that does not run yet.
 func (c *Conn) releaseLocked(later bool) {
-	others := c.inflight+c.streams.open > 1
+	others := c.life.inflight+c.streams.open > 1
 	owes := c.out.ClaimLocked()
-	if owes && later && c.err == nil {
+	if owes && later && c.life.door != dead {
 		owes = false
 		c.work.Go(func() {
 			runtime.Gosched()
@@ -199,7 +172,7 @@ func (c *Conn) supposeLocked() {
 	c.supposing = time.AfterFunc(silence, func() {
 		c.out.Lock()
 		var woken *waiter
-		if c.err == nil && c.s.Caps().Pending {
+		if c.life.door != dead && c.s.Caps().Pending {
 			c.s.Apply(c.out.Out(), &wire.Event{Flags: wire.Settings})
 			for _, s := range c.slots.all {
 				if s.stream != nil {
@@ -207,19 +180,16 @@ func (c *Conn) supposeLocked() {
 				}
 			}
 		}
-		woken, kick := c.metLocked(woken)
+		fx := c.life.met(woken)
 		c.unlock(false)
-		wake(woken)
-		if kick {
-			c.nc.Kick()
-		}
+		c.carryOut(fx)
 	})
 }
 
 // awaitLocked is streamHost's method: who waits for the peer leads, if nobody
 // reads.
 func (c *Conn) awaitLocked(s *stream, w *waiter) {
-	if c.err != nil {
+	if c.life.door == dead {
 		c.unlock(false)
 		return // the stream has ended by then, or is about to
 	}
@@ -227,13 +197,11 @@ func (c *Conn) awaitLocked(s *stream, w *waiter) {
 		c.supposeLocked()
 	}
 	w.on = true
-	c.inflight++
-	leads := c.role == nobody
-	if leads {
-		c.role, c.leading = caller, w
-	}
-	others := c.inflight > 1
+	leads, fx := c.life.await(w, !c.fullLocked())
+	c.watchLocked()
+	others := c.life.inflight > 1
 	owes := c.out.Unlock()
+	c.carryOut(fx)
 	if leads {
 		c.leadStream(w, owes)
 		return
@@ -251,21 +219,25 @@ func (c *Conn) leadStream(w *waiter, owed bool) {
 		owed = false
 		switch {
 		case why == netio.Lost:
-			over, _ := c.deliver(nil, w, shut)
+			over, _, _ := c.deliver(nil, w, shut)
 			c.fail(err, nil)
 			if !over {
 				<-w.ch
 			}
 			return
 		case why == netio.Full:
-			over, _ := c.deliver(nil, w, pass)
+			over, _, _ := c.deliver(nil, w, pass)
 			flush(c.nc, false, c.spawn)
 			if !over {
 				<-w.ch
 			}
 			return
 		}
-		if over, _ := c.deliver(nil, w, keep); over {
+		switch over, _, full := c.deliver(nil, w, keep); {
+		case over:
+			return
+		case full:
+			<-w.ch
 			return
 		}
 	}
@@ -288,7 +260,7 @@ func (c *Conn) streamLocked(ev *wire.Event, list *waiter) *waiter {
 		}
 	case word(ev.ID, gone):
 		if ev.Flags&(wire.End|wire.Reset) != 0 {
-			c.abandoned--
+			c.life.abandoned--
 			c.slots.put(sl)
 		}
 	}
@@ -299,10 +271,9 @@ func (c *Conn) streamLocked(ev *wire.Event, list *waiter) *waiter {
 // while nobody reads: the peer may have ended a stream that is sent to.
 const lookAgain = 10 * time.Millisecond
 
-// restLocked notes that nobody reads any more. While streams are open, a reader
-// looks now and then.
+// restLocked has a reader look now and then if nobody reads and streams are open.
 func (c *Conn) restLocked() {
-	if c.streams.open == 0 || c.looking {
+	if c.streams.open == 0 || c.looking || c.life.role != nobody {
 		return
 	}
 	c.looking = true
@@ -317,16 +288,17 @@ func (c *Conn) restLocked() {
 // lookNow starts a reader if nobody has read lately.
 func (c *Conn) lookNow() {
 	c.out.Lock()
-	defer c.unlock(false)
+	var fx effects
 	switch {
-	case c.role != nobody || c.streams.open == 0 || c.err != nil:
+	case c.life.role != nobody || c.streams.open == 0:
 		c.looking = false
 	case c.looked != c.reads:
 		c.looked = c.reads
 		c.look.Reset(lookAgain)
 	default:
 		c.looking = false
-		c.role = reader
-		c.work.Go(c.readOn)
+		fx = c.life.look()
 	}
+	c.unlock(false)
+	c.carryOut(fx)
 }

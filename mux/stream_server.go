@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -19,55 +18,65 @@ type serverStream struct {
 }
 
 // openStreamLocked begins the call that ev opens, on a goroutine of its own: a
-// stream's handler is expected to block.
+// stream's handler is expected to block. One that is refused is answered here.
 func (c *ServerConn) openStreamLocked(ev *wire.Event) {
+	if c.requests.find(ev.ID) != nil {
+		return // the peer has lost count; what it sends goes to the first
+	}
 	s := &serverStream{c: c}
 	r := &s.r
-	r.ev, r.timed = *ev, false
-	r.h, r.why, _ = c.cfg.Route(ev.Service, ev.Method)
-	r.err = c.roomLocked()
-	switch _, twice := c.open[ev.ID]; {
-	case twice:
-		return // the peer has lost count; what it sends goes to the first
-	case r.err == nil && c.streams.open >= c.cfg.Limits.StreamsPerConn:
-		r.err = refusal(rpc.ResourceExhausted, "too many streams on this connection")
-	}
+	r.stream, r.id, r.ev, r.routed, r.arrived = s, ev.ID, *ev, c.routeLocked(ev), c.arrived
+	r.ev.Body = buf.View{} // the stream takes it
 	s.host, s.out, s.sess, s.lim, s.peer, s.ctx = c, c.out, c.s, c.cfg.Limits, c.peer, c.cfg.Base
 	s.ev = wire.Event{ID: ev.ID, Tag: ev.Tag, Method: ev.Method}
 	s.opened = true
+	err := c.refuseLocked()
+	if err == nil && c.streams.open >= c.cfg.Limits.StreamsPerConn {
+		err = refusal(rpc.ResourceExhausted, "too many streams on this connection")
+	}
+	if err == nil {
+		err = c.servable(r)
+	}
 	s.init(&c.streams, c.s.Caps())
 	c.streams.open++
-	if c.open == nil {
-		c.open = make(map[uint64]*serverStream)
+	c.listLocked(r)
+	if err != nil {
+		s.finishLocked(Public(nil, err, nil)) // no user's code runs under the lock, a logger's neither
+		return
 	}
-	c.open[ev.ID] = s
-	c.enterLocked(r)
+	r.enter(begun)
 	c.workers++
-	go func() {
-		c.serveStream(s)
-		for !c.leaveLocked() {
-			continue // it has flushed
-		}
-	}()
+	go c.serveStream(s)
 }
 
-// serveStream runs the handler of a stream and ends it. It returns with the
-// lock held.
+// serveStream runs the handler of a stream and ends it. It is a worker.
 func (c *ServerConn) serveStream(s *serverStream) {
-	r := &s.r
-	err := r.err
-	if err == nil {
-		err = c.admit(r)
-	}
+	err := c.admit(&s.r)
 	if err == nil {
 		err = c.runStream(s)
 	}
-	var told *rpc.Error
-	if err = c.public(r, err); err != nil {
-		told, _ = errors.AsType[*rpc.Error](err)
-	}
+	c.endStream(s, err)
+}
+
+// endStream ends a stream whose handler has, and its worker.
+func (c *ServerConn) endStream(s *serverStream, err error) {
+	r := &s.r
+	err = c.public(r, r.outcome(err))
 	c.out.Lock()
-	s.ev.Err = told
+	list := s.finishLocked(err)
+	c.unlock()
+	wake(list)
+	s.drain()
+	c.out.Lock()
+	for !c.leaveLocked() {
+		continue // it has flushed
+	}
+}
+
+// finishLocked ends the stream with err. It returns those whose wait is over.
+func (s *serverStream) finishLocked(err error) *waiter {
+	c, r := s.c, &s.r
+	s.ev.Err, _ = errors.AsType[*rpc.Error](err)
 	if r.call != nil {
 		s.ev.Trailer = r.call.Trailer
 	}
@@ -79,23 +88,15 @@ func (c *ServerConn) serveStream(s *serverStream) {
 		}
 	}
 	s.dropLocked()
-	delete(c.open, s.ev.ID)
-	list := s.stirLocked(nil)
+	r.enter(finished)
 	c.exitLocked(r)
-	c.unlock()
-	wake(list)
-	s.drain()
-	c.out.Lock()
+	return s.stirLocked(nil)
 }
 
 // runStream runs the handler.
 func (c *ServerConn) runStream(s *serverStream) error {
 	r := &s.r
-	var deadline time.Time
-	if r.ev.Timeout > 0 {
-		deadline = time.Now().Add(r.ev.Timeout)
-	}
-	ctx := r.call.Begin(c.cfg.Base, deadline)
+	ctx := r.call.Begin(c.cfg.Base, r.deadline())
 	c.out.Lock()
 	s.stream.call, s.ctx = r.call, ctx
 	gone := s.over
@@ -105,13 +106,16 @@ func (c *ServerConn) runStream(s *serverStream) error {
 		r.call.End(context.Canceled)
 	}
 	r.call.SetStream(s)
+	exits := true
+	defer func() {
+		stop()
+		c.ran(r)
+		if exits {
+			go c.endStream(s, errExited) // as the worker whose goroutine the handler has ended
+		}
+	}()
 	err := Handle(ctx, r.call, r.h.Serve, c.cfg.Logger)
-	stop()
-	r.call.End(context.Canceled)
-	r.call.Release()
-	if c.cfg.Gate != nil {
-		c.cfg.Gate.Leave()
-	}
+	exits = false
 	return err
 }
 
@@ -124,36 +128,26 @@ func (s *serverStream) cancel() {
 	wake(list)
 }
 
-// streamLocked takes an event of a stream. It returns those whose wait is over.
-func (c *ServerConn) streamLocked(ev *wire.Event, list *waiter) *waiter {
+// streamLocked takes an event of a stream.
+func (c *ServerConn) streamLocked(ev *wire.Event, fx *aftermath) {
 	if ev.Flags&wire.Credit != 0 {
 		c.s.Apply(c.out.Out(), ev)
 	}
 	if ev.Flags&wire.Open != 0 {
 		c.openStreamLocked(ev)
 	}
-	s := c.open[ev.ID]
-	if s == nil {
-		ev.Body.Release()
-		ev.Body = buf.View{}
-		return list
+	r := c.requests.find(ev.ID)
+	if r == nil || r.stream == nil {
+		return
 	}
+	s := r.stream
 	if ev.Flags&wire.Open == 0 || ev.Flags&(wire.Message|wire.End) != 0 {
 		s.arrivedLocked(ev)
 	}
-	if call := s.call; s.reset && call != nil && !s.gone {
-		c.spawnLocked(func() { call.End(context.Canceled) }) // which takes the lock
+	if s.reset || ev.Flags&wire.Reset != 0 {
+		c.giveUpLocked(r, givenUp, fx)
 	}
-	return s.stirLocked(list)
-}
-
-// loseLocked ends all streams of a connection from which nothing more comes.
-func (c *ServerConn) loseLocked(list *waiter) *waiter {
-	for _, s := range c.open {
-		s.endLocked(rpc.Errorf(rpc.Unavailable, "the connection was lost"))
-		list = s.stirLocked(list)
-	}
-	return list
+	fx.woken = s.stirLocked(fx.woken)
 }
 
 // wroteLocked is streamHost's method.
@@ -162,7 +156,8 @@ func (c *ServerConn) wroteLocked(*stream, int) {}
 // releaseLocked is streamHost's method. More messages are to come: they share
 // the send of a goroutine that does not run yet.
 func (c *ServerConn) releaseLocked(later bool) {
-	others := c.count > 1
+	c.nudgeLocked()
+	others := c.runningLocked() > 1
 	owes := c.out.ClaimLocked()
 	if owes && later {
 		owes = false
@@ -180,7 +175,8 @@ func (c *ServerConn) releaseLocked(later bool) {
 // awaitLocked is streamHost's method; the connection's workers read.
 func (c *ServerConn) awaitLocked(_ *stream, w *waiter) {
 	w.on = true
-	others := c.count > 1
+	c.nudgeLocked()
+	others := c.runningLocked() > 1
 	if c.out.Unlock() {
 		flush(c.nc, others, c.spawn)
 	}

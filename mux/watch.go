@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/limosa-rpc/limosa/rpc"
 )
 
 const (
@@ -11,12 +13,16 @@ const (
 	// read it, without a spare worker: so many calls, so much time by estimate.
 	loneCalls = 64
 	loneTime  = 100 * time.Microsecond
-	// clockEvery calls of such a batch, the clock is looked at.
-	// watchEvery is how often lone batches are looked at; restAfter is how many
-	// looks without one it takes until nobody looks any more.
-	clockEvery = 8 // calls of a batch
-	watchEvery = time.Millisecond
-	restAfter  = 20
+	// clockEvery: after so many calls of such a batch the clock is looked at.
+	clockEvery = 8
+	// watchEvery is how often lone batches are looked at, and watchSoon how soon
+	// again after a handler was seen to run: only one that is seen twice is
+	// stuck. A look a millisecond cost a server of sparse calls a fifth of its CPU.
+	watchEvery = 16 * time.Millisecond
+	watchSoon  = time.Millisecond
+	// restAfter is how many looks without a lone batch it takes until nobody
+	// looks any more.
+	restAfter = 4
 )
 
 // A lone batch is small and was quick so far, so it runs without a spare
@@ -24,7 +30,8 @@ const (
 // Watch starts the spare a moment later.
 type lone struct {
 	// Guarded by the output lock.
-	left int // requests of the batch that nobody has begun
+	left int         // requests of the batch that nobody has begun
+	last *rpc.Method // of the one that was begun last
 
 	// Atomic: odd while a lone request runs, changed with each.
 	seq atomic.Uint32
@@ -47,12 +54,13 @@ func (l *lone) begin(c *ServerConn, n int) {
 	c.cfg.Watch.look(c)
 }
 
-// next counts a request in; false: it is none of a lone batch.
-func (l *lone) next() bool {
+// next counts a request of m in; false: it is none of a lone batch.
+func (l *lone) next(m *rpc.Method) bool {
 	if l.left == 0 {
 		return false
 	}
 	l.left--
+	l.last = m
 	l.seq.Add(1)
 	return true
 }
@@ -99,13 +107,18 @@ func (w *Watch) look(c *ServerConn) {
 	}
 }
 
-// run looks each millisecond, as long as there is something to look at.
+// run looks as long as there is something to look at.
 func (w *Watch) run(stop chan struct{}) {
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
-	for w.round() {
+	timer := time.NewTimer(watchEvery)
+	defer timer.Stop()
+	for {
+		next := w.round()
+		if next == 0 {
+			return
+		}
+		timer.Reset(next)
 		select {
-		case <-tick.C:
+		case <-timer.C:
 		case <-stop:
 			return
 		}
@@ -113,18 +126,23 @@ func (w *Watch) run(stop chan struct{}) {
 }
 
 // round looks once at every connection; those that have been quiet are let
-// go. It reports whether any is left.
-func (w *Watch) round() bool {
+// go. It says when to look next, 0: none is left.
+func (w *Watch) round() (next time.Duration) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	var stuck []*ServerConn
 	kept := w.mu.conns[:0]
+	next = watchEvery
 	for _, c := range w.mu.conns {
 		l := &c.lone
-		switch seq := l.seq.Load(); {
+		seq := l.seq.Load()
+		if seq&1 == 1 {
+			next = watchSoon
+		}
+		switch {
 		case seq != l.seen:
 			l.seen, l.still = seq, 0
 		case seq&1 == 1:
-			c.rescue()
+			stuck = append(stuck, c)
 			l.still = 0
 		default:
 			l.still++
@@ -138,9 +156,13 @@ func (w *Watch) round() bool {
 	clear(w.mu.conns[len(kept):])
 	w.mu.conns = kept
 	if len(kept) == 0 {
-		w.mu.stop = nil
+		w.mu.stop, next = nil, 0
 	}
-	return len(kept) > 0
+	w.mu.Unlock()
+	for _, c := range stuck {
+		c.rescue() // takes the lock of a connection, which nobody is to wait for under w's
+	}
+	return next
 }
 
 // rescue starts the spare that a lone batch went without: its handler takes
@@ -148,8 +170,8 @@ func (w *Watch) round() bool {
 func (c *ServerConn) rescue() {
 	c.out.Lock()
 	c.lone.left = 0
-	if r := c.running; r != nil && r.h.Method != nil {
-		r.h.Method.NoteCost(watchEvery) // at least; it is not timed each time
+	if m := c.lone.last; m != nil {
+		m.NoteCost(watchSoon) // at least; it is not timed each time
 	}
 	c.spareLocked()
 	c.unlock()

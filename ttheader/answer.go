@@ -36,12 +36,11 @@ func (s *Session) answer(ev *wire.Event, f *frame) error {
 		return nil // only GoAway
 	}
 	s.settle(ev)
-	name := f.name
-	if i := bytes.IndexByte(name, ':'); i >= 0 && s.p.Multiplexed {
-		name = name[i+1:]
+	if h.total == nil {
+		s.in.parts.forget(h.seq) // the server has given its pieces up
 	}
 	ev.Flags |= wire.End
-	ev.Method = s.in.names.intern(1, name)
+	ev.Method = s.in.names.intern(1, s.answered(f.name))
 	ev.Trailer = h.pairs
 	ev.ID = uint64(uint32(f.seq))
 	if f.compact {
@@ -69,8 +68,19 @@ func (s *Session) answer(ev *wire.Event, f *frame) error {
 		ev.Err = &rpc.Error{Code: rpc.DataLoss, Op: "receive", Msg: "sequence ids of header and message differ", Sent: rpc.Processed}
 	default:
 		ev.Flags |= wire.Message
+		if f.packed {
+			ev.Flags |= wire.Packed
+		}
 	}
 	return nil
+}
+
+// answered gives the method that an answer's name stands for.
+func (s *Session) answered(name []byte) []byte {
+	if i := bytes.IndexByte(name, ':'); i >= 0 && s.p.Multiplexed {
+		return name[i+1:]
+	}
+	return name
 }
 
 // settle notes that the peer answers without a hello, which would have come
@@ -82,9 +92,9 @@ func (s *Session) settle(ev *wire.Event) {
 	}
 }
 
-// exception turns the body of an exception into the event's error.
-func (s *Session) exception(ev *wire.Event) {
-	h := &s.in.head
+// exception turns the body of an exception behind the header h into the event's
+// error.
+func exception(ev *wire.Event, h *header) {
 	parse := thrift.ParseException
 	if ev.Encoding == rpc.Compact {
 		parse = thrift.Compact{}.ParseException

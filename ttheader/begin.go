@@ -17,12 +17,16 @@ import (
 func (s *Session) Begin(out *buf.Out, ev *wire.Event) buf.Mark {
 	m := out.Mark()
 	o := &s.out
-	o.err, o.offer, o.zlib, o.shape = nil, false, false, shapeBuffered
+	o.err, o.offer, o.shape = nil, false, shapeBuffered
 	switch {
 	case ev.Flags&wire.Stream != 0:
 		s.beginStream(out, ev)
 	case ev.Flags&wire.GoAway != 0:
 		s.beginGoAway(out)
+	case ev.Flags&wire.Ping != 0:
+		if s.side == wire.Client && s.out.kin {
+			s.appendSignal(out, 0, keyPing, "1")
+		}
 	case ev.Flags&wire.Part != 0 && ev.Offset > 0:
 		s.beginPart(out, ev)
 	case ev.Flags&wire.Reset != 0 && s.side == wire.Client:
@@ -46,14 +50,6 @@ func (s *Session) End(out *buf.Out, m buf.Mark, ev *wire.Event) error {
 	}
 	if err := s.fits(out, m, ev); err != nil {
 		return err
-	}
-	if o.zlib {
-		if err := compress(out, o.body); err != nil {
-			return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: err}
-		}
-		if err := s.fits(out, m, ev); err != nil {
-			return err // what cannot be compressed becomes longer
-		}
 	}
 	var size [4]byte
 	if o.shape == shapeTTFramed {

@@ -18,14 +18,14 @@ import (
 // precedes it, or the head of one that is too large.
 type frame struct {
 	shape   shape
-	old     bool   // the message has no version
-	compact bool   // it is in the Compact protocol
-	head    bool   // s.in.head is this frame's
-	counts  bool   // a piece that takes credit
-	message int    // offset of the envelope
-	body    int    // offset of the struct behind it
-	end     int    // offset of the end; of a frame that is too large it may lie beyond the input
-	plain   []byte // the message, if it was transformed; then message and body are offsets in it
+	old     bool // the message has no version
+	compact bool // it is in the Compact protocol
+	head    bool // s.in.head is this frame's
+	counts  bool // a piece that takes credit
+	packed  bool // the message is compressed: what its envelope says is not known
+	message int  // offset of the envelope
+	body    int  // offset of the struct behind it
+	end     int  // offset of the end; of a frame that is too large it may lie beyond the input
 	name    []byte
 	typ     thrift.MessageType
 	seq     int32
@@ -82,6 +82,7 @@ func (s *Session) Cut(in *buf.In) (ev wire.Event, need int, err error) {
 		} else {
 			err = s.answer(&ev, &f)
 		}
+		s.in.theader = s.in.theader || s.in.first && f.shape == shapeTHeader
 		s.in.first = false
 		if err == nil {
 			err = s.take(in, &ev, &f)
@@ -110,15 +111,10 @@ func (s *Session) take(in *buf.In, ev *wire.Event, f *frame) error {
 	case s.in.head.total != nil && s.in.chunks && f.hasMessage() && f.shape != shapeStream:
 		return s.first(in, ev, f)
 	case ev.Flags&wire.Message != 0:
-		if f.plain != nil {
-			in.Skip(f.end)
-			ev.Body = buf.ViewOf(f.plain[f.body:])
-		} else {
-			in.Skip(f.body)
-			ev.Body = in.View(f.end - f.body)
-		}
+		in.Skip(f.body)
+		ev.Body = in.View(f.end - f.body)
 		if f.typ == thrift.Exception {
-			s.exception(ev)
+			exception(ev, &s.in.head)
 		}
 	default:
 		s.in.skip = f.end - in.Skip(f.end)
@@ -186,7 +182,7 @@ func (s *Session) findMessage(p []byte, at int, l lead) (f frame, need int, err 
 		return f, 0, &FrameError{Offset: at, Why: "length above 2 GB"}
 	}
 	f = frame{shape: shapeFramed, old: l == leadOldFramed, compact: l == leadCompactFramed, message: at + 4, end: at + 4 + n}
-	if n <= s.lim.MessageBytes {
+	if !s.tooMuch(n) {
 		if len(p) < f.end {
 			return f, f.end - len(p), nil
 		}
@@ -213,7 +209,8 @@ func (s *Session) findTTHeader(p []byte) (f frame, need int, err error) {
 	case o > s.maxHeader && n > s.lim.MessageBytes:
 		return f, 0, headerTooLarge(o)
 	}
-	large := n > s.lim.MessageBytes
+	flags := binary.BigEndian.Uint16(p[6:])
+	large := n > s.lim.MessageBytes || flags&(flagPart|flagStream) == 0 && s.tooMuch(n)
 	if want := f.end; !large && len(p) < want {
 		return f, want - len(p), nil
 	} else if want = min(f.end, o+8); len(p) < want {
@@ -221,7 +218,7 @@ func (s *Session) findTTHeader(p []byte) (f frame, need int, err error) {
 	}
 	f.message, f.head = o, true
 	f.shape = shapeTTHeader
-	switch flags := binary.BigEndian.Uint16(p[6:]); {
+	switch {
 	case flags&flagPart != 0 && s.in.chunks && !large:
 		f.shape, f.body, f.counts = shapePart, o, flags&flagCredit != 0
 		f.seq = int32(binary.BigEndian.Uint32(p[8:]))
@@ -350,7 +347,20 @@ func (s *Session) tooLarge(f frame, p []byte, size int) (frame, int, error) {
 	return f, 0, nil
 }
 
+// Allow implements [wire.Session].
+func (s *Session) Allow(bytes int) {
+	if s.side == wire.Server {
+		s.in.allowed = bytes
+	}
+}
+
+// tooMuch reports whether a message of n bytes is not taken.
+func (s *Session) tooMuch(n int) bool { return n > s.lim.MessageBytes || n > s.in.allowed }
+
 func sizeErr(n int, lim *rpc.Limits) *rpc.Error {
+	if n <= lim.MessageBytes {
+		return &rpc.Error{Code: rpc.ResourceExhausted, Msg: "no room for a message of " + strconv.Itoa(n) + " bytes now"}
+	}
 	return &rpc.Error{Code: rpc.ResourceExhausted, Msg: "message of " + strconv.Itoa(n) + " bytes, the limit is " + strconv.Itoa(lim.MessageBytes)}
 }
 
@@ -425,7 +435,9 @@ func (s *Session) endOfStruct(p []byte, compact bool) (done bool, n int, err err
 		s.in.skipper = thrift.Skipper{MaxDepth: deepest, Compact: compact}
 	}
 	done, n, err = s.in.skipper.Feed(p)
-	s.in.skipping = !done && err == nil
+	if s.in.skipping = !done && err == nil; !s.in.skipping {
+		s.in.skipper = thrift.Skipper{} // it keeps what its nesting took
+	}
 	return done, n, err
 }
 

@@ -25,13 +25,18 @@ func fuzzCut(t *testing.T, p Protocol, side wire.Side, data []byte, piece int) {
 	}
 	var in buf.In
 	var out buf.Out
-	before := buf.Live()
+	before, fed := buf.Live(), 0
 	for len(data) > 0 {
 		n := min(len(data), max(1, piece))
 		feed(&in, data[:n])
 		data = data[n:]
+		fed += n
 		for {
 			ev, need, err := s.Cut(&in)
+			checkParts(t, s.(*Session), fed)
+			if n := s.Held(); n > 64*fed+namesBytes || n > fuzzLimits.HeldPerConn+fuzzLimits.MessageBytes {
+				t.Fatalf("%d bytes are held after %d", n, fed)
+			}
 			if err != nil {
 				if ev.Flags != 0 {
 					t.Fatalf("event %s with error %v", ev.Flags, err)
@@ -49,6 +54,8 @@ func fuzzCut(t *testing.T, p Protocol, side wire.Side, data []byte, piece int) {
 				in.Expect(need)
 				break
 			}
+			checkEvent(t, side, &ev)
+			fuzzUnpack(t, s, side, &ev)
 			checkEvent(t, side, &ev)
 			if ev.Flags&(wire.Settings|wire.GoAway|wire.Credit) != 0 {
 				s.Apply(&out, &ev)
@@ -218,6 +225,11 @@ func seeds(f *testing.F, from string) {
 			}
 		}
 	}
+	for _, typ := range []thrift.MessageType{thrift.Call, thrift.Reply, thrift.Exception, thrift.Oneway} {
+		message := append(thrift.AppendMessageBegin(nil, "Ping", typ, 77), make([]byte, 400)...)
+		f.Add(zlibFrame(f, 0, message, 1), byte(200), byte(8))
+		f.Add(zlibFrame(f, 0, append(message, make([]byte, 4000)...), 1), byte(9), byte(8))
+	}
 	for _, p := range recorded(f, from) {
 		f.Add(p, byte(200), byte(0))
 	}
@@ -237,7 +249,7 @@ func FuzzServer(f *testing.F) {
 func FuzzClient(f *testing.F) {
 	seeds(f, "server")
 	f.Fuzz(func(t *testing.T, data []byte, piece, opt byte) {
-		fuzzCut(t, Protocol{NonStrict: opt&1 != 0, NoOffer: opt&2 != 0, Multiplexed: opt&4 != 0}, wire.Client, data, int(piece))
+		fuzzCut(t, Protocol{NonStrict: opt&1 != 0, NoOffer: opt&2 != 0, Multiplexed: opt&4 != 0, Form: [2]Form{TTHeader, THeader}[opt>>3&1]}, wire.Client, data, int(piece))
 	})
 }
 

@@ -42,6 +42,7 @@ type header struct {
 	reset     bool // crrst
 	refused   bool
 	ours      bool // there is a key of this project
+	ping      bool
 	service   []byte
 	method    []byte
 	frameType []byte
@@ -205,6 +206,8 @@ func (p *parser) known(k, v []byte) bool {
 		h.drain, h.ours = v, true
 	case keyCancel:
 		h.cancel, h.ours = v, true
+	case keyPing:
+		h.ping, h.ours = true, true
 	case keyTotal:
 		h.total, h.ours = v, true
 	case keyCredit:

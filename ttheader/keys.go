@@ -44,6 +44,7 @@ const (
 	keyHello   = "limosa-hello"   // server, its answer
 	keyDrain   = "limosa-drain"   // server: no more calls, please
 	keyCancel  = "limosa-cancel"  // client: the call with the frame's sequence id is given up
+	keyPing    = "limosa-ping"    // client: are you there; server: yes
 	keyTotal   = "limosa-total"   // first piece of a message: bytes of all pieces, decimal
 	keyCredit  = "limosa-credit"  // stream: bytes of messages that may follow, decimal
 	keyTimeout = "limosa-timeout" // request: the rest of the deadline, in microseconds

@@ -15,35 +15,46 @@ import (
 const PieceWindow = 384 << 10
 
 const (
-	// maxParts bounds the messages of one connection that arrive in pieces at
-	// the same time; together they take at most partsFactor whole messages.
-	maxParts    = 1024
-	partsFactor = 4
-	// firstPart is the memory that a message in pieces gets at first. More
-	// comes as its bytes do: a peer that announces much and sends little costs
-	// little.
-	firstPart = 2 << 20
+	// partsShare of Limits.HeldPerConn is what messages of a connection that
+	// arrive in pieces may take together; it is never less than a message.
+	partsShare = 2
+	// partGrowth is how many times the bytes that have arrived a message in
+	// pieces may take: the fewer steps, the less is copied. A peer that announces
+	// much and sends little costs little.
+	partGrowth = 4
+	// gatheringBytes is about what a message in pieces takes besides its body and
+	// its metadata, pairBytes what a pair takes besides its text.
+	gatheringBytes = 512
+	pairBytes      = 56
 )
 
-// parts gathers messages that arrive in pieces, by sequence id.
+// parts gathers messages that arrive in pieces, by sequence id. All of it is
+// bounded by what has arrived, not by what is announced: a message for which there
+// is no more room is given up, and what follows of it is read past.
 type parts struct {
-	all   map[uint32]*gathering
-	bytes int // announced by all of them
+	all    map[uint32]*gathering
+	bytes  int    // of memory that they take
+	pieces uint64 // that have come
 }
 
 // A gathering is a message of which the first piece has arrived.
 type gathering struct {
+	*kept     // nil: its caller was told already: the rest is read past
+	total int // of the body
+	seen  int
+}
+
+// kept is what has come of a message.
+type kept struct {
 	ev    wire.Event
 	body  []byte
-	total int  // of the body
-	drop  bool // its caller was told already: the rest is read past
-	seen  int
+	bytes int // of memory that it takes
 }
 
 // first begins a message in pieces with the frame at hand, which holds the
 // envelope and the first of the body.
 func (s *Session) first(in *buf.In, ev *wire.Event, f *frame) error {
-	g := &gathering{ev: *ev, drop: ev.Flags&wire.Message == 0}
+	g := &gathering{}
 	total, err := strconv.ParseUint(string(s.in.head.total), 10, 31)
 	g.total = int(total) - (f.body - f.message)
 	g.seen = f.end - f.body
@@ -52,38 +63,77 @@ func (s *Session) first(in *buf.In, ev *wire.Event, f *frame) error {
 	}
 	p := &s.in.parts
 	seq := uint32(f.seq)
-	if _, twice := p.all[seq]; twice || len(p.all) >= maxParts {
+	if _, twice := p.all[seq]; twice || len(p.all) >= s.maxParts() {
 		return &FrameError{Offset: f.message, Why: "one piece too many"}
 	}
-	if !g.drop && (int(total) > s.lim.MessageBytes || p.bytes+g.total > partsFactor*s.lim.MessageBytes) {
-		g.drop = true
-		ev.Flags &^= wire.Message
-		ev.Err = sizeErr(int(total), s.lim)
-		if s.side == wire.Server {
-			ev.Err.Sent = rpc.Refused
+	in.Skip(f.body)
+	piece := in.Next(g.seen) // what stays in the input is not touched below
+	if ev.Flags&wire.Message != 0 {
+		if int(total) > s.lim.MessageBytes {
+			s.refuse(ev, sizeErr(int(total), s.lim))
+		} else if k := (&kept{ev: *ev, bytes: gatheringBytes + f.body + pairBytes*len(s.in.head.pairs)}); s.grow(k, g, len(piece)) {
+			k.body = append(k.body, piece...)
+			g.kept = k
+			p.bytes += k.bytes
 		} else {
-			ev.Err.Op, ev.Err.Sent = "receive", rpc.Processed
+			s.refuse(ev, s.partsErr())
 		}
 	}
 	if p.all == nil {
 		p.all = make(map[uint32]*gathering)
 	}
 	p.all[seq] = g
-	p.bytes += g.total
-	in.Skip(f.body)
-	if g.drop {
-		in.Skip(g.seen) // the event goes on to the engine: it tells the caller
-		return nil
+	p.pieces++
+	if g.kept == nil {
+		return nil // the event goes on to the engine: it tells the caller
 	}
-	g.body = append(codec.Uncleared(max(g.seen, min(g.total, firstPart)))[:0], in.Next(g.seen)...)
 	settings := wire.Event{Flags: ev.Flags & (wire.Settings | wire.GoAway), Tag: ev.Tag}
 	g.ev.Flags &^= settings.Flags
 	*ev = settings // what the frame says besides is not to wait
 	return nil
 }
 
-// part takes a later piece. The event has flags once the message is whole, or
-// when credit is due.
+// maxParts bounds the messages of a connection that are unfinished, those that
+// are read past included: each call may have one.
+func (s *Session) maxParts() int { return 2 * s.lim.CallsPerConn }
+
+// grow makes room for n more bytes of k, if there is any. What k takes of the
+// account of all is its caller's to add, if k is not there yet.
+func (s *Session) grow(k *kept, g *gathering, n int) bool {
+	need, free := len(k.body)+n, min(max(s.lim.HeldPerConn/partsShare, s.lim.MessageBytes), s.in.allowed)-s.in.parts.bytes
+	if need <= cap(k.body) {
+		return true
+	}
+	size := min(g.total, partGrowth*need)
+	if size-cap(k.body) > free {
+		size = need
+	}
+	if size-cap(k.body) > free {
+		return false
+	}
+	grown := codec.Uncleared(size)[:len(k.body)]
+	copy(grown, k.body)
+	k.bytes += cap(grown) - cap(k.body)
+	k.body = grown
+	return true
+}
+
+// refuse makes ev that of a message which is not taken.
+func (s *Session) refuse(ev *wire.Event, why *rpc.Error) {
+	ev.Flags &^= wire.Message
+	if ev.Err = why; s.side == wire.Server {
+		ev.Err.Sent = rpc.Refused
+	} else {
+		ev.Err.Op, ev.Err.Sent = "receive", rpc.Processed
+	}
+}
+
+func (s *Session) partsErr() *rpc.Error {
+	return &rpc.Error{Code: rpc.ResourceExhausted, Msg: "unfinished messages take " + strconv.Itoa(s.in.parts.bytes) + " bytes on this connection"}
+}
+
+// part takes a later piece. The event has flags once the message is whole or is
+// given up, or when credit is due.
 func (s *Session) part(in *buf.In, f *frame) (ev wire.Event, err error) {
 	seq, p := uint32(f.seq), &s.in.parts
 	g := p.all[seq]
@@ -92,20 +142,24 @@ func (s *Session) part(in *buf.In, f *frame) (ev wire.Event, err error) {
 		return ev, &FrameError{Offset: f.body, Why: fmt.Sprintf("a piece of %d bytes that does not fit", n)}
 	}
 	in.Skip(f.body)
+	piece := in.Next(n)
 	g.seen += n
-	if g.drop {
-		in.Skip(n)
-	} else {
-		if need := len(g.body) + n; need > cap(g.body) {
-			grown := codec.Uncleared(min(g.total, max(need, 2*cap(g.body))))[:len(g.body)]
-			copy(grown, g.body)
-			g.body = grown
+	p.pieces++
+	if g.kept != nil {
+		before := g.bytes
+		if (p.bytes <= s.in.allowed || len(g.body)+n == g.total) && s.grow(g.kept, g, n) {
+			p.bytes += g.bytes - before
+			g.body = append(g.body, piece...)
+		} else {
+			ev = g.ev
+			s.refuse(&ev, s.partsErr())
+			p.bytes -= g.bytes
+			g.kept = nil
 		}
-		g.body = append(g.body, in.Next(n)...)
 	}
 	if g.seen == g.total {
 		p.forget(seq)
-		if !g.drop {
+		if g.kept != nil {
 			ev = g.ev
 			ev.Body = buf.ViewOf(g.body)
 		}
@@ -138,12 +192,30 @@ func (s *Session) creditOf(ev *wire.Event, h *header) bool {
 	return true
 }
 
-// forget ends a gathering: it is whole, or its call was given up.
+// forget ends a gathering: it is whole, or its call has ended otherwise.
 func (p *parts) forget(seq uint32) {
 	if g := p.all[seq]; g != nil {
-		p.bytes -= g.total
-		delete(p.all, seq)
+		if g.kept != nil {
+			p.bytes -= g.bytes
+		}
+		if delete(p.all, seq); len(p.all) == 0 {
+			p.all = nil // a map keeps what it grew to
+		}
 	}
+}
+
+// held is the memory of all that is gathered.
+func (p *parts) held() int { return p.bytes + droppedBytes*len(p.all) }
+
+// droppedBytes is about what a message takes of which nothing is kept.
+const droppedBytes = 96
+
+// Unfinished implements [wire.Session].
+func (s *Session) Unfinished() uint64 {
+	if len(s.in.parts.all) == 0 {
+		return 0
+	}
+	return s.in.parts.pieces
 }
 
 // beginPart appends the head of a later piece.

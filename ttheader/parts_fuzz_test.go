@@ -43,7 +43,7 @@ func FuzzPieces(f *testing.F) {
 		s.in.mux, s.in.chunks, s.in.settled, s.in.paced = true, true, true, true
 		const owed = PieceWindow/2 - 300 // credit comes due soon
 		s.in.gathered = owed
-		given, most := 0, owed+len(p)
+		given, most, fed := 0, owed+len(p), 0
 		var in buf.In
 		defer in.Close()
 		step = 1 + step&1023
@@ -51,6 +51,7 @@ func FuzzPieces(f *testing.F) {
 			n := copy(in.Space(), p[:min(step, len(p))])
 			in.Filled(n)
 			p = p[n:]
+			fed += n
 			for {
 				ev, need, err := s.Cut(&in)
 				ev.Body.Release()
@@ -70,17 +71,29 @@ func FuzzPieces(f *testing.F) {
 					break
 				}
 			}
-			held, announced := 0, 0
-			for _, g := range s.in.parts.all {
-				held += cap(g.body)
-				announced += g.total
-				if g.seen > g.total || len(g.body) > g.total {
-					t.Fatalf("%d of %d bytes gathered", g.seen, g.total)
-				}
-			}
-			if held > partsFactor*lim.MessageBytes || announced != s.in.parts.bytes || len(s.in.parts.all) > maxParts {
-				t.Fatalf("%d bytes held, %d announced, %d counted", held, announced, s.in.parts.bytes)
-			}
+			checkParts(t, s, fed)
 		}
 	})
+}
+
+// checkParts checks what s has gathered of fed bytes, and the account of it.
+func checkParts(t *testing.T, s *Session, fed int) {
+	t.Helper()
+	p := &s.in.parts
+	held, bytes := 0, 0
+	for _, g := range p.all {
+		if g.seen > g.total || g.kept != nil && (len(g.body) != g.seen || cap(g.body) > max(2*partGrowth*g.seen, 64)) {
+			t.Fatalf("%d of %d bytes gathered", g.seen, g.total)
+		}
+		if g.kept != nil {
+			held += cap(g.body)
+			bytes += g.bytes
+		}
+	}
+	switch most := max(s.lim.HeldPerConn/partsShare, s.lim.MessageBytes); {
+	case bytes != p.bytes, held > most, held > 2*partGrowth*fed, len(p.all) > s.maxParts(), (len(p.all) > 0) != (s.Unfinished() != 0):
+		t.Fatalf("%d bytes held of %d, %d counted of %d, %d messages", held, fed, p.bytes, bytes, len(p.all))
+	case s.Held() != bytes+droppedBytes*len(p.all)+s.in.names.held()+s.in.skipper.Held():
+		t.Fatalf("Held is %d", s.Held())
+	}
 }

@@ -3,6 +3,7 @@ package ttheader
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -192,9 +193,10 @@ func TestPiecesHaveLimits(t *testing.T) {
 }
 
 func TestPiecesOfACancelledCallAreForgotten(t *testing.T) {
-	client, server, _, sin := acquainted(t, rpc.Limits{}.WithDefaults())
+	client, server, _, sin := acquainted(t, rpc.Limits{CallsPerConn: 8}.WithDefaults())
 	out := newOut(t)
-	for range maxParts + 10 {
+	n := server.(*Session).maxParts() + 10
+	for range n {
 		ev := wire.Event{Flags: wire.Open | wire.Message | wire.Part, ID: 5, Method: "big", Total: 1000}
 		m := client.Begin(out, &ev)
 		out.Append(make([]byte, 10))
@@ -203,11 +205,143 @@ func TestPiecesOfACancelledCallAreForgotten(t *testing.T) {
 		client.End(out, client.Begin(out, &reset), &reset)
 	}
 	evs, err := gather(t, server, sin, out.Bytes(), 1<<20)
-	if err != nil || len(evs) != maxParts+10 || evs[0].Flags != wire.Reset {
+	if err != nil || len(evs) != n || evs[0].Flags != wire.Reset {
 		t.Fatalf("%d events, %v", len(evs), err)
 	}
-	if p := &server.(*Session).in.parts; len(p.all) != 0 || p.bytes != 0 {
+	if p := &server.(*Session).in.parts; len(p.all) != 0 || p.bytes != 0 || server.Unfinished() != 0 {
 		t.Errorf("%d are left with %d bytes", len(p.all), p.bytes)
+	}
+}
+
+// announce appends the first piece, of n bytes, of a message of total bytes.
+func announce(t *testing.T, s wire.Session, out *buf.Out, id uint64, n, total int) {
+	t.Helper()
+	ev := wire.Event{Flags: wire.Open | wire.Message | wire.Part, ID: id, Method: "big", Total: total}
+	m := s.Begin(out, &ev)
+	out.Append(make([]byte, n))
+	if err := s.End(out, m, &ev); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// more appends a later piece, of n bytes behind at of total.
+func more(t *testing.T, s wire.Session, out *buf.Out, id uint64, at, n, total int) {
+	t.Helper()
+	ev := wire.Event{Flags: wire.Message | wire.Part, ID: id, Offset: at, Total: total}
+	m := s.Begin(out, &ev)
+	out.Append(make([]byte, n))
+	if err := s.End(out, m, &ev); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is announced costs nothing: memory follows the bytes that have come, also
+// of messages that are begun and cancelled.
+func TestPiecesCostWhatHasCome(t *testing.T) {
+	lim := rpc.Limits{}.WithDefaults()
+	client, server, _, sin := acquainted(t, lim)
+	out := newOut(t)
+	const n = 2000
+	for i := range uint64(n) {
+		announce(t, client, out, 10+i, 10, 16<<20-100)
+	}
+	for i := range uint64(n) {
+		announce(t, client, out, 100_000+i, 10, 16<<20-100)
+		reset := wire.Event{Flags: wire.Reset, ID: 100_000 + i}
+		client.End(out, client.Begin(out, &reset), &reset)
+	}
+	p := out.Bytes()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	evs, err := gather(t, server, sin, p, 1<<20)
+	runtime.ReadMemStats(&after)
+	if err != nil || len(evs) != n || evs[0].Flags != wire.Reset {
+		t.Fatalf("%d events, %v", len(evs), err)
+	}
+	if spent := int(after.TotalAlloc - before.TotalAlloc); spent > 2*n*2048+4<<20 || server.Held() > n*1024 || server.Held() < n*10 {
+		t.Errorf("%d bytes of memory, %d are said to be held", spent, server.Held())
+	}
+}
+
+// TestPiecesShareABudget: what there is no room for is refused, at its first piece
+// or at a later one, and read past; the others arrive, and nothing is left.
+func TestPiecesShareABudget(t *testing.T) {
+	lim := rpc.Limits{MessageBytes: 1 << 20, HeldPerConn: 4 << 20}.WithDefaults()
+	client, server, _, sin := acquainted(t, lim)
+	const n, size = 40, 100_000
+	refused, whole := map[uint64]bool{}, 0
+	take := func(out *buf.Out) {
+		evs, err := gather(t, server, sin, out.Bytes(), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ev := range evs {
+			switch {
+			case ev.Flags&wire.Message != 0 && ev.Body.Len() == 3*size && !refused[ev.ID]:
+				whole++
+			case ev.Err != nil && ev.Err.Code == rpc.ResourceExhausted && ev.Err.Sent == rpc.Refused && ev.Flags&wire.Open != 0 && ev.Body.Len() == 0 && !refused[ev.ID]:
+				refused[ev.ID] = true
+			default:
+				t.Errorf("%s", trace(ev))
+			}
+			ev.Body.Release()
+		}
+		if server.Held() > lim.HeldPerConn/partsShare+n*(gatheringBytes+droppedBytes+1024) {
+			t.Errorf("%d bytes are held", server.Held())
+		}
+		checkParts(t, server.(*Session), 1<<30)
+		out.Reset()
+	}
+	out := newOut(t)
+	for at := 0; at < 3; at++ {
+		for i := range uint64(n) {
+			if at == 0 {
+				announce(t, client, out, 10+i, size, 3*size)
+			} else {
+				more(t, client, out, 10+i, at*size, size, 3*size)
+			}
+		}
+		take(out)
+	}
+	if whole+len(refused) != n || whole < 5 || len(refused) < 10 {
+		t.Errorf("%d arrived, %d were refused", whole, len(refused))
+	}
+	// There is room again, and there is an end to what may be unfinished.
+	announce(t, client, out, 1000, size, 2*size)
+	more(t, client, out, 1000, size, size, 2*size)
+	evs, err := gather(t, server, sin, out.Bytes(), 1<<20)
+	if err != nil || len(evs) != 1 || evs[0].Body.Len() != 2*size || server.Unfinished() != 0 {
+		t.Errorf("%v, %v", evs, err)
+	}
+	release(evs)
+}
+
+// A server that gives up an answer in pieces says so by an ordinary one.
+func TestAnAnswerEndsItsPieces(t *testing.T) {
+	client, server, cin, sin := acquainted(t, rpc.Limits{}.WithDefaults())
+	out := newOut(t)
+	frames(t, client, out, wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: 65540, Method: "big"}, []byte("x"), 0)
+	evs, err := gather(t, server, sin, out.Bytes(), 1<<20)
+	if err != nil || len(evs) != 1 {
+		t.Fatal(evs, err)
+	}
+	release(evs)
+	out.Reset()
+	reply := evs[0]
+	reply.Flags, reply.Body = wire.Message|wire.Part, buf.View{}
+	reply.Total = 1000
+	m := server.Begin(out, &reply)
+	out.Append(make([]byte, 100))
+	if err := server.End(out, m, &reply); err != nil {
+		t.Fatal(err)
+	}
+	reply.Flags, reply.Total, reply.Err = wire.End, 0, &rpc.Error{Code: rpc.Canceled}
+	if err := server.End(out, server.Begin(out, &reply), &reply); err != nil {
+		t.Fatal(err)
+	}
+	evs, err = gather(t, client, cin, out.Bytes(), 1<<20)
+	if err != nil || len(evs) != 1 || evs[0].Err == nil || evs[0].Err.Code != rpc.Canceled || client.Unfinished() != 0 {
+		t.Errorf("%v, %v, unfinished %d", evs, err, client.Unfinished())
 	}
 }
 

@@ -10,6 +10,7 @@ package ttheader
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/wire"
@@ -69,7 +70,7 @@ func (p Protocol) Name() string { return p.Form.String() }
 func (p Protocol) Open(side wire.Side, lim *rpc.Limits) wire.Session {
 	s := &Session{p: p, side: side, lim: lim, maxHeader: lim.HeaderBytes + pairOverhead*lim.HeaderEntries + ownHeader}
 	s.offers = side == wire.Client && p.Form == TTHeader && !p.NoOffer
-	s.in.first = true
+	s.in.first, s.in.allowed = true, math.MaxInt
 	return s
 }
 

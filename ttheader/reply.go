@@ -34,11 +34,13 @@ func (s *Session) beginAnswer(out *buf.Out, ev *wire.Event) {
 	case shapeTTFramed:
 		s.reserve(out)
 	case shapeTHeader:
-		o.zlib = ev.Tag[0]&tagZlib != 0 && ev.Flags&wire.Part == 0
-		w := theaderWriter{b: out.Block(), zlib: o.zlib}
+		packed := ev.Flags&wire.Packed != 0
+		w := theaderWriter{b: out.Block(), zlib: packed}
 		o.err = w.header(uint16(ev.Tag[1]>>32), uint32(ev.Tag[1]), ev.Tag[0]&tagCompact != 0, ev.Trailer, 0)
 		out.Commit(w.b)
-		o.body = out.Mark()
+		if packed {
+			return // the envelope is in the body
+		}
 	}
 	b := s.appendEnvelope(out.Block(), ev, typ)
 	switch {

@@ -28,10 +28,7 @@ func (s *Session) request(ev *wire.Event, f *frame) error {
 	default:
 		return &FrameError{Offset: f.message + 3, Why: f.typ.String() + " from a client"}
 	}
-	service, method := h.service, f.name
-	if i := bytes.IndexByte(f.name, ':'); i >= 0 { // Apache's TMultiplexedProtocol
-		service, method = f.name[:i], f.name[i+1:]
-	}
+	service, method := called(h.service, f.name)
 	ev.Flags |= wire.Open | wire.End
 	ev.Service, ev.Method = s.in.names.intern(0, service), s.in.names.intern(1, method)
 	ev.Timeout = h.timeout
@@ -52,7 +49,7 @@ func (s *Session) request(ev *wire.Event, f *frame) error {
 	if f.old {
 		ev.Tag[0] |= tagOld
 	}
-	if f.plain != nil {
+	if f.packed {
 		ev.Tag[0] |= tagZlib
 	}
 	if f.compact {
@@ -68,9 +65,21 @@ func (s *Session) request(ev *wire.Event, f *frame) error {
 		ev.Err = &e
 	} else {
 		ev.Flags |= wire.Message
+		if f.packed {
+			ev.Flags |= wire.Packed
+		}
 		ev.Header = h.pairs
 	}
 	return nil
+}
+
+// called gives the service and the method that a message's name stands for, if
+// its header names service.
+func called(service, name []byte) (_, method []byte) {
+	if i := bytes.IndexByte(name, ':'); i >= 0 { // Apache's TMultiplexedProtocol
+		return name[:i], name[i+1:]
+	}
+	return service, name
 }
 
 // signalled is what a TTHeader without a message says.
@@ -89,6 +98,9 @@ func (s *Session) signalled(ev *wire.Event, f *frame) error {
 	}
 	if s.creditOf(ev, h) {
 		return nil
+	}
+	if h.ping && s.in.mux {
+		ev.Flags |= wire.Ping
 	}
 	if !h.ours {
 		return &FrameError{Offset: f.end, Why: "no message after a TTHeader"}

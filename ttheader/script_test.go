@@ -164,11 +164,16 @@ func (r *scriptRun) open(args []string) {
 func (r *scriptRun) feed(p []byte) (lines []string) {
 	feed(&r.in, p)
 	evs, need, err := cutAll(r.s, &r.in)
-	for _, ev := range evs {
-		lines = append(lines, trace(ev))
-		r.last = ev
+	for i := range evs {
+		ev := &evs[i]
+		lines = append(lines, trace(*ev))
+		if ev.Flags&wire.Packed != 0 {
+			r.s.Unpack(ev, math.MaxInt)
+			lines = append(lines, "unpacked: "+trace(*ev))
+		}
+		r.last = *ev
 		if ev.Flags&wire.Open != 0 {
-			r.req = ev
+			r.req = *ev
 		}
 	}
 	release(evs)

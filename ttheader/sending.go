@@ -16,6 +16,9 @@ type sending struct {
 	room int // bytes that the peer has granted and that were not sent
 }
 
+// fewStreams may have been open at once without the map of them being given up.
+const fewStreams = 16
+
 // granted adds what the peer takes, of pieces or of a stream, to what it took
 // before. Credit for a stream
 // on which nothing was sent is for nothing.
@@ -112,7 +115,9 @@ func (s *Session) endStream(out *buf.Out, ev *wire.Event) error {
 	// A server that gives a stream up still says its end once the handler has
 	// returned, which is when the client may forget it.
 	if ev.Flags&wire.End != 0 || ev.Flags&wire.Reset != 0 && s.side == wire.Client {
-		delete(o.streams, uint32(ev.ID))
+		if delete(o.streams, uint32(ev.ID)); len(o.streams) == 0 && o.most > fewStreams {
+			o.streams, o.most = nil, 0 // a map keeps what it grew to
+		}
 		return nil
 	}
 	if o.sending == nil {
@@ -121,6 +126,7 @@ func (s *Session) endStream(out *buf.Out, ev *wire.Event) error {
 			o.streams = make(map[uint32]*sending)
 		}
 		o.streams[uint32(ev.ID)] = o.sending
+		o.most = max(o.most, len(o.streams))
 	}
 	o.sending.room -= spent
 	return nil

@@ -38,10 +38,11 @@ type Session struct {
 		paced    bool  // credit for pieces was agreed
 		gathered int   // bytes of pieces that arrived and were not granted anew
 		parts    parts
+		allowed  int // bytes of a request, and of all that is unfinished; see Allow
 		calls    uint64
 		names    names
 		head     header
-		inflater inflater // of transformed messages; nil until one has come
+		theader  bool // the first frame had a THeader: compressed messages are taken
 		skipper  thrift.Skipper
 		skipping bool // skipper holds the state of the bare message at hand
 	}
@@ -59,14 +60,14 @@ type Session struct {
 		called  bool // client: a call of one message was sent
 		leaving bool // server: clients are told to go elsewhere
 		streams map[uint32]*sending
+		most    int // that were in streams at once
 
 		// Of what is at hand, from Begin to End.
 		shape   shape
 		offer   bool     // it carries the offer
 		data    bool     // it has a stream's message
 		inner   buf.Mark // length of the framed message in a TTHeader, or of the DATA frame
-		body    buf.Mark // the stream's message, the piece, or what is to be compressed
-		zlib    bool     // it is to be compressed, from body on
+		body    buf.Mark // the stream's message, or the piece
 		sending *sending // its stream; nil: the first frame is due
 		err     error    // what Begin found, for End
 	}
@@ -120,6 +121,9 @@ func (s *Session) Apply(out *buf.Out, ev *wire.Event) {
 	default:
 		s.granted(ev)
 	}
+	if ev.Flags&wire.Ping != 0 && s.side == wire.Server {
+		s.appendSignal(out, 0, keyPing, "1")
+	}
 	if ev.Flags&wire.Settings == 0 {
 		return
 	}
@@ -152,13 +156,15 @@ func (s *Session) Caps() wire.Caps {
 // names holds the names of services and methods, so that those that come
 // again cost no allocation. It is bounded: a peer may make names up.
 type names struct {
-	last [2]string
-	all  map[string]string
+	last  [2]string
+	all   *[maxNames]string // each in the one place that its hash names; nil until a second name came
+	bytes int               // of the names in all
 }
 
 const (
-	maxNames     = 256
-	maxNameBytes = 256
+	maxNames     = 64
+	maxNameBytes = 64 // of one that is kept
+	namesBytes   = maxNames * 16
 )
 
 // intern gives b as a string; place is 0 for services and 1 for methods.
@@ -166,22 +172,35 @@ func (n *names) intern(place int, b []byte) string {
 	if string(b) == n.last[place] {
 		return n.last[place]
 	}
-	if len(b) == 0 {
+	switch {
+	case len(b) == 0:
 		return ""
+	case len(b) > maxNameBytes:
+		return string(b)
+	case n.last[place] == "":
+		n.last[place] = string(b)
+		return n.last[place]
+	case n.all == nil:
+		n.all = new([maxNames]string)
 	}
-	s, ok := n.all[string(b)]
-	if !ok {
-		s = string(b)
-		if len(s) > maxNameBytes || len(n.all) >= maxNames {
-			return s
-		}
-		if n.all == nil {
-			n.all = make(map[string]string)
-		}
-		n.all[s] = s
+	h := uint32(2166136261) // FNV-1a
+	for _, c := range b {
+		h = (h ^ uint32(c)) * 16777619
 	}
-	n.last[place] = s
-	return s
+	kept := &n.all[(h^h>>16)%maxNames]
+	if *kept != string(b) {
+		n.bytes += len(b) - len(*kept)
+		*kept = string(b)
+	}
+	n.last[place] = *kept
+	return *kept
+}
+
+func (n *names) held() int {
+	if n.all == nil {
+		return 0
+	}
+	return n.bytes + namesBytes
 }
 
 // codeOf reads the code that a peer of our kind sent; ok is false for OK and

@@ -1,18 +1,12 @@
 package ttheader
 
 import (
-	"bytes"
-	"compress/zlib"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
-	"sync"
 	"time"
 
-	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
@@ -59,7 +53,7 @@ func (s *Session) findTHeader(p []byte) (f frame, need int, err error) {
 		return f, 0, headerTooLarge(o)
 	}
 	want := f.end
-	if n > s.lim.MessageBytes {
+	if s.tooMuch(n) {
 		want = min(f.end, o+8)
 	}
 	if len(p) < want {
@@ -90,11 +84,14 @@ func (s *Session) findTHeader(p []byte) (f frame, need int, err error) {
 // after the length.
 func (s *Session) theaderMessage(f *frame, p []byte, n int, how payload) (need int, err error) {
 	fault := how.fault()
+	if fault == nil && how.zlib > 0 && !s.compresses() {
+		fault = &rpc.Error{Code: rpc.InvalidArgument, Msg: "a compressed message on a connection that did not begin with a THeader"}
+	}
 	switch {
-	case fault == nil && n > s.lim.MessageBytes && how.zlib == 0:
+	case fault == nil && s.tooMuch(n) && how.zlib == 0:
 		*f, need, err = s.tooLarge(*f, p, n)
 		return need, err
-	case fault == nil && n > s.lim.MessageBytes:
+	case fault == nil && s.tooMuch(n):
 		fault = sizeErr(n, s.lim)
 	}
 	if fault != nil {
@@ -102,19 +99,24 @@ func (s *Session) theaderMessage(f *frame, p []byte, n int, how payload) (need i
 		f.fault, f.seq, f.typ, f.body = fault, int32(binary.BigEndian.Uint32(p[8:])), thrift.Call, f.message
 		return 0, nil
 	}
-	message := p[:f.end]
 	if how.zlib > 0 {
-		if message, err = s.inflate(p[f.message:f.end], how.zlib); err != nil {
-			return 0, &FrameError{Offset: f.message, Why: "compressed message: " + err.Error()}
+		f.packed, f.seq, f.body = true, int32(binary.BigEndian.Uint32(p[8:])), f.message
+		if f.typ = thrift.Call; s.side == wire.Client {
+			f.typ = thrift.Reply // Unpack finds the truth
 		}
-		f.plain, f.message = message, 0
-		if len(message) > s.lim.MessageBytes {
-			f.fault = sizeErr(len(message), s.lim)
-			f.fault.Msg = "compressed " + f.fault.Msg
-		}
+		return 0, nil
 	}
-	f.old = s.p.NonStrict && !f.compact && f.message < len(message) && message[f.message] < 0x80
-	return 0, f.envelope(message)
+	f.old = s.p.NonStrict && !f.compact && f.message < f.end && p[f.message] < 0x80
+	return 0, f.envelope(p[:f.end])
+}
+
+// compresses reports whether the peer may compress messages: the form is
+// Apache's and fbthrift's, and nobody who has begun with another needs it.
+func (s *Session) compresses() bool {
+	if s.side == wire.Client {
+		return s.p.Form == THeader
+	}
+	return s.in.first || s.in.theader
 }
 
 // A payload says how the message behind a THeader is written.
@@ -134,6 +136,8 @@ func (w payload) fault() *rpc.Error {
 		return &rpc.Error{Code: rpc.InvalidArgument, Msg: fmt.Sprintf("transform %d of a THeader is not spoken: zlib is 1", w.unknown)}
 	case w.many:
 		return &rpc.Error{Code: rpc.InvalidArgument, Msg: fmt.Sprintf("more than %d transforms of a THeader", maxTransforms)}
+	case w.zlib > 1:
+		return &rpc.Error{Code: rpc.InvalidArgument, Msg: fmt.Sprintf("a message that is compressed %d times: once is taken", w.zlib)}
 	}
 	return nil
 }
@@ -227,79 +231,6 @@ func (q *infoParser) take(key, value []byte, persistent bool) error {
 		}
 	}
 	return q.pair(&q.h.pairs, string(key), string(value), rpc.Persistent)
-}
-
-// An inflater is what compress/zlib makes.
-type inflater interface {
-	io.Reader
-	zlib.Resetter
-}
-
-// inflate undoes a compression that was made several times. What it returns is
-// at most one byte longer than a message may be.
-func (s *Session) inflate(p []byte, times int) ([]byte, error) {
-	for range times {
-		src := bytes.NewReader(p)
-		if s.in.inflater == nil {
-			r, err := zlib.NewReader(src)
-			if err != nil {
-				return nil, err
-			}
-			var ok bool
-			if s.in.inflater, ok = r.(inflater); !ok {
-				return nil, errors.New("the reader of zlib cannot be used again")
-			}
-		} else if err := s.in.inflater.Reset(src, nil); err != nil {
-			return nil, err
-		}
-		plain, err := io.ReadAll(io.LimitReader(s.in.inflater, int64(s.lim.MessageBytes)+1))
-		if err != nil {
-			return nil, err
-		}
-		p = plain
-		if len(p) > s.lim.MessageBytes {
-			break
-		}
-	}
-	if p == nil {
-		p = []byte{}
-	}
-	return p, nil
-}
-
-// deflaters are writers of zlib, each of which takes more memory than a
-// connection may hold for its whole life.
-var deflaters sync.Pool
-
-// appender is an Out as a writer.
-type appender struct{ out *buf.Out }
-
-func (a appender) Write(p []byte) (int, error) {
-	a.out.Append(p)
-	return len(p), nil
-}
-
-// compress compresses what was appended to out after m: once, however often the
-// request was, and with little effort, since it holds the output lock.
-func compress(out *buf.Out, m buf.Mark) error {
-	plain := out.Take(m)
-	defer plain.Release()
-	w, _ := deflaters.Get().(*zlib.Writer)
-	if w == nil {
-		var err error
-		if w, err = zlib.NewWriterLevel(io.Discard, zlib.BestSpeed); err != nil {
-			return err
-		}
-	}
-	defer func() {
-		w.Reset(io.Discard) // it is not to refer to out
-		deflaters.Put(w)
-	}()
-	w.Reset(appender{out})
-	if _, err := w.Write(plain.Bytes()); err != nil {
-		return err
-	}
-	return w.Close()
 }
 
 // A theaderWriter appends one THeader to b, from the magic on.

@@ -5,6 +5,7 @@ import (
 	"compress/zlib"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -58,14 +59,37 @@ func cutOne(t *testing.T, s wire.Session, p []byte) (wire.Event, error) {
 	if err == nil && (need != 0 || in.Len() != 0 && ev.Err == nil) {
 		t.Fatalf("need %d, %d bytes are left", need, in.Len())
 	}
+	if ev.Flags&wire.Packed != 0 {
+		s.Unpack(&ev, math.MaxInt)
+	}
 	return ev, err
+}
+
+// packBytes frames an answer as the engine does: compressed, if its request was.
+func packBytes(s wire.Session, ev *wire.Event, body []byte) ([]byte, error) {
+	var out buf.Out
+	defer out.Reset()
+	out.Append(body)
+	defer func() { ev.Flags &^= wire.Packed }()
+	if err := s.Pack(ev, &out); err != nil {
+		return nil, err
+	}
+	return frameBytes(s, ev, out.Bytes())
+}
+
+// codeOfCut is why what was cut is not in order: the connection, or the call.
+func codeOfCut(ev wire.Event, err error) rpc.Code {
+	if err == nil && ev.Err != nil {
+		return ev.Err.Code
+	}
+	return rpc.CodeOf(err)
 }
 
 func TestZlib(t *testing.T) {
 	body := thrift.AppendException(nil, string(make([]byte, 5000)), 7)
 	message := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), body...)
 	s := Protocol{}.Open(wire.Server, testLimits)
-	for times := range maxTransforms + 1 {
+	for times := range 2 {
 		p := zlibFrame(t, 0, message, times)
 		for i := range p {
 			var in buf.In
@@ -81,7 +105,7 @@ func TestZlib(t *testing.T) {
 		}
 		// The answer is compressed once if the request was at all.
 		ev.Flags = wire.Message | wire.End
-		q, err := frameBytes(s, &ev, body)
+		q, err := packBytes(s, &ev, body)
 		want, zipped := []byte{0, 0, 0, 0}, times > 0
 		if zipped {
 			want = []byte{0, 1, transformZlib, 0}
@@ -91,9 +115,9 @@ func TestZlib(t *testing.T) {
 		}
 		checkZlibAnswer(t, q, body)
 		ev.Body.Release()
-		// So is an error, and one request's form is not the next one's.
+		// An error is not, and one request's form is not the next one's.
 		ev.Err = &rpc.Error{Code: rpc.NotFound, Msg: "no such thing"}
-		if q, err = frameBytes(s, &ev, nil); err != nil || !bytes.Equal(q[14:18], want) {
+		if q, err = packBytes(s, &ev, nil); err != nil || !bytes.Equal(q[14:18], make([]byte, 4)) {
 			t.Errorf("%d times: %x, %v", times, q, err)
 		}
 		if answer, err := cutOne(t, client(t), q); err != nil || answer.Err == nil || answer.Err.Msg != "no such thing" {
@@ -105,15 +129,22 @@ func TestZlib(t *testing.T) {
 		t.Errorf("%s, %v", trace(ev), err)
 	}
 	for _, in := range [][]byte{nil, message[:5], {0x80, 1, 0, 9}, compact} {
-		if _, err := cutOne(t, Protocol{}.Open(wire.Server, testLimits), zlibFrame(t, 0, in, 1)); rpc.CodeOf(err) != rpc.DataLoss {
-			t.Errorf("%x: %v", in, err)
+		ev, err := cutOne(t, s, zlibFrame(t, 0, in, 1))
+		if codeOfCut(ev, err) != rpc.DataLoss || err != nil || ev.Err.Sent != rpc.Refused || ev.Body.Len() > 0 || ev.Flags&wire.Message != 0 {
+			t.Errorf("%x: %s, %v", in, trace(ev), err)
+		}
+	}
+	// Once is enough, as anybody writes it.
+	for times := 2; times <= maxTransforms; times++ {
+		if ev, err := cutOne(t, s, zlibFrame(t, 0, message, times)); codeOfCut(ev, err) != rpc.InvalidArgument || err != nil || ev.Body.Len() > 0 {
+			t.Errorf("%d times: %.200s, %v", times, trace(ev), err)
 		}
 	}
 	whole := zlibFrame(t, 0, message, 1)
 	for cut := 1; cut < 20; cut++ { // the end of the stream is missing
 		p := append(be32(nil, uint32(len(whole)-4-cut)), whole[4:len(whole)-cut]...)
-		if _, err := cutOne(t, Protocol{}.Open(wire.Server, testLimits), p); rpc.CodeOf(err) != rpc.DataLoss {
-			t.Errorf("without the last %d bytes: %v", cut, err)
+		if ev, err := cutOne(t, s, p); codeOfCut(ev, err) != rpc.DataLoss || err != nil || ev.Method != "Ping" {
+			t.Errorf("without the last %d bytes: %.200s, %v", cut, trace(ev), err)
 		}
 	}
 }
@@ -155,7 +186,7 @@ func TestZlibAnswersAreBounded(t *testing.T) {
 	}
 	ev.Body.Release()
 	ev.Flags = wire.Message | wire.End
-	q, err := frameBytes(server, &ev, large)
+	q, err := packBytes(server, &ev, large)
 	if err != nil || len(q) > 64<<10 {
 		t.Fatalf("%d bytes, %v", len(q), err)
 	}
@@ -172,7 +203,7 @@ func TestZlibAnswersAreBounded(t *testing.T) {
 	}
 	ev.Body.Release()
 	ev.Flags = wire.Message | wire.End
-	if _, err := frameBytes(small, &ev, large); rpc.CodeOf(err) != rpc.ResourceExhausted {
+	if _, err := packBytes(small, &ev, large); rpc.CodeOf(err) != rpc.ResourceExhausted {
 		t.Errorf("more than a message may have: %v", err)
 	}
 	// What cannot be compressed becomes longer than what it was.
@@ -181,35 +212,80 @@ func TestZlibAnswersAreBounded(t *testing.T) {
 	for i := range noise {
 		noise[i] = byte(rng.Uint32())
 	}
-	if _, err := frameBytes(small, &ev, noise); rpc.CodeOf(err) != rpc.ResourceExhausted {
+	if _, err := packBytes(small, &ev, noise); rpc.CodeOf(err) != rpc.ResourceExhausted {
 		t.Errorf("as long as a message may be, but not compressed: %v", err)
 	}
-	if q, err := frameBytes(small, &ev, noise[:len(noise)-1000]); err != nil || len(q) < len(noise)-1000 {
+	if q, err := packBytes(small, &ev, noise[:len(noise)-1000]); err != nil || len(q) < len(noise)-1000 {
 		t.Errorf("%d bytes, %v", len(q), err)
 	}
 }
 
-// TestZlibIsBounded has what becomes much larger than a message may be.
+// TestZlibIsBounded has what becomes much larger than a message may be, than its
+// share, or than there is room for.
 func TestZlibIsBounded(t *testing.T) {
-	lim := rpc.Limits{MessageBytes: 64 << 10}.WithDefaults()
 	message := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), make([]byte, 8<<20)...)
-	for times := 1; times <= 3; times++ {
-		p := zlibFrame(t, 0, message, times)
-		s := Protocol{}.Open(wire.Server, lim)
+	p := zlibFrame(t, 0, message, 1)
+	for name, tt := range map[string]struct {
+		lim  rpc.Limits
+		most int
+	}{
+		"message": {rpc.Limits{MessageBytes: 64 << 10}, math.MaxInt},
+		"share":   {rpc.Limits{MessageBytes: 16 << 20, InflateFactor: 8}, math.MaxInt},
+		"room":    {rpc.Limits{MessageBytes: 16 << 20}, 64 << 10},
+		"none":    {rpc.Limits{MessageBytes: 16 << 20}, -1},
+	} {
+		s := Protocol{}.Open(wire.Server, tt.lim.WithDefaults())
+		live := buf.Live()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		ev, err := cutOne(t, s, p)
-		runtime.ReadMemStats(&after)
-		if err != nil || ev.Err == nil || ev.Err.Code != rpc.ResourceExhausted || ev.Method != "Ping" {
-			t.Errorf("%d times: %s, %v", times, trace(ev), err)
+		var in buf.In
+		feed(&in, p)
+		ev, _, err := s.Cut(&in)
+		in.Close()
+		if err != nil || ev.Flags&wire.Packed == 0 || ev.Body.Len() > len(p) {
+			t.Fatalf("%s: %.200s, %v", name, trace(ev), err)
 		}
-		if spent := after.TotalAlloc - before.TotalAlloc; spent > 2<<20 {
-			t.Errorf("%d times: %d bytes of memory", times, spent)
+		fault := s.Unpack(&ev, tt.most)
+		runtime.ReadMemStats(&after)
+		if fault == nil || fault != ev.Err || fault.Code != rpc.ResourceExhausted || fault.Sent != rpc.Refused || tt.most > 0 && ev.Method != "Ping" {
+			t.Errorf("%s: %s, %v", name, trace(ev), fault)
+		}
+		if spent := after.TotalAlloc - before.TotalAlloc; spent > 1<<20 || buf.Live() != live {
+			t.Errorf("%s: %d bytes of memory, %d blocks", name, spent, buf.Live()-live)
 		}
 		// The connection goes on.
 		small := zlibFrame(t, 0, append(thrift.AppendMessageBegin(nil, "Pong", thrift.Call, 6), 0), 1)
 		if ev, err := cutOne(t, s, small); err != nil || ev.Method != "Pong" || ev.Err != nil {
 			t.Errorf("after it: %s, %v", trace(ev), err)
+		} else {
+			ev.Body.Release()
+		}
+	}
+}
+
+// TestZlibWhereTHeaderIsSpoken: nobody who began with another form, or is asked
+// in another, compresses.
+func TestZlibWhereTHeaderIsSpoken(t *testing.T) {
+	request := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), 0)
+	answer := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Reply, 5), 0)
+	for _, first := range [][]byte{request, append(be32(nil, uint32(len(request))), request...)} {
+		s := Protocol{}.Open(wire.Server, testLimits)
+		ev, err := cutOne(t, s, first)
+		if ev.Body.Release(); err != nil {
+			t.Fatal(err)
+		}
+		if ev, err = cutOne(t, s, zlibFrame(t, 0, request, 1)); codeOfCut(ev, err) != rpc.InvalidArgument || err != nil || ev.Body.Len() > 0 || seqOf(ev.Tag) != 77 {
+			t.Errorf("%s, %v", trace(ev), err)
+		}
+		if ev, err = cutOne(t, s, plainFrame(request)); ev.Err != nil || err != nil {
+			t.Errorf("%s, %v", trace(ev), err)
+		}
+		ev.Body.Release()
+	}
+	for _, form := range []Form{TTHeader, Framed, Buffered} {
+		ev, err := cutOne(t, Protocol{Form: form}.Open(wire.Client, testLimits), zlibFrame(t, 0, answer, 1))
+		if codeOfCut(ev, err) != rpc.InvalidArgument || err != nil || ev.Body.Len() > 0 || ev.ID != 77 || ev.Err.Sent != rpc.Processed {
+			t.Errorf("%s: %s, %v", form, trace(ev), err)
 		}
 	}
 }
@@ -377,7 +453,7 @@ func TestTHeaderOfTheLargestMessage(t *testing.T) {
 			"compressed": zlibFrame(t, 0, sized(limit+over), 1),
 		} {
 			ev, err := cutOne(t, Protocol{}.Open(wire.Server, lim), p)
-			if err != nil || ev.Method != "Ping" || (ev.Err == nil) != (want == rpc.OK) || ev.Err != nil && ev.Err.Code != want {
+			if codeOfCut(ev, err) != want || err != nil || ev.Method != "Ping" {
 				t.Errorf("%s, %d over: %.100s, %v", name, over, trace(ev), err)
 			}
 			ev.Body.Release()
@@ -415,11 +491,11 @@ func TestTHeaderOfOldMessages(t *testing.T) {
 			}
 			ev.Body.Release()
 		}
-		if _, err := cutOne(t, Protocol{}.Open(wire.Server, testLimits), wrap(old)); rpc.CodeOf(err) != rpc.DataLoss {
-			t.Errorf("compressed %v, not allowed: %v", zipped, err)
+		if ev, err := cutOne(t, Protocol{}.Open(wire.Server, testLimits), wrap(old)); codeOfCut(ev, err) != rpc.DataLoss {
+			t.Errorf("compressed %v, not allowed: %s, %v", zipped, trace(ev), err)
 		}
 	}
-	if _, err := cutOne(t, Protocol{NonStrict: true}.Open(wire.Server, testLimits), zlibFrame(t, 0, nil, 1)); rpc.CodeOf(err) != rpc.DataLoss {
-		t.Errorf("nothing, compressed: %v", err)
+	if ev, err := cutOne(t, Protocol{NonStrict: true}.Open(wire.Server, testLimits), zlibFrame(t, 0, nil, 1)); codeOfCut(ev, err) != rpc.DataLoss {
+		t.Errorf("nothing, compressed: %s, %v", trace(ev), err)
 	}
 }

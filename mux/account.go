@@ -1,0 +1,215 @@
+package mux
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/stats"
+)
+
+// An Account counts the bytes that the peer of one connection makes this side
+// hold, whatever for. Each thing that can be held has a row in the table of
+// TestAccountTable, which fills it and shows its bound; whoever adds something
+// that can be held adds a row.
+//
+// What is charged is charged under the output lock, in plain numbers. Three
+// things are not charged but looked at: frames that are not whole, of which the
+// reader tells (incomplete); what waits in the output (Output.Queued, which the
+// Total counts by itself); and what
+// the session keeps between two frames, which its own limits bound.
+type Account struct {
+	// Set by init, then constant.
+	total *Total
+	limit int
+	out   *netio.Output
+
+	// Guarded by the output lock.
+	held     int           // what was charged
+	told     int           // what the Total knows of it
+	freed    uint32        // changed with each release: a sign of progress
+	refusing bool          // nothing went away for long: what would add to it is refused
+	waiting  bool          // somebody waits for a release
+	eased    chan struct{} // capacity 1: there was one, or waiting is over
+
+	// Atomic: bytes of frames that are not whole.
+	partial atomic.Int64
+
+	// Owned by the read role.
+	partialTold int
+}
+
+const (
+	// perRequest is what a request or stream that lives costs besides its
+	// bytes: its own record, its call object and its places in tables.
+	perRequest = 512
+	// tellEvery is the least change that a Total is told of, so that
+	// connections do not meet on its cache line with each call.
+	tellEvery = 4 << 10
+	// smallHolder is what a connection may hold although its server or client
+	// holds all that it may: small callers do not suffer for a large one.
+	smallHolder = 16 << 10
+	// heldStall is how long a full connection is not read while nothing that it
+	// holds goes away. Then it is read on, and what would add to it is refused.
+	heldStall = time.Second
+)
+
+func (a *Account) init(total *Total, limit int, out *netio.Output) {
+	a.total, a.limit, a.out = total, limit, out
+	a.eased = make(chan struct{}, 1)
+	if total != nil {
+		out.CountInto(total.gauges()...)
+	}
+}
+
+// changeLocked charges n bytes, or with n below 0 releases them.
+func (a *Account) changeLocked(n int) {
+	a.held += n
+	if n < 0 {
+		a.freed++
+		if a.waiting {
+			signal(a.eased)
+		}
+	}
+	if a.total == nil {
+		return
+	}
+	if d := a.held - a.told; d >= max(tellEvery, a.told>>3) || -d >= max(tellEvery, a.told>>3) || a.held == 0 && d != 0 {
+		a.told = a.held
+		a.total.add(d)
+	}
+}
+
+// incomplete notes what the reader keeps of frames that are not whole. The
+// caller holds the read role.
+func (a *Account) incomplete(n int) {
+	if a.partial.Load() != int64(n) {
+		a.partial.Store(int64(n))
+	}
+	if d := n - a.partialTold; a.total != nil && (d >= tellEvery || -d >= tellEvery || n == 0 && d != 0) {
+		a.partialTold = n
+		a.total.add(d)
+	}
+}
+
+// allowance is how large a request may be, and how much the session may hold of
+// unfinished ones: while all connections together hold what they may, it is little.
+// The caller holds the read role.
+func (a *Account) allowance() int {
+	if a.total.Full() {
+		return smallHolder
+	}
+	return math.MaxInt
+}
+
+// sumLocked is all that is held. Of the output it lacks what was appended in
+// this critical section.
+func (a *Account) sumLocked() int { return a.held + int(a.partial.Load()) + a.out.Queued() }
+
+// fullLocked reports whether the connection holds what it may.
+func (a *Account) fullLocked() bool { return a.sumLocked() > a.limit }
+
+// refusingLocked reports whether what would add to the account is refused. That
+// ends below three quarters.
+func (a *Account) refusingLocked() bool {
+	a.refusing = a.refusing && a.sumLocked() > a.limit/4*3
+	return a.refusing
+}
+
+// crowdedLocked reports whether new work is to be refused although this
+// connection is not full: all of them together are, and it is not a small one.
+func (a *Account) crowdedLocked() bool {
+	return a.total.Full() && a.sumLocked() > smallHolder
+}
+
+// close takes the connection out of the Total. Nobody else uses it any more.
+func (a *Account) close() {
+	if a.total != nil {
+		a.total.add(-a.told - a.partialTold)
+		a.told, a.partialTold, a.total = 0, 0, nil
+	}
+}
+
+// A Total counts what all connections of a server or client hold, in metrics
+// that may be shown. Its methods may be called concurrently; a nil Total counts
+// nothing and is never full.
+//
+// A Total may have shares, each for some of the connections, such as those of
+// one peer address: what a share counts its Total counts too, and a share is
+// full if either is.
+type Total struct {
+	// Set by NewTotal or Share, then constant.
+	limit   int64
+	of      *Total // not nil: this is a share of it
+	held    *stats.Gauge
+	refused *stats.Counter // the Total's, for its shares too
+}
+
+// Share makes a share of t for limit bytes, 0 being no limit.
+func (t *Total) Share(limit int) *Total {
+	return &Total{limit: int64(limit), of: t, held: new(stats.Gauge), refused: t.refused}
+}
+
+// add counts n bytes, which may be fewer than none.
+func (t *Total) add(n int) {
+	for ; t != nil; t = t.of {
+		t.held.Add(int64(n))
+	}
+}
+
+// gauges are those that count what t counts.
+func (t *Total) gauges() (all []*stats.Gauge) {
+	for ; t != nil; t = t.of {
+		all = append(all, t.held)
+	}
+	return all
+}
+
+// NewTotal makes a Total for limit bytes, 0 being no limit, that counts in set:
+// held_bytes, and calls_refused because of it, each with prefix before it. set
+// may be nil.
+func NewTotal(limit int, set *stats.Set, prefix string) *Total {
+	if set == nil {
+		set = stats.NewSet()
+	}
+	set.Gauge(prefix+"held_limit_bytes", "What connections may hold before new calls are refused; 0: no limit.").Set(int64(limit))
+	return &Total{
+		limit:   int64(limit),
+		held:    set.Gauge(prefix+"held_bytes", "What peers make this side hold, over all connections, to within a few KB for each."),
+		refused: set.Counter(prefix+"held_refused_calls", "Calls that were refused because of what is held."),
+	}
+}
+
+// Held is the number of bytes that are held, to within a few KB a connection.
+func (t *Total) Held() int {
+	if t == nil {
+		return 0
+	}
+	return int(t.held.Value())
+}
+
+// Refused is the number of calls that were refused because of what is held.
+func (t *Total) Refused() int {
+	if t == nil {
+		return 0
+	}
+	return int(t.refused.Value())
+}
+
+// Full reports whether new work is to be refused.
+func (t *Total) Full() bool {
+	for ; t != nil; t = t.of {
+		if t.limit > 0 && t.held.Value() > t.limit {
+			return true
+		}
+	}
+	return false
+}
+
+// refuse counts a call that was refused.
+func (t *Total) refuse() {
+	if t != nil {
+		t.refused.Inc()
+	}
+}

@@ -1,0 +1,229 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// answer queues the answer of r, and with it those that waited for their turn.
+// While the peer does not read what it has, an answer waits as the handler has
+// left it, not as bytes (answerLate). It returns with the lock held.
+func (c *ServerConn) answer(r *request, err error) {
+	err = c.public(r, r.outcome(err))
+	r.ev.Body.Release() // of one that was not started
+	r.ev.Body = buf.View{}
+	if err == nil && r.zip && r.ev.Flags&wire.Oneway == 0 {
+		err = c.prepare(r) // its turn may come under the lock, where nothing is compressed
+	}
+	large := err == nil && c.isLarge(r)
+	c.out.Lock()
+	switch {
+	case r.ordered:
+		c.finishLocked(r, err)
+	case c.cfg.Handlers != Inline && c.backedUpLocked():
+		c.lateLocked(r, err)
+	case large || !c.answerLocked(r, err):
+		c.out.Unlock()
+		err = c.prepare(r)
+		c.out.Lock()
+		c.answerLocked(r, err)
+	}
+	if c.out.ClaimLocked() {
+		c.owed = true
+	}
+}
+
+// isLarge reports whether the result of r is to be encoded outside the lock, and
+// is not yet.
+func (c *ServerConn) isLarge(r *request) bool {
+	return r.private == nil && r.ev.Flags&wire.Oneway == 0 && r.call.Method.LargeResponse()
+}
+
+// answerLocked frames the answer of r, which waits for no other, and forgets r.
+// False: nothing has happened, the answer is large and has to be prepared.
+func (c *ServerConn) answerLocked(r *request, err error) (framed bool) {
+	r.err = err
+	if !c.appendLocked(r) {
+		return false
+	}
+	r.enter(finished)
+	c.exitLocked(r)
+	return true
+}
+
+// backedUpLocked reports whether the peer has more to read, or makes this side
+// hold more, than is good: no answer is encoded before it has less.
+func (c *ServerConn) backedUpLocked() bool {
+	return !c.overLocked() && (c.out.Queued() > c.cfg.Limits.QueuedBytes || c.account.fullLocked())
+}
+
+// lateLocked has r answered as soon as there is room.
+func (c *ServerConn) lateLocked(r *request, err error) {
+	r.err = err
+	r.enter(finished)
+	c.late.push(r)
+	if !c.lateRuns {
+		c.lateRuns = true
+		c.spawnLocked(c.answerLate)
+	}
+}
+
+// answerLate answers those that wait for room, one at a time.
+func (c *ServerConn) answerLate() {
+	for {
+		c.out.Lock()
+		r := c.late.pop()
+		if r == nil {
+			c.lateRuns = false
+			c.unlock()
+			return
+		}
+		c.unlock()
+		c.out.Wait(context.Background(), c.cfg.Limits.QueuedBytes) //nolint:errcheck // a connection that has failed takes all
+		err := r.err
+		if err == nil && c.isLarge(r) {
+			err = c.prepare(r)
+		}
+		c.out.Lock()
+		if !c.answerLocked(r, err) {
+			c.out.Unlock()
+			err = c.prepare(r)
+			c.out.Lock()
+			c.answerLocked(r, err)
+		}
+		c.unlock()
+	}
+}
+
+// finishLocked ends r with err, nil for its result, and appends it, or the
+// answers whose turn has come.
+func (c *ServerConn) finishLocked(r *request, err error) {
+	r.err = err
+	r.ev.Body.Release()
+	r.ev.Body = buf.View{}
+	if !r.ordered {
+		c.answerLocked(r, err) // an error: a result would have been prepared
+		return
+	}
+	r.enter(finished)
+	c.turns.bytes += r.reserved
+	c.turnLocked()
+}
+
+// turnLocked appends the answers whose turn has come, as long as the peer reads
+// what it has. Else a goroutine goes on once it does.
+func (c *ServerConn) turnLocked() {
+	for !c.turns.waiting {
+		r := c.turns.first
+		switch {
+		case r == nil || !r.is(finished):
+			return
+		case max(c.out.Queued(), c.out.Out().Len()) > c.cfg.Limits.QueuedBytes && !c.overLocked() && c.cfg.Handlers != Inline:
+			c.turns.waiting = true
+			c.spawnLocked(func() {
+				c.out.Wait(context.Background(), c.cfg.Limits.QueuedBytes) //nolint:errcheck // a connection that has failed takes all
+				c.out.Lock()
+				c.turns.waiting = false
+				c.turnLocked()
+				c.unlock()
+			})
+			return
+		}
+		c.turns.pop()
+		c.turns.bytes -= r.reserved
+		c.appendLocked(r)
+		c.exitLocked(r)
+	}
+}
+
+// prepare encodes a result outside the lock, and compresses it there if that is
+// due. Of a large one it sends all but the last piece.
+func (c *ServerConn) prepare(r *request) (err error) {
+	if r.private, err = encodePrivate(r.call.AppendResponse); err != nil {
+		return c.public(r, err)
+	}
+	// Now: this answer may wait for long, and others are about to begin.
+	r.call.Method.NoteResponse(r.private.Len())
+	if r.zip {
+		r.ev.Flags &^= wire.Packed
+		if err = c.s.Pack(&r.ev, r.private); err != nil {
+			return c.public(r, err)
+		}
+	}
+	c.out.Lock()
+	if c.chargeLocked(r, r.private.Len()); r.ordered {
+		c.reserveLocked(r, r.private.Len()) // what waits for its turn
+	} else {
+		c.reserveLocked(r, 0)
+	}
+	c.unlock()
+	if r.private.Len() > chunkFrom && !r.zip {
+		if c.sendPieces(r); r.failed != nil {
+			return c.public(r, r.failed)
+		}
+	}
+	return nil
+}
+
+// appendLocked frames the answer of r. False: nothing has happened, the answer
+// is large and has to be prepared.
+func (c *ServerConn) appendLocked(r *request) bool {
+	if r.private != nil {
+		defer r.private.Reset() // of what was not moved
+	}
+	if r.ev.Flags&wire.Oneway != 0 {
+		return true
+	}
+	out, reply := c.out.Out(), &r.ev
+	reply.Flags, reply.Header, reply.Timeout, reply.Err = reply.Flags&wire.Packed|wire.Message|wire.End, nil, 0, nil
+	if r.err == nil {
+		reply.Trailer = r.call.Trailer
+		if reply.Total > 0 { // the last piece
+			c.spendLocked(r)
+			piece(reply, r.private, r.private.Len())
+		}
+		before, most := out.Len(), math.MaxInt
+		if r.private == nil && !r.ordered && c.cfg.Handlers != Inline && c.s.Caps().Chunks {
+			most = chunkFrom
+		}
+		switch r.err = encodeUpTo(out, c.s, reply, r.appendResult, most); r.err {
+		case nil:
+			n := max(out.Len()-before, reply.Total)
+			if n <= chunkFrom {
+				c.mix.small()
+			}
+			r.call.Method.NoteResponse(n)
+			return true
+		case errPieces:
+			return false
+		}
+		r.err = c.public(r, r.err)
+	}
+	reply.Flags, reply.Trailer, reply.Total = wire.End, nil, 0
+	reply.Err, _ = errors.AsType[*rpc.Error](r.err)
+	if err := encode(out, c.s, reply, nil); err != nil {
+		c.spawnLocked(c.nc.Abort) // its caller would wait for ever; Abort takes the lock
+	}
+	return true
+}
+
+func (r *request) appendResult(out *buf.Out) error {
+	if r.private != nil {
+		out.MoveFrom(r.private)
+		return nil
+	}
+	return r.call.AppendResponse(out)
+}
+
+// public is what the peer may know of err.
+func (c *ServerConn) public(r *request, err error) error {
+	if e := Public(r.call, err, c.cfg.Logger); e != nil {
+		return e
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package mux
+
+import (
+	"context"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// sendRest sends what is left of a request in pieces, one at a time of all
+// that this connection's callers send. It ends early if the call has ended; who
+// waits for it learns why. An error is that of a piece that could not be framed:
+// what is with the peer will never be whole.
+func (c *Conn) sendRest(ctx context.Context, r registered) error {
+	ev := wire.Event{ID: r.id, Total: r.total}
+	over := func() bool { return r.slot.word.Load() != word(r.id, waiting) }
+	may := func() bool {
+		c.out.Lock()
+		defer c.unlock(false)
+		return c.s.Room(0) > 0 || c.life.door == dead || over()
+	}
+	for r.rest.Len() > 0 {
+		c.out.Lock()
+		n, beside := c.mix.next(r.rest.Len(), true)
+		c.unlock(false)
+		select {
+		case c.large <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		err := c.out.Wait(ctx, chunkRoom)
+		if err == nil && beside {
+			if err = awaitRoom(ctx, c.granted, c.lim.WriteStall, may); err == netio.ErrStalled {
+				c.nc.Abort()
+			}
+		}
+		stop := err != nil
+		if !stop && over() { // answered already: with an error, most likely
+			stop = true
+			c.tellReset(r.id)
+		}
+		if !stop {
+			if ev.Flags = 0; beside {
+				ev.Flags = wire.Credit
+			}
+			n = piece(&ev, r.rest, n)
+			err = c.append(&ev, func(out *buf.Out) error { out.MovePart(r.rest, n); return nil })
+		}
+		<-c.large
+		if stop {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unsendable is the error of a call of which some pieces were sent and another
+// could not be framed.
+func (c *Conn) unsendable(err error) error {
+	e := *coded(err, rpc.Internal, "encode")
+	e.Peer, e.Sent = c.peer, rpc.Maybe
+	return &e
+}
+
+// tellReset tells the peer to forget a call, if it understands that.
+func (c *Conn) tellReset(id uint64) {
+	c.append(&wire.Event{Flags: wire.Reset, ID: id}, nil) // a peer that cannot be told frames nothing
+}
+
+// append frames one event besides the first of a call.
+func (c *Conn) append(ev *wire.Event, body func(*buf.Out) error) error {
+	c.out.Lock()
+	err := c.appendLocked(ev, body)
+	c.unlock(false)
+	return err
+}
+
+func (c *Conn) appendLocked(ev *wire.Event, body func(*buf.Out) error) error {
+	out := c.out.Out()
+	before := out.Len()
+	err := encode(out, c.s, ev, body)
+	if err == nil {
+		c.appended += uint64(out.Len() - before)
+	}
+	return err
+}

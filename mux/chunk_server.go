@@ -1,0 +1,82 @@
+package mux
+
+import (
+	"context"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// sendPieces sends all but the last piece of a large answer; that one goes the
+// way of every answer. It waits for room, so a spare worker has to stand by.
+func (c *ServerConn) sendPieces(r *request) {
+	reply := &r.ev
+	for {
+		c.out.Lock()
+		if r.is(givenUp) {
+			c.unlock()
+			r.failed = givenUp.err() // nobody waits for the rest; an answer ends the pieces
+			return
+		}
+		if !c.s.Caps().Chunks || r.ordered || c.cfg.Handlers == Inline {
+			c.unlock()
+			return
+		}
+		var n int
+		n, r.beside = c.mix.next(r.private.Len(), reply.Total > 0)
+		if n == 0 || r.private.Len() <= n {
+			c.unlock()
+			return
+		}
+		if c.cfg.Handlers == Spare {
+			c.lone.left = 0
+			c.spareLocked()
+		}
+		c.unlock()
+
+		c.large <- struct{}{}
+		err := c.out.Wait(context.Background(), chunkRoom)
+		if err == nil && r.beside {
+			may := func() bool {
+				c.out.Lock()
+				defer c.unlock()
+				return c.s.Room(0) > 0 || c.lost || r.is(givenUp)
+			}
+			if err = awaitRoom(context.Background(), c.granted, c.cfg.Limits.WriteStall, may); err == netio.ErrStalled {
+				c.nc.Abort()
+			}
+		}
+		if err == nil {
+			err = c.sendPiece(r, reply, n)
+		}
+		<-c.large
+		if err != nil {
+			return
+		}
+	}
+}
+
+// spendLocked has the next piece of r's answer take credit, if it has to and
+// there is any. There may be none for the last piece, which does not wait, and
+// for those of a call that was given up: nobody may be reading them, or
+// granting anything.
+func (c *ServerConn) spendLocked(r *request) {
+	if r.beside && c.s.Room(0) > 0 {
+		r.ev.Flags |= wire.Credit
+	}
+}
+
+func (c *ServerConn) sendPiece(r *request, reply *wire.Event, n int) (err error) {
+	c.out.Lock()
+	defer c.unlock()
+	reply.Flags, reply.Header, reply.Timeout, reply.Err = 0, nil, 0, nil
+	reply.Trailer = r.call.Trailer
+	c.spendLocked(r)
+	n = piece(reply, r.private, n)
+	c.chargeLocked(r, -n) // it is in the output now
+	if err = encode(c.out.Out(), c.s, reply, func(out *buf.Out) error { out.MovePart(r.private, n); return nil }); err != nil && reply.Offset == 0 {
+		r.failed = err // nothing of it is with the peer: an error can be sent instead
+	}
+	return err
+}

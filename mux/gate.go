@@ -1,0 +1,173 @@
+package mux
+
+import (
+	"context"
+	"time"
+
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// A barrier says why a server's connection does not go on, to begin a request
+// that it has or to read another. It goes on once the peer reads its answers,
+// or something that it makes this side hold goes away.
+//
+// Only a full account is escaped from: a peer whose cancels nobody reads could
+// never release anything. After a second in which nothing was released the
+// connection is read on, and what would add to the account is refused, until it
+// is three quarters full. Output that nobody reads ends by Limits.WriteStall.
+type barrier uint8
+
+const (
+	passable   barrier = iota
+	unread             // the peer does not read its answers
+	full               // the account is, or what the next request may become does not fit
+	unanswered         // answers in order wait for an earlier one
+	pressed            // a stream whose peer knows no credit has much to be received
+)
+
+// orderedMost is how many requests of those that are answered in order run, or
+// wait for their turn, at a time.
+const orderedMost = 64
+
+// overLocked reports whether the connection has ended, so that nothing waits.
+func (c *ServerConn) overLocked() bool { return c.lost || c.out.Err() != nil }
+
+// needs is what r may come to hold once it has begun, as far as is known.
+func (c *ServerConn) needs(r *request) (n int) {
+	if r.ev.Flags&wire.Packed != 0 {
+		n = min(c.cfg.Limits.MessageBytes, c.cfg.Limits.InflateFactor*r.ev.Body.Len()+64<<10)
+	}
+	if m := r.h.Method; m != nil && m.Kind == rpc.Unary {
+		n += m.ResponseBytes()
+	}
+	return n
+}
+
+// reserveLocked has n bytes set aside for what r may become, instead of what was
+// before. They are not held yet, and count for nobody but those that want to
+// set aside as much: see fitsLocked.
+func (c *ServerConn) reserveLocked(r *request, n int) {
+	c.reserved += n - r.reserved
+	r.reserved = n
+}
+
+// chargeLocked charges n more bytes for r.
+func (c *ServerConn) chargeLocked(r *request, n int) {
+	r.held += n
+	c.account.changeLocked(n)
+}
+
+// fitsLocked reports whether there is room for what a request may become. If
+// nothing else is set aside there is, whatever it needs: it is alone.
+func (c *ServerConn) fitsLocked(needs int) bool {
+	return needs == 0 || c.reserved == 0 || c.account.sumLocked()+c.reserved+needs <= c.account.limit
+}
+
+// beginBarLocked says why r must not begin.
+func (c *ServerConn) beginBarLocked(r *request) barrier {
+	switch {
+	case c.overLocked():
+	case c.out.Queued() > c.cfg.Limits.QueuedBytes:
+		return unread
+	case r.ordered && (c.turns.begun >= orderedMost || c.turns.bytes > c.cfg.Limits.QueuedBytes):
+		return unanswered
+	}
+	return passable
+}
+
+// readBarLocked says why the connection is not to be read.
+func (c *ServerConn) readBarLocked() barrier {
+	switch {
+	case c.overLocked():
+	case c.out.Queued() > c.cfg.Limits.QueuedBytes:
+		return unread
+	case c.streams.pace.pressed.Load() != nil:
+		return pressed
+	case c.requests.n >= 2*c.cfg.Limits.CallsPerConn:
+		return unanswered // refusals, which wait for their turn as well
+	case c.account.fullLocked():
+		return full
+	}
+	return passable
+}
+
+// stepLocked is what a worker is to do next: serve r; or with r nil, wait at bar
+// or, if that is clear, read.
+func (c *ServerConn) stepLocked() (r *request, bar barrier) {
+	if c.backlogLocked() {
+		if !c.spare {
+			c.startLocked() // who goes on with the queue
+		}
+		return nil, passable
+	}
+	r, bar = c.nextLocked()
+	if r == nil && c.queue.n == 0 && !c.reading && !c.lost {
+		bar = c.readBarLocked()
+	}
+	if bar == full && c.account.refusingLocked() {
+		bar = passable
+	}
+	if r == nil && bar == passable && c.parked.n > 0 && !c.halted {
+		if c.reading || c.lost {
+			return nil, full // as the one who waits for room
+		}
+		c.startLocked() // who waits for it while this one reads
+	}
+	return r, bar
+}
+
+const (
+	// readEvery is how long requests wait in the queue before more are read
+	// although it is not empty, so that what was given up meanwhile is known,
+	// and since when the others wait; backlogMost is how many it may have then.
+	readEvery   = 2 * time.Millisecond
+	backlogMost = 1024
+)
+
+// backlogLocked reports whether the connection is to be read although requests
+// wait: handlers take long, and what their callers say about them is unread.
+func (c *ServerConn) backlogLocked() bool {
+	return c.queue.n > 0 && c.queue.n < backlogMost && !c.reading && !c.lost && c.cfg.Handlers == Spare && c.lone.left == 0 &&
+		c.readBarLocked() == passable && time.Since(c.arrived) > readEvery
+}
+
+// haltLocked waits until bar may be clear. The lock is held on entry and on
+// return.
+func (c *ServerConn) haltLocked(bar barrier) {
+	owes := c.claimLocked()
+	a := &c.account
+	before := a.freed
+	c.halted, a.waiting = true, true
+	c.out.Unlock()
+	switch {
+	case owes && bar == unread:
+		c.out.Flush() //nolint:errcheck // that it may park is the point here
+	case owes:
+		flush(c.nc, false, c.spawn)
+	case bar == unread:
+		c.out.Wait(context.Background(), c.cfg.Limits.QueuedBytes) //nolint:errcheck // seen by who reads
+	case bar == pressed:
+		c.streams.pace.wait(c.out, c.unlock)
+	default:
+		timer := time.NewTimer(heldStall)
+		select {
+		case <-a.eased:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+	c.out.Lock()
+	c.halted, a.waiting = false, false
+	if bar == full && !owes && a.freed == before && a.fullLocked() {
+		a.refusing = true
+	}
+}
+
+// nudgeLocked has a worker look at the queue again: something was released by
+// who is none.
+func (c *ServerConn) nudgeLocked() {
+	if c.queue.n > 0 && !c.spare && !c.halted {
+		c.startLocked()
+	}
+}

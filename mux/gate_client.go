@@ -1,0 +1,96 @@
+package mux
+
+import (
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// A server makes a client hold what its callers have not taken yet: messages of
+// streams, large and compressed answers, frames that are not whole, answers to
+// what it says about the connection. All of it is in the connection's account.
+//
+// Only a reader goroutine waits while the account is full; a caller that leads
+// hands the role over first, so that it can still leave when its context ends.
+// Who consumes does so without the role, and then there is room. If nothing is
+// released for a second the reader reads on, since what it would find may be
+// what everybody waits for, and what would add to the account is refused.
+
+// fullLocked reports whether the connection is not to be read on for now.
+func (c *Conn) fullLocked() bool {
+	return c.account.fullLocked() && c.out.Err() == nil && !c.account.refusingLocked()
+}
+
+func (c *Conn) full() bool {
+	c.out.Lock()
+	defer c.unlock(false)
+	return c.fullLocked()
+}
+
+// awaitRelease waits until the connection may be read on. The caller is the
+// reader goroutine, and has no flush to pay.
+func (c *Conn) awaitRelease() {
+	a := &c.account
+	c.rest.pause() // it is not the peer's doing
+	defer c.rest.resume()
+	timer := time.NewTimer(heldStall)
+	defer timer.Stop()
+	c.out.Lock()
+	for c.fullLocked() {
+		before := a.freed
+		a.waiting = true
+		c.unlock(false)
+		timer.Reset(heldStall)
+		select {
+		case <-a.eased:
+		case <-timer.C:
+		}
+		c.out.Lock()
+		a.waiting = false
+		a.refusing = a.freed == before && a.fullLocked()
+	}
+	c.unlock(false)
+}
+
+// keep leaves an answer to its caller, and charges it. On a connection that
+// holds all that it may the call ends instead.
+func (c *Conn) keep(s *slot, ev *wire.Event) {
+	kept := *ev
+	c.out.Lock()
+	if c.account.refusingLocked() {
+		kept.Flags, kept.Body = kept.Flags&^wire.Packed, buf.View{} // the caller releases it
+		kept.Err = &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Sent: rpc.Processed, Msg: "this connection holds all that it may"}
+	} else {
+		ev.Body = buf.View{}
+		s.held = kept.Body.Len()
+		c.account.changeLocked(s.held)
+	}
+	c.unlock(false)
+	s.answer = &kept
+}
+
+// openUp unpacks the answer of the call id, on its caller's goroutine.
+func (c *Conn) openUp(id uint64, s *slot) {
+	ev := s.answer
+	if ev.Flags&wire.Packed == 0 {
+		return
+	}
+	if c.s.Unpack(ev, c.lim.MessageBytes) == nil && ev.Err == nil && ev.ID != id {
+		ev.Err = errStrange()
+		c.nc.Abort()
+	}
+	c.charge(s, ev.Body.Len()-s.held)
+}
+
+// charge charges n bytes more, or less, for what s holds.
+func (c *Conn) charge(s *slot, n int) {
+	if n == 0 {
+		return
+	}
+	c.out.Lock()
+	s.held += n
+	c.account.changeLocked(n)
+	c.unlock(false)
+}

@@ -1,0 +1,132 @@
+package mux_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/limosa-rpc/limosa/mux"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/ttheader"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// A connection that holds all that it may refuses new calls after a second in
+// which nothing was released, hears cancels meanwhile, and takes calls again
+// once something was.
+func TestFullConnectionRefusesAndRecovers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, ttheader.TTHeader, heldLimits, handlers{
+			"echo": func(_ context.Context, arg string) (string, error) { return arg, nil },
+			"wait": func(ctx context.Context, arg string) (string, error) { <-ctx.Done(); return "", ctx.Err() },
+		})
+		if _, _, err := r.call(t.Context(), "echo", ""); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var calls sync.WaitGroup
+		for range 40 {
+			calls.Go(func() { r.call(ctx, "wait", strings.Repeat("x", 64<<10)) })
+		}
+		synctest.Wait()
+		time.Sleep(3 * time.Second)
+		if _, _, err := r.call(t.Context(), "echo", ""); rpc.CodeOf(err) != rpc.ResourceExhausted || rpc.SentOf(err) != rpc.Refused {
+			t.Errorf("a call to a full connection: %v, %v", err, rpc.SentOf(err))
+		}
+		cancel()
+		calls.Wait()
+		synctest.Wait()
+		if _, _, err := r.call(t.Context(), "echo", ""); err != nil {
+			t.Errorf("afterwards: %v", err)
+		}
+	})
+}
+
+// A server whose connections hold all that they may refuses calls of those that
+// hold much, and serves the others.
+func TestFullServerServesSmallConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := rpc.Limits{}.WithDefaults()
+		total := mux.NewTotal(1<<20, nil, "")
+		h := handlers{
+			"echo": func(_ context.Context, arg string) (string, error) { return arg, nil },
+			"wait": func(ctx context.Context, arg string) (string, error) { <-ctx.Done(); return "", ctx.Err() },
+		}
+		connect := func() *rig {
+			r := &rig{finished: make(chan error, 1)}
+			r.cend, r.send = netio.Pipe(netio.PipeConfig{})
+			r.server = mux.NewServerConn(r.send, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: h.route, Base: t.Context(), Total: total})
+			go r.server.Run(func(err error) { r.finished <- err })
+			r.client = mux.NewConn(r.cend, ttheader.Protocol{}.Open(wire.Client, lim), mux.Config{Limits: lim})
+			if _, _, err := r.call(t.Context(), "echo", ""); err != nil {
+				t.Error(err)
+			}
+			return r
+		}
+		large, small := connect(), connect()
+		var calls sync.WaitGroup
+		for range 300 { // each of a size that a full server takes
+			calls.Go(func() { large.call(t.Context(), "wait", strings.Repeat("x", 8<<10)) })
+		}
+		synctest.Wait()
+		if !total.Full() || total.Held() < 1<<20 {
+			t.Errorf("%d bytes are counted", total.Held())
+		}
+		if _, _, err := large.call(t.Context(), "echo", ""); rpc.CodeOf(err) != rpc.ResourceExhausted || rpc.SentOf(err) != rpc.Refused {
+			t.Errorf("a call beside large ones: %v, %v", err, rpc.SentOf(err))
+		}
+		if _, _, err := small.call(t.Context(), "echo", ""); err != nil {
+			t.Errorf("a call on a small connection: %v", err)
+		}
+		if _, _, err := small.call(t.Context(), "echo", strings.Repeat("x", 64<<10)); rpc.CodeOf(err) != rpc.ResourceExhausted || rpc.SentOf(err) != rpc.Refused {
+			t.Errorf("a large call on it: %v, %v", err, rpc.SentOf(err))
+		}
+		if total.Refused() == 0 {
+			t.Error("no refusal was counted")
+		}
+		large.stop()
+		calls.Wait()
+		if total.Full() || total.Held() > 4<<10 {
+			t.Errorf("%d bytes are counted after the connection has ended", total.Held())
+		}
+		small.stop()
+		if total.Held() != 0 {
+			t.Errorf("%d bytes are counted after all", total.Held())
+		}
+	})
+}
+
+// A frame whose rest this side does not read is not its peer's fault.
+func TestFrameRestOfAServerThatDoesNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open := make(chan struct{})
+		lim := rpc.Limits{FrameRest: 5 * time.Second}
+		r := newRigOf(t, ttheader.TTHeader, lim, handlers{
+			"echo": func(_ context.Context, arg string) (string, error) { return arg, nil },
+			"wait": func(context.Context, string) (string, error) { <-open; return "", nil },
+		}, mux.Inline)
+		if _, _, err := r.call(t.Context(), "echo", ""); err != nil {
+			t.Fatal(err)
+		}
+		r.cend.Stall(true)
+		var calls sync.WaitGroup
+		errs := make(chan error, 2)
+		calls.Go(func() { _, _, err := r.call(t.Context(), "wait", ""); errs <- err })
+		synctest.Wait()
+		calls.Go(func() { _, _, err := r.call(t.Context(), "echo", strings.Repeat("x", 200<<10)); errs <- err })
+		synctest.Wait()
+		r.cend.Stall(false) // the call, and as much of the next as one receive takes
+		time.Sleep(20 * time.Second)
+		close(open)
+		calls.Wait()
+		for range 2 {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package mux_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/mux"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/ttheader"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// A framedPeer speaks the form without ids to a server by hand.
+type framedPeer struct {
+	nc    *netio.PipeConn
+	s     wire.Session
+	ended chan error // what Run ended with
+}
+
+func newFramedPeer(t *testing.T, h handlers, where mux.Handlers) *framedPeer {
+	full := rpc.Limits{}.WithDefaults()
+	a, b := netio.Pipe(netio.PipeConfig{})
+	p := ttheader.Protocol{Form: ttheader.Framed}
+	f := &framedPeer{nc: a, s: p.Open(wire.Client, full), ended: make(chan error, 1)}
+	server := mux.NewServerConn(b, p.Open(wire.Server, full), &mux.ServerConfig{Config: mux.Config{Limits: full}, Route: h.route, Base: t.Context(), Handlers: where})
+	go server.Run(func(err error) { f.ended <- err })
+	return f
+}
+
+// call sends n calls of method.
+func (f *framedPeer) call(n int, method string) {
+	o := f.nc.Output()
+	o.Lock()
+	for i := range n {
+		ev := wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: uint64(i + 1), Method: method}
+		m := f.s.Begin(o.Out(), &ev)
+		o.Out().AppendString("payload")
+		f.s.End(o.Out(), m, &ev)
+	}
+	if o.Unlock() {
+		o.Flush() //nolint:errcheck // the server's end shows
+	}
+}
+
+// A reset of the connection reaches handlers although nobody reads: one runs
+// Inline, or those that were begun are as many as may be and the others wait.
+func TestResetWhileNobodyReads(t *testing.T) {
+	for name, where := range everyMode {
+		for _, n := range []int{1, 70, 300} {
+			synctest.Test(t, func(t *testing.T) {
+				var begun, told atomic.Int32
+				f := newFramedPeer(t, handlers{"wait": func(ctx context.Context, _ string) (string, error) {
+					begun.Add(1)
+					select {
+					case <-ctx.Done():
+						told.Add(1)
+					case <-time.After(time.Hour):
+					}
+					return "", ctx.Err()
+				}}, where)
+				f.call(n, "wait")
+				synctest.Wait()
+				running, start := begun.Load(), time.Now()
+				f.nc.Abort()
+				err := <-f.ended
+				if took := time.Since(start); took > time.Second || err == nil || errors.Is(err, io.EOF) {
+					t.Errorf("%s, %d calls: the connection ended %v after the reset: %v", name, n, took, err)
+				}
+				if b := begun.Load(); b != told.Load() || b != running || b == 0 {
+					t.Errorf("%s, %d calls: %d handlers ran, %d more were begun, %d were told", name, n, running, b-running, told.Load())
+				}
+			})
+		}
+	}
+}
+
+// A peer that has only ended its sending side is answered although nobody read
+// that end at once, and Inline handlers still run one at a time; those that wait
+// for longer than such a peer is believed are given up.
+func TestHalfCloseWhileNobodyReads(t *testing.T) {
+	for name, where := range everyMode {
+		synctest.Test(t, func(t *testing.T) {
+			var running, most atomic.Int32
+			f := newFramedPeer(t, handlers{
+				"take": func(ctx context.Context, arg string) (string, error) {
+					most.Store(max(most.Load(), running.Add(1)))
+					defer running.Add(-1)
+					time.Sleep(time.Second)
+					return arg, ctx.Err()
+				},
+				"wait": func(ctx context.Context, _ string) (string, error) { <-ctx.Done(); return "", ctx.Err() },
+			}, where)
+			f.call(5, "take")
+			synctest.Wait()
+			f.call(70, "wait")
+			f.nc.CloseWrite() //nolint:errcheck // the server's end shows
+			start, answers := time.Now(), 0
+			why, err := f.nc.Receive(false, func(in *buf.In) (bool, error) {
+				for {
+					ev, _, err := f.s.Cut(in)
+					if ev.Flags == 0 || err != nil {
+						return err == nil, err
+					}
+					if string(ev.Body.Bytes()) == "payload" {
+						answers++
+					}
+					ev.Body.Release()
+				}
+			})
+			if answers != 5 || why != netio.Lost || !errors.Is(err, io.EOF) {
+				t.Errorf("%s: %d answers, then %v, %v", name, answers, why, err)
+			}
+			if took := time.Since(start); took < 20*time.Second || took > 40*time.Second {
+				t.Errorf("%s: the connection ended after %v", name, took)
+			}
+			if where == mux.Inline && most.Load() != 1 {
+				t.Errorf("%d Inline handlers ran at a time", most.Load())
+			}
+			if err := <-f.ended; !errors.Is(err, io.EOF) {
+				t.Errorf("%s: Run = %v", name, err)
+			}
+			netio.CloseWithin(f.nc, time.Second)
+		})
+	}
+}

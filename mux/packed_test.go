@@ -1,0 +1,217 @@
+package mux_test
+
+import (
+	"bytes"
+	"compress/zlib"
+	"context"
+	"encoding/binary"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/mux"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/ttheader"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// packed is a frame with a THeader and a compressed message.
+func packed(t testing.TB, seq uint32, message []byte) []byte {
+	t.Helper()
+	var z bytes.Buffer
+	w := zlib.NewWriter(&z)
+	if _, err := w.Write(message); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	return packedAs(seq, z.Bytes())
+}
+
+func packedAs(seq uint32, compressed []byte) []byte {
+	p := binary.BigEndian.AppendUint32(nil, uint32(14+len(compressed)))
+	p = binary.BigEndian.AppendUint32(append(p, 0x0f, 0xff, 0, 0), seq)
+	return append(append(p, 0, 1, 0, 1, 1, 0), compressed...)
+}
+
+func message(typ thrift.MessageType, seq int32, method, body string) []byte {
+	return append(thrift.AppendMessageBegin(nil, method, typ, seq), body...)
+}
+
+// put queues p on nc and flushes it.
+func put(nc netio.Conn, p []byte) {
+	o := nc.Output()
+	o.Lock()
+	o.Out().Append(p)
+	if o.Unlock() {
+		o.TryFlush()
+	}
+}
+
+// Compressed requests are inflated by the worker that serves them: what is wrong
+// with one is that call's error, and the answers come in order.
+func TestPackedRequests(t *testing.T) {
+	bomb := message(thrift.Call, 2, "echo", strings.Repeat("x", 8<<20))
+	for _, where := range []mux.Handlers{mux.Spare, mux.Inline, mux.Goroutines} {
+		synctest.Test(t, func(t *testing.T) {
+			var fired atomic.Int32
+			h := handlers{
+				"echo":   func(_ context.Context, arg string) (string, error) { return arg, nil },
+				"oneway": func(context.Context, string) (string, error) { fired.Add(1); return "", nil },
+			}
+			live := buf.Live()
+			lim := rpc.Limits{}.WithDefaults()
+			a, b := netio.Pipe(netio.PipeConfig{})
+			s := ttheader.Protocol{}.Open(wire.Server, lim)
+			server := mux.NewServerConn(b, s, &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: h.route, Base: t.Context(), Handlers: where})
+			ended := make(chan struct{})
+			go server.Run(func(error) { close(ended) })
+			var all []byte
+			for _, p := range [][]byte{
+				packed(t, 1, message(thrift.Call, 1, "echo", "small")),
+				packed(t, 2, bomb), // 1,000 times what was sent
+				packed(t, 3, message(thrift.Oneway, 3, "oneway", "")),
+				packedAs(4, []byte("no zlib at all")),
+				packed(t, 5, message(thrift.Call, 5, "oneway", "")), // the IDL decides
+				packed(t, 6, message(thrift.Call, 6, "unknown", "")),
+				packed(t, 7, message(thrift.Call, 7, "echo", strings.Repeat("large", 10_000))),
+				packed(t, 8, message(thrift.Reply, 8, "echo", "")),
+			} {
+				all = append(all, p...)
+			}
+			put(a, all)
+			client := ttheader.Protocol{Form: ttheader.THeader}.Open(wire.Client, lim)
+			var got []string
+			for len(got) < 6 {
+				why, err := a.Receive(false, func(in *buf.In) (bool, error) {
+					ev, need, err := client.Cut(in)
+					if err != nil || ev.Flags == 0 {
+						in.Expect(need)
+						return true, err
+					}
+					if ev.Flags&wire.Packed != 0 {
+						client.Unpack(&ev, lim.MessageBytes)
+					}
+					text := string(ev.Body.Bytes())
+					if ev.Body.Release(); ev.Err != nil {
+						text = ev.Err.Code.String()
+					}
+					got = append(got, text[:min(len(text), 20)])
+					return false, nil
+				})
+				if err != nil || why == netio.Lost {
+					t.Fatalf("after %q: %v", got, err)
+				}
+			}
+			want := []string{"small", "Internal", "Internal", "Unimplemented", "largelargelargelarge", "Internal"} // Thrift has no type for limits
+			for i := range want {
+				if got[i] != want[i] {
+					t.Errorf("answers %q, want %q", got, want)
+					break
+				}
+			}
+			a.Abort()
+			<-ended
+			if fired.Load() != 2 || buf.Live() != live {
+				t.Errorf("%d oneway calls ran, %d blocks were not released", fired.Load(), buf.Live()-live)
+			}
+		})
+	}
+}
+
+// Compressed answers are inflated by their callers, and judged by them.
+func TestPackedAnswers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer func(seq int32) []byte
+		code   rpc.Code
+		result string
+		usable bool
+	}{
+		"small":   {func(seq int32) []byte { return packed(t, uint32(seq), message(thrift.Reply, seq, "echo", "hi")) }, rpc.OK, "hi", true},
+		"id of 0": {func(seq int32) []byte { return packed(t, 0, message(thrift.Reply, seq, "echo", "hi")) }, rpc.OK, "hi", true}, // Node's
+		"exception": {func(seq int32) []byte {
+			return packed(t, 0, thrift.AppendException(message(thrift.Exception, 9, "echo", ""), "no", 6))
+		}, rpc.Internal, "", true},
+		"foreign": {func(seq int32) []byte { return packed(t, uint32(seq), message(thrift.Reply, seq+1, "echo", "hi")) }, rpc.DataLoss, "", false},
+		"method":  {func(seq int32) []byte { return packed(t, uint32(seq), message(thrift.Reply, seq, "other", "hi")) }, rpc.DataLoss, "", true},
+		"bomb": {func(seq int32) []byte {
+			return packed(t, uint32(seq), message(thrift.Reply, seq, "echo", strings.Repeat("x", 8<<20)))
+		}, rpc.ResourceExhausted, "", true},
+		"garbage": {func(seq int32) []byte { return packedAs(uint32(seq), []byte("no zlib at all")) }, rpc.DataLoss, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				live := buf.Live()
+				lim := rpc.Limits{}.WithDefaults()
+				a, b := netio.Pipe(netio.PipeConfig{})
+				c := mux.NewConn(a, ttheader.Protocol{Form: ttheader.THeader}.Open(wire.Client, lim), mux.Config{Limits: lim})
+				server := ttheader.Protocol{}.Open(wire.Server, lim)
+				go b.Receive(false, func(in *buf.In) (bool, error) {
+					ev, _, err := server.Cut(in)
+					if err != nil || ev.Flags == 0 {
+						return true, err
+					}
+					ev.Body.Release()
+					put(b, tt.answer(int32(uint32(ev.Tag[1]))))
+					return false, nil
+				})
+				x := rpc.NewCall[string, string](method("echo", rpc.Unary), "Test")
+				x.Args = "hello"
+				if err := c.Do(t.Context(), &x.Call); rpc.CodeOf(err) != tt.code || x.Result != tt.result {
+					t.Errorf("echo = %.20q, %v", x.Result, err)
+				}
+				synctest.Wait()
+				if _, usable := c.Status(); usable != tt.usable {
+					t.Errorf("usable afterwards: %v", usable)
+				}
+				b.Abort()
+				c.Close()
+				if n := buf.Live() - live; n != 0 {
+					t.Errorf("%d blocks were not released", n)
+				}
+			})
+		})
+	}
+}
+
+// A compressed request waits for its place to be inflated, and holds nobody up
+// meanwhile.
+func TestInflatingHasPlaces(t *testing.T) {
+	for _, where := range []mux.Handlers{mux.Spare, mux.Goroutines} {
+		synctest.Test(t, func(t *testing.T) {
+			var echoed, others atomic.Int32
+			h := handlers{
+				"echo":   func(_ context.Context, arg string) (string, error) { echoed.Add(1); return arg, nil },
+				"oneway": func(context.Context, string) (string, error) { others.Add(1); return "", nil },
+			}
+			lim := rpc.Limits{}.WithDefaults()
+			a, b := netio.Pipe(netio.PipeConfig{})
+			s := ttheader.Protocol{}.Open(wire.Server, lim)
+			places := make(chan struct{}, 1)
+			places <- struct{}{} // somebody else inflates
+			server := mux.NewServerConn(b, s, &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: h.route, Base: t.Context(), Handlers: where, Inflate: places})
+			ended := make(chan struct{})
+			go server.Run(func(error) { close(ended) })
+			put(a, packed(t, 1, message(thrift.Call, 1, "echo", "hi")))
+			synctest.Wait()
+			for seq := range 3 {
+				m := message(thrift.Oneway, int32(seq+2), "oneway", "")
+				put(a, append(binary.BigEndian.AppendUint32(nil, uint32(len(m))), m...))
+				synctest.Wait()
+			}
+			if echoed.Load() != 0 || others.Load() != 3 {
+				t.Errorf("with no place to inflate %d compressed requests ran, and %d others of 3", echoed.Load(), others.Load())
+			}
+			<-places
+			synctest.Wait()
+			if echoed.Load() != 1 || len(places) != 0 {
+				t.Errorf("with a place %d ran, and %d places are taken", echoed.Load(), len(places))
+			}
+			a.Abort()
+			<-ended
+			a.Receive(false, nil)
+		})
+	}
+}

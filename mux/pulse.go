@@ -1,0 +1,149 @@
+package mux
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+const (
+	// deafDeadlines is how many calls in a row may meet their deadline without
+	// a byte having come while they waited, before the peer is asked.
+	deafDeadlines = 3
+	// answerWithin is how soon a peer that was asked has to say anything, before
+	// its connection gets no more calls.
+	answerWithin = time.Second
+)
+
+// errSilent is why a connection is given up whose peer is no more to be heard.
+var errSilent = errors.New("the peer was silent, and did not answer a ping")
+
+// A pulse notices that a peer is gone of which nobody tells: its machine stopped,
+// or packets vanish on the way. Who waits for it would wait for ever, and who
+// calls meanwhile would be given the same connection.
+//
+// Nothing is sent on a connection that is well, or idle. After three deadlines in
+// a row, or Limits.Silence, during which calls waited and not a byte came, the
+// peer is asked for a sign of life. Without one within a second the connection
+// takes no more calls, so that a pool replaces it; without one for
+// Limits.Silence more it ends.
+//
+// A connection without ids is not asked: what speaks no ids knows no ping. It
+// ends with the deadline of its one call, or by TCP's own means.
+type pulse struct {
+	// Atomic: counts receipts of bytes.
+	beats atomic.Uint32
+
+	// Owned by the read role: bytes that were left in the input.
+	left int
+
+	// Guarded by the output lock.
+	timer *time.Timer
+	armed bool
+	seen  uint32    // beats at the last look
+	still int       // looks in a row during which calls waited and nothing came
+	deaf  int       // deadlines, see deafDeadlines
+	asked time.Time // when a ping was sent that nothing has followed; zero: none
+}
+
+// note is told what the input holds before and after each cut.
+func (p *pulse) note(in *buf.In) {
+	if in.Len() != p.left {
+		p.beats.Add(1)
+	}
+}
+
+// watchLocked sees to it that somebody looks while calls wait.
+func (c *Conn) watchLocked() {
+	p := &c.pulse
+	if p.armed {
+		return
+	}
+	p.armed, p.seen, p.still = true, p.beats.Load(), 0
+	c.lookInLocked(c.lim.Silence / 2)
+}
+
+func (c *Conn) lookInLocked(d time.Duration) {
+	if p := &c.pulse; p.timer == nil {
+		p.timer = time.AfterFunc(d, c.feel)
+	} else {
+		p.timer.Reset(d)
+	}
+}
+
+// expiredLocked counts a call whose deadline is over; since is what beats was
+// when it was sent.
+func (c *Conn) expiredLocked(since uint32) (fx effects) {
+	p := &c.pulse
+	if p.beats.Load() != since {
+		p.deaf = 0
+		return fx
+	}
+	if p.deaf++; p.deaf >= deafDeadlines && p.asked.IsZero() && c.life.door == open {
+		return c.askLocked()
+	}
+	return fx
+}
+
+// askLocked asks the peer for a sign of life, and has somebody read it.
+func (c *Conn) askLocked() (fx effects) {
+	if !c.caps.Mux || c.life.door == dead {
+		return fx
+	}
+	if c.appendLocked(&wire.Event{Flags: wire.Ping}, nil) != nil {
+		return fx
+	}
+	p := &c.pulse
+	p.armed, p.asked, p.seen = true, time.Now(), p.beats.Load()
+	c.lookInLocked(answerWithin)
+	return c.life.look()
+}
+
+// feel looks whether the peer has been heard.
+func (c *Conn) feel() {
+	c.out.Lock()
+	fx, abort := c.feelLocked()
+	c.unlock(false)
+	if abort {
+		c.nc.Abort()
+	}
+	c.carryOut(fx)
+}
+
+// feelLocked is feel. abort: the connection is to be given up.
+func (c *Conn) feelLocked() (fx effects, abort bool) {
+	p := &c.pulse
+	if p.armed = c.life.door != dead; !p.armed {
+		return fx, false
+	}
+	now := p.beats.Load()
+	heard := now != p.seen
+	p.seen = now
+	switch {
+	case heard:
+		p.asked, p.deaf, p.still = time.Time{}, 0, 0
+	case !p.asked.IsZero():
+		if left := c.lim.Silence - time.Since(p.asked); left > 0 {
+			c.lookInLocked(left)
+			return c.life.close(leaving).and(c.life.unread()).and(c.life.idle()), false
+		}
+		c.why = errSilent
+		return fx, true
+	case c.life.inflight > 0:
+		if p.still++; p.still >= 2 {
+			p.still = 0
+			if fx = c.askLocked(); !p.asked.IsZero() {
+				return fx, false
+			}
+		}
+	}
+	if c.life.inflight == 0 {
+		p.armed = false
+		return c.life.unread(), false // who was started to read the answer
+	}
+	c.lookInLocked(c.lim.Silence / 2)
+	return fx, false
+}

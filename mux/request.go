@@ -1,0 +1,398 @@
+package mux
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// A phase is where in its life a request is, of one message or a stream alike:
+//
+//	        nextLocked         show             finishLocked
+//	queued -----------> begun -------> shown ----------------> finished
+//	   |                  |              |                        ^
+//	   | giveUpLocked     |              | its context ends       |
+//	   | expireLocked     v              v                        |
+//	   |                givenUp or drained -----------------------+
+//	   +----------------------------------------------------------+
+//
+// Queued, it can be given up without ever having been started. Begun, it has a
+// worker; shown, also a call, whose context can be ended. One that is given up
+// between the two is not started: the worker finds out when it shows the call.
+// Finished, it has an answer, which may wait for its turn. All changes are made
+// under the output lock but that from begun to shown, which its worker makes
+// by one compare-and-swap.
+type phase uint32
+
+const (
+	queued phase = iota
+	begun
+	shown
+	givenUp  // by its caller, or lost with the connection
+	drained  // by this side, which ends
+	finished // answered, or its answer waits for its turn
+)
+
+// err is what a request that was given up is answered with.
+func (p phase) err() *rpc.Error {
+	if p == drained {
+		return &rpc.Error{Code: rpc.Unavailable, Msg: "the server is shutting down"}
+	}
+	return &rpc.Error{Code: rpc.Canceled, Msg: "the caller has given the call up"}
+}
+
+// refusal is the same for one that was not started.
+func (p phase) refusal() *rpc.Error {
+	e := p.err()
+	e.Sent = rpc.Refused
+	return e
+}
+
+// What a Router said of a request.
+type routed struct {
+	h   rpc.Handler
+	why string // why there is no handler
+}
+
+// A request is one call on the server, from its cut to its answer.
+type request struct {
+	// Set when it is cut, then constant.
+	routed
+	id      uint64 // as the peer gave it; a packed request's event may say another once it is unpacked
+	arrived time.Time
+	ordered bool          // answered in the order of arrival
+	stream  *serverStream // nil: a call of one message
+
+	// Atomic: a phase.
+	phase atomic.Uint32
+
+	// Owned by its worker; once it is shown its call can be ended by others.
+	call  *rpc.Call // nil until admit has made it
+	timed bool      // note what the handler takes
+	zip   bool      // it came packed: so does its answer go
+	lone  bool      // it runs without a spare worker behind it
+
+	// Guarded by the output lock until it has begun, then owned by its worker
+	// until it is finished, then guarded again.
+	ev      wire.Event // as it came; later its answer
+	err     error      // what is to be answered instead of the result
+	private *buf.Out   // a large result, encoded outside the lock
+	beside  bool       // small answers are beside it
+	failed  error      // why its pieces come to an end: there is an error to be sent instead
+
+	// Guarded by the output lock.
+	oneway        bool // nobody waits for an answer
+	held          int  // what the account was charged for it
+	reserved      int  // what was set aside besides, for what it may become: its answer, or its unpacked self
+	parked        bool // queued for room
+	prev, next    *request
+	ahead, behind *request // in the queue
+	chained       *request // in the table, where it is found by its id
+	tabled        bool
+	ranks         bool     // among the ordered ones that were begun
+	turn          *request // the next of those that are answered in order
+}
+
+func (r *request) is(p phase) bool { return phase(r.phase.Load()) == p }
+
+// enter changes the phase under the output lock.
+func (r *request) enter(p phase) { r.phase.Store(uint32(p)) }
+
+// move changes the phase from one to another, unless it is not that one.
+func (r *request) move(from, to phase) bool {
+	return r.phase.CompareAndSwap(uint32(from), uint32(to))
+}
+
+// deadline is when its caller stops waiting; zero: it did not say.
+func (r *request) deadline() (t time.Time) {
+	if r.ev.Timeout > 0 {
+		t = r.arrived.Add(r.ev.Timeout)
+	}
+	return t
+}
+
+// decide has the IDL decide whether there is an answer, whatever the frame says.
+func (r *request) decide() {
+	if m := r.h.Method; m != nil && (m.Kind == rpc.Oneway) != (r.ev.Flags&wire.Oneway != 0) {
+		r.ev.Flags ^= wire.Oneway
+	}
+	r.oneway = r.ev.Flags&wire.Oneway != 0
+}
+
+// cost is what its handler takes, by estimate. sure: that is known, or there
+// is no handler.
+func (r *request) cost() (d time.Duration, sure bool) {
+	switch {
+	case r.ev.Flags&wire.Packed != 0: // not even its method is known
+		return 0, false
+	case r.h.Method == nil:
+		return 0, true
+	}
+	d = r.h.Method.Cost()
+	return d, d > 0
+}
+
+// requests is a pool of plain memory: what is in it refers to nothing.
+var requests = sync.Pool{New: func() any { return new(request) }}
+
+// recycle gives back a request of which nothing remains to be done.
+func (r *request) recycle() {
+	if r.stream != nil {
+		return // it is part of its stream, which a handler may still refer to
+	}
+	*r = request{}
+	requests.Put(r)
+}
+
+// An aftermath is what transitions under the lock leave to be done after the
+// unlock. apply does it, in one place, so that none is forgotten.
+type aftermath struct {
+	woken *waiter     // waits of streams that are over
+	ended []*rpc.Call // contexts to be ended
+	shut  bool        // our side is to be closed
+}
+
+func (fx *aftermath) any() bool { return fx.woken != nil || fx.ended != nil || fx.shut }
+
+// apply does what fx says. No lock is held.
+func (c *ServerConn) apply(fx *aftermath) {
+	wake(fx.woken)
+	for _, call := range fx.ended {
+		call.End(context.Canceled)
+	}
+	if fx.shut {
+		c.nc.CloseWrite() // after what is queued
+	}
+}
+
+// openLocked takes a request in: to the queue, or if it is refused to its answer.
+func (c *ServerConn) openLocked(ev *wire.Event) *request {
+	r := requests.Get().(*request)
+	r.ev, r.id, r.arrived = *ev, ev.ID, c.arrived
+	ev.Body = buf.View{}
+	if r.ev.Flags&wire.Packed == 0 {
+		r.routed = c.routeLocked(ev)
+		r.decide()
+	}
+	r.ordered = r.ev.Flags&(wire.Unordered|wire.Oneway) == 0
+	refused := c.refuseLocked()
+	if refused != nil { // nothing of it is held while it waits for its turn
+		r.ev.Body.Release()
+		r.ev.Body, r.ev.Header = buf.View{}, nil
+	}
+	c.listLocked(r)
+	if refused != nil {
+		c.finishLocked(r, refused)
+		return nil
+	}
+	c.queue.push(r)
+	return r
+}
+
+// listLocked makes r one of the requests that live.
+func (c *ServerConn) listLocked(r *request) {
+	r.held = perRequest + r.ev.Body.Len() + weight(r.ev.Header)
+	c.account.changeLocked(r.held)
+	c.requests.add(r)
+	if r.ordered {
+		c.turns.push(r)
+	}
+}
+
+// refuseLocked says why this connection takes no further call, if it does not.
+func (c *ServerConn) refuseLocked() error {
+	switch {
+	case c.draining:
+		return refusal(rpc.Unavailable, "the server is shutting down")
+	case c.requests.n >= c.cfg.Limits.CallsPerConn:
+		return refusal(rpc.ResourceExhausted, "too many calls in flight on this connection")
+	case c.account.refusingLocked():
+		c.account.total.refuse()
+		return refusal(rpc.ResourceExhausted, "this connection holds all that it may")
+	case c.account.crowdedLocked():
+		c.account.total.refuse()
+		return refusal(rpc.ResourceExhausted, "the connections of this server hold all that they may")
+	}
+	return nil
+}
+
+// refusal is the error of a call that was not started; its caller may try elsewhere.
+func refusal(code rpc.Code, msg string) *rpc.Error {
+	return &rpc.Error{Code: code, Msg: msg, Sent: rpc.Refused}
+}
+
+// nextLocked begins the next request; nil: there is none that may begin, for
+// the reason that bar gives.
+//
+// The oldest is the next, until it has waited for half of what it may: then
+// the newest is, whose caller still waits when it is answered. The oldest are
+// served once there is time, or refused when theirs is over.
+//
+// A request for which there is no room lets others pass (parked). It begins
+// once there is, or is refused like those of the queue.
+func (c *ServerConn) nextLocked() (r *request, bar barrier) {
+	if r = c.unparkLocked(); r != nil {
+		return r, passable
+	}
+	for c.queue.n > 0 {
+		r = c.queue.head
+		if now := c.nowLocked(r); !now.IsZero() {
+			late, newest := c.waitedLocked(r, now)
+			if late {
+				continue
+			}
+			if newest {
+				r = c.queue.tail
+				if late, _ = c.waitedLocked(r, now); late { // it said a shorter time than the oldest
+					continue
+				}
+			}
+		}
+		if bar = c.beginBarLocked(r); bar != passable {
+			return nil, bar
+		}
+		needs := c.needs(r)
+		if c.unqueueLocked(r); !c.fitsLocked(needs) {
+			r.parked = true
+			c.parked.push(r)
+			continue
+		}
+		c.beginLocked(r, needs)
+		return r, passable
+	}
+	return nil, passable
+}
+
+// beginLocked has r begin, with room for what it needs.
+func (c *ServerConn) beginLocked(r *request, needs int) {
+	r.enter(begun)
+	c.reserveLocked(r, needs)
+	if r.ordered {
+		r.ranks = true
+		c.turns.begun++
+	}
+	c.served++
+	r.timed = c.served%timeEvery == 0 || r.h.Method != nil && r.h.Method.Cost() == 0
+}
+
+// unparkLocked begins the oldest of those that wait for room, if there is any,
+// and ends those that have waited too long.
+func (c *ServerConn) unparkLocked() *request {
+	for c.parked.n > 0 {
+		r := c.parked.head
+		if late, _ := c.waitedLocked(r, time.Now()); late {
+			continue
+		}
+		needs := c.needs(r)
+		if c.beginBarLocked(r) != passable || !c.fitsLocked(needs) {
+			return nil
+		}
+		c.unqueueLocked(r)
+		c.beginLocked(r, needs)
+		return r
+	}
+	return nil
+}
+
+// waitedLocked ends r if its time in the queue is over (late). newest: half of
+// it is, so that the newest is to go first.
+func (c *ServerConn) waitedLocked(r *request, now time.Time) (late, newest bool) {
+	waited, most := now.Sub(r.arrived), cmp.Or(r.ev.Timeout, c.cfg.Limits.QueueTime)
+	if waited >= most {
+		c.expireLocked(r)
+	}
+	return waited >= most, waited > most/2
+}
+
+// unqueueLocked takes r out of the queue that it is in.
+func (c *ServerConn) unqueueLocked(r *request) {
+	if r.parked {
+		c.parked.remove(r)
+		r.parked = false
+	} else {
+		c.queue.remove(r)
+	}
+}
+
+// nowLocked is the time, if it matters to r: none has passed for the first of a
+// batch, and next to none for a lone one, unless somebody counts it.
+func (c *ServerConn) nowLocked(r *request) (now time.Time) {
+	if c.fresh && r.arrived.Equal(c.arrived) || c.lone.left > 0 && r.ev.Timeout == 0 {
+		c.fresh = false
+		return now
+	}
+	c.fresh = false
+	return time.Now()
+}
+
+// expireLocked ends a request that waited for too long and was never started.
+func (c *ServerConn) expireLocked(r *request) {
+	err := refusal(rpc.DeadlineExceeded, "the call's time was over before it could be started")
+	if r.ev.Timeout == 0 {
+		err = refusal(rpc.ResourceExhausted, "the call waited too long to be started")
+	}
+	c.unqueueLocked(r)
+	c.finishLocked(r, err)
+}
+
+// giveUpLocked ends what can be ended of r, by way of how, which is givenUp or
+// drained: one that is queued never starts, of another the context ends.
+func (c *ServerConn) giveUpLocked(r *request, how phase, fx *aftermath) {
+	switch {
+	case r.is(queued):
+		c.unqueueLocked(r)
+		c.finishLocked(r, how.refusal())
+	case r.move(begun, how):
+	case r.move(shown, how):
+		fx.ended = append(fx.ended, r.call)
+	case how == givenUp:
+		r.move(drained, how)
+	}
+}
+
+// cancelLocked gives up the call that the peer has given up.
+func (c *ServerConn) cancelLocked(id uint64, fx *aftermath) {
+	if r := c.requests.find(id); r != nil {
+		c.giveUpLocked(r, givenUp, fx)
+	}
+	signal(c.granted)
+}
+
+// show makes the call of r one that can be cancelled. An error: r was given up
+// before, and is not to be started.
+func (r *request) show() error {
+	if r.move(begun, shown) {
+		return nil
+	}
+	return phase(r.phase.Load()).refusal()
+}
+
+// outcome is what a handler's end is to the caller: one that was cancelled by a
+// drain is told of that.
+func (r *request) outcome(err error) error {
+	if err != nil && r.is(drained) && rpc.CodeOf(err) == rpc.Canceled {
+		return drained.err()
+	}
+	return err
+}
+
+// exitLocked forgets r, which was answered.
+func (c *ServerConn) exitLocked(r *request) {
+	c.requests.remove(r)
+	c.reserved -= r.reserved
+	c.account.changeLocked(-r.held)
+	if r.ranks {
+		c.turns.begun--
+	}
+	if c.requests.n == 0 && c.idle != nil {
+		close(c.idle)
+		c.idle = nil
+	}
+	r.recycle()
+}

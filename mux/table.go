@@ -1,0 +1,165 @@
+package mux
+
+import "math/rand/v2"
+
+// A table finds the requests of a connection by their ids, from the moment that
+// they are cut until they are answered. The ids are the peer's choice, so it
+// spreads them by a multiplier that the peer does not know: chains stay short
+// whatever it chooses. The links are in the requests; a call allocates nothing.
+//
+// A request whose id is in use is not found by it: its peer has lost count, or
+// is one that numbers at will, which awaits its answers in order.
+type table struct {
+	chains []*request // linked by chained; their number is a power of two
+	shift  uint       // leaves the top bits of a product, which say the chain
+	mult   uint64     // odd, random
+	found  int        // requests in chains
+	first  *request   // list of all requests, in chains or not
+	n      int        // its length
+}
+
+const (
+	tableLeast = 3   // the first chains, as a power of two
+	tableKeep  = 256 // chains that an empty table keeps
+)
+
+func (t *table) chain(id uint64) **request { return &t.chains[id*t.mult>>t.shift] }
+
+// find gives the request with that id, or nil.
+func (t *table) find(id uint64) *request {
+	if t.found == 0 {
+		return nil
+	}
+	r := *t.chain(id)
+	for r != nil && r.id != id {
+		r = r.chained
+	}
+	return r
+}
+
+// add takes r in.
+func (t *table) add(r *request) {
+	t.n++
+	if r.next = t.first; r.next != nil {
+		r.next.prev = r
+	}
+	t.first = r
+	if t.find(r.id) != nil {
+		return
+	}
+	if t.found == len(t.chains) {
+		t.grow()
+	}
+	t.found++
+	at := t.chain(r.id)
+	r.chained, r.tabled = *at, true
+	*at = r
+}
+
+// remove takes r out.
+func (t *table) remove(r *request) {
+	t.n--
+	if r.prev != nil {
+		r.prev.next = r.next
+	} else {
+		t.first = r.next
+	}
+	if r.next != nil {
+		r.next.prev = r.prev
+	}
+	r.prev, r.next = nil, nil
+	if !r.tabled {
+		return
+	}
+	at := t.chain(r.id)
+	for *at != r {
+		at = &(*at).chained
+	}
+	*at = r.chained
+	r.chained, r.tabled = nil, false
+	if t.found--; t.found == 0 && len(t.chains) > tableKeep {
+		t.chains = nil
+	}
+}
+
+// grow doubles the chains.
+func (t *table) grow() {
+	was := t.chains
+	if was == nil {
+		t.mult, t.shift = rand.Uint64()|1, 64-tableLeast+1
+		was = make([]*request, 1<<(tableLeast-1))
+	}
+	t.shift--
+	t.chains = make([]*request, 2*len(was))
+	for _, r := range was {
+		for r != nil {
+			next, at := r.chained, t.chain(r.id)
+			r.chained, *at = *at, r
+			r = next
+		}
+	}
+}
+
+// A queue is the requests that were cut and not begun, in the order of arrival.
+type queue struct {
+	head, tail *request
+	n          int
+}
+
+// push puts r behind all others.
+func (q *queue) push(r *request) {
+	q.n++
+	if r.ahead = q.tail; r.ahead != nil {
+		r.ahead.behind = r
+	} else {
+		q.head = r
+	}
+	q.tail = r
+}
+
+// remove takes r out, wherever it is.
+func (q *queue) remove(r *request) {
+	q.n--
+	if r.ahead != nil {
+		r.ahead.behind = r.behind
+	} else {
+		q.head = r.behind
+	}
+	if r.behind != nil {
+		r.behind.ahead = r.ahead
+	} else {
+		q.tail = r.ahead
+	}
+	r.ahead, r.behind = nil, nil
+}
+
+// turns are requests that are answered one after the other: the ordered ones of
+// a connection, or those that wait for room.
+type turns struct {
+	first, last *request
+	waiting     bool // for room, on a goroutine
+	begun       int  // ordered requests that were begun and not answered
+	bytes       int  // what the answers that wait for their turn are thought to weigh
+}
+
+func (t *turns) push(r *request) {
+	if t.last != nil {
+		t.last.turn = r
+	} else {
+		t.first = r
+	}
+	t.last = r
+}
+
+// pop takes the first out; nil: there is none.
+func (t *turns) pop() *request {
+	r := t.first
+	if r == nil {
+		return nil
+	}
+	if t.first = r.turn; t.first == nil {
+		t.last = nil
+	}
+	r.turn = nil
+	return r
+}

@@ -1,0 +1,108 @@
+package ttheader
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// What is larger than is allowed now is refused and read past, also if much of it
+// has come; small requests, streams and what is allowed again are taken.
+func TestAllow(t *testing.T) {
+	const allowed, size = 16 << 10, 300 << 10
+	message := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), make([]byte, size)...)
+	small := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 6), 0)
+	framed := func(p []byte) []byte { return append(binary.BigEndian.AppendUint32(nil, uint32(len(p))), p...) }
+	headed := func(p []byte) []byte {
+		b, err := frameBytes(Protocol{NoOffer: true}.Open(wire.Client, testLimits), &wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: 5, Method: "Ping"}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for name, p := range map[string][]byte{"framed": framed(message), "theader": plainFrame(message), "ttheader": headed(make([]byte, size))} {
+		for _, before := range []int{0, 100, size / 2, len(p)} { // bytes that came while all was allowed
+			s := Protocol{}.Open(wire.Server, testLimits)
+			var in buf.In
+			feed(&in, p[:before])
+			if before < len(p) {
+				if ev, need, err := s.Cut(&in); ev.Flags != 0 || need < 1 || err != nil {
+					t.Fatalf("%s: %s, %d, %v", name, trace(ev), need, err)
+				}
+			}
+			s.Allow(allowed)
+			feed(&in, p[before:min(before+2000, len(p))])
+			ev, _, err := s.Cut(&in)
+			if err != nil || ev.Err == nil || ev.Err.Code != rpc.ResourceExhausted || ev.Err.Sent != rpc.Refused || ev.Method != "Ping" || ev.Body.Len() > 0 {
+				t.Fatalf("%s, %d bytes before: %s, %v", name, before, trace(ev), err)
+			}
+			for at := min(before+2000, len(p)); at < len(p); at += 4096 {
+				feed(&in, p[at:min(at+4096, len(p))])
+				if ev, _, err := s.Cut(&in); ev.Flags != 0 || err != nil || in.Len() > 0 {
+					t.Fatalf("%s: %s, %v, %d bytes are kept", name, trace(ev), err, in.Len())
+				}
+			}
+			feed(&in, framed(small))
+			if ev, _, err := s.Cut(&in); ev.Flags&wire.Message == 0 || err != nil {
+				t.Errorf("%s: a small one: %s, %v", name, trace(ev), err)
+			} else {
+				ev.Body.Release()
+			}
+			s.Allow(1 << 30)
+			feed(&in, p)
+			if ev, _, err = s.Cut(&in); ev.Flags&wire.Message == 0 || err != nil {
+				t.Errorf("%s: when there is room again: %.200s, %v", name, trace(ev), err)
+			}
+			ev.Body.Release()
+			in.Close()
+		}
+	}
+}
+
+// Messages in pieces are given up when their connection may not hold them any
+// more, all but one that ends.
+func TestAllowOfPieces(t *testing.T) {
+	client, server, _, sin := acquainted(t, rpc.Limits{}.WithDefaults())
+	out := newOut(t)
+	for id := range uint64(4) {
+		announce(t, client, out, 10+id, 50_000, 150_000)
+	}
+	cut := func() []wire.Event {
+		evs, err := gather(t, server, sin, out.Bytes(), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(evs)
+		out.Reset()
+		checkParts(t, server.(*Session), 1<<30)
+		return evs
+	}
+	if evs := cut(); len(evs) != 0 || server.Held() < 200_000 {
+		t.Fatalf("%d events, %d bytes are held", len(evs), server.Held())
+	}
+	server.Allow(16 << 10)
+	announce(t, client, out, 20, 50_000, 150_000)
+	for id := range uint64(3) {
+		more(t, client, out, 10+id, 50_000, 50_000, 150_000)
+	}
+	evs := cut()
+	if len(evs) != 4 || server.Held() > 210_000 {
+		t.Fatalf("%d events, %d bytes are held", len(evs), server.Held())
+	}
+	for _, ev := range evs {
+		if ev.Err == nil || ev.Err.Code != rpc.ResourceExhausted || ev.Err.Sent != rpc.Refused {
+			t.Errorf("%s", trace(ev))
+		}
+	}
+	more(t, client, out, 13, 50_000, 100_000, 150_000)
+	for id := range uint64(3) {
+		more(t, client, out, 10+id, 100_000, 50_000, 150_000)
+	}
+	if evs := cut(); len(evs) != 1 || evs[0].ID != 13 || evs[0].Err != nil {
+		t.Errorf("%d events", len(evs))
+	}
+}
