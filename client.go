@@ -3,6 +3,7 @@ package limosa
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -37,7 +38,12 @@ var forms = [...]string{
 }
 
 // String gives the form as it is written in a target.
-func (f Form) String() string { return forms[f] }
+func (f Form) String() string {
+	if int(f) < len(forms) {
+		return forms[f]
+	}
+	return fmt.Sprintf("Form(%d)", uint8(f))
+}
 
 func parseForm(s string) (Form, bool) {
 	for i, name := range forms {
@@ -53,14 +59,17 @@ func parseForm(s string) (Form, bool) {
 // concurrently. Connections are made when calls need them and shared by all
 // calls; one that breaks is replaced, with a growing pause while that fails.
 type Client struct {
-	Target       string // host:port, tcp://host:port, unix:///path; ?thrift=framed and the like may follow
-	Thrift       Form
-	Multiplexed  bool              // send Service:Method as the name, as Apache's TMultiplexedProtocol does
-	Timeout      time.Duration     // of each call; 0: the context's deadline only
-	Interceptors []rpc.Interceptor // around every call, the first one outermost
-	TLS          *tls.Config       // not nil: speak TLS on TCP
-	Limits       rpc.Limits        // the zero value is the defaults
-	Logger       *slog.Logger      // nil: nothing is logged
+	Target        string // host:port, tcp://host:port, unix:///path; ?thrift=framed and the like may follow
+	Thrift        Form
+	Multiplexed   bool              // send Service:Method as the name, as Apache's TMultiplexedProtocol does
+	Timeout       time.Duration     // of each call of one message; 0: the context's deadline only
+	StreamTimeout time.Duration     // of each stream, from its opening to its end; 0: the context's deadline only
+	Interceptors  []rpc.Interceptor // around every call, the first one outermost
+	TLS           *tls.Config       // not nil: speak TLS on TCP
+	Limits        rpc.Limits        // the zero value is the defaults
+	Logger        *slog.Logger      // nil: nothing is logged
+
+	network dialer // nil: the system's
 
 	once sync.Once
 	// Set once, then constant.
@@ -95,6 +104,9 @@ func (c *Client) start() {
 	plain := proto
 	plain.NoOffer = true
 	c.pool = newPool(t, proto, plain, c.Limits.WithDefaults(), c.TLS, c.Logger)
+	if c.network != nil {
+		c.pool.network = c.network
+	}
 	c.call = rpc.Chain(c.pool.do, c.Interceptors...)
 }
 
@@ -118,7 +130,11 @@ func (c *Client) Do(ctx context.Context, call *rpc.Call) error {
 	if c.err != nil {
 		return c.err
 	}
-	ctx, cancel := begin(ctx, call, c.Timeout)
+	timeout := c.Timeout
+	if call.Method.Kind > rpc.Oneway {
+		timeout = c.StreamTimeout
+	}
+	ctx, cancel := begin(ctx, call, timeout)
 	defer cancel()
 	return c.call(ctx, call)
 }

@@ -88,7 +88,7 @@ func (l *local) serve(ctx context.Context, c *rpc.Call, h rpc.Handler) (*rpc.Cal
 		return nil, err
 	}
 	call := h.Method.New()
-	call.Method, call.Service, call.Peer, call.Header = h.Method, c.Service, localPeer, c.Header.Clone()
+	call.Method, call.Service, call.Asked, call.Peer, call.Header = h.Method, h.Service, c.Service, localPeer, c.Header.Clone()
 	call.SetBody(body, l.lim)
 	defer call.Release()
 	deadline, _ := ctx.Deadline()

@@ -22,7 +22,7 @@ func (l *local) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 		return &rpc.Error{Code: rpc.Unimplemented, Peer: localPeer, Msg: "the method is not what it was called as", Sent: rpc.Processed, Remote: true}
 	}
 	call := h.Method.New()
-	call.Method, call.Service, call.Peer, call.Header = h.Method, c.Service, localPeer, c.Header.Clone()
+	call.Method, call.Service, call.Asked, call.Peer, call.Header = h.Method, h.Service, c.Service, localPeer, c.Header.Clone()
 	deadline, _ := ctx.Deadline()
 	serverCtx := call.Begin(context.Background(), deadline)
 	up, down := newLane(), newLane()

@@ -1,16 +1,19 @@
 package limosa
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/limosa-rpc/limosa/mux"
+	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -29,8 +32,16 @@ const (
 	firstPause  = 20 * time.Millisecond
 	lastPause   = 2 * time.Second
 	// attempts is how often one call is tried on connections that turn out to
-	// be gone before it was sent.
-	attempts = 3
+	// be gone before it was sent; retryPause is before each but the second.
+	attempts   = 3
+	retryPause = 10 * time.Millisecond
+	// A call that its server has refused spends a retry, which retryCalls calls
+	// earn; at most retriesSaved are kept, and there at first.
+	retryCalls   = 10
+	retriesSaved = 1000
+	// dialsAtOnce is how many calls to a peer of one call at a time dial at the
+	// same time; others wait for the first connection that is free.
+	dialsAtOnce = 16
 )
 
 // A pool holds the connections to one target. A peer that answers the offer
@@ -39,10 +50,12 @@ const (
 type pool struct {
 	// Set by newPool, then constant.
 	target  target
+	network dialer
 	proto   wire.Protocol
 	plain   wire.Protocol // the same, without an offer: for streams to a peer that is known to heed none
 	streams bool          // proto has calls of several messages
 	lim     *rpc.Limits
+	total   *mux.Total // what all connections hold
 	tls     *tls.Config
 	log     *slog.Logger
 	ctx     context.Context // ends when calls in flight have to
@@ -60,6 +73,9 @@ type pool struct {
 		idle   []*pooled // carry one call at a time and have none; the last used at the end
 		opened []*pooled // carry streams and nothing else
 		flight *flight   // the dial that others wait for
+		own    int       // dials of calls that each need a connection of their own
+		queue  []*turn   // calls that wait for one of these to end, or for an idle connection
+		earned int       // by calls, toward retries of refused ones
 		pause  time.Duration
 		resume time.Time // no dial before it
 		why    error     // what the last dial failed with
@@ -83,18 +99,32 @@ type pooled struct {
 	calls int       // in flight
 	muxed bool      // carries many
 	opens bool      // its first call was a stream: a peer that says no hello takes only streams on it
+	used  bool      // it has carried something
 	known bool      // whether it does is settled
 	since time.Time // idle since
 }
 
+// fits reports whether pc, which has nothing in flight, can carry a call, or
+// with opens a stream. Until its peer is known it goes on with what it began with.
+func (pc *pooled) fits(opens bool) bool {
+	switch {
+	case !pc.used:
+		return !opens || !pc.known
+	case pc.known:
+		return !opens
+	}
+	return pc.opens == opens
+}
+
 func newPool(t target, proto, plain wire.Protocol, lim *rpc.Limits, tlsConfig *tls.Config, log *slog.Logger) *pool {
-	p := &pool{target: t, proto: proto, plain: plain, streams: proto.Open(wire.Client, lim).Caps().Streams, lim: lim, log: log}
+	p := &pool{target: t, network: netio.Dial, proto: proto, plain: plain, streams: proto.Open(wire.Client, lim).Caps().Streams, lim: lim, log: log, total: mux.NewTotal(cmp.Or(lim.HeldPerClient, heldByDefault()), nil, "")}
 	if t.network == "tcp" && tlsConfig != nil {
 		p.tls = tlsConfig
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.dials, p.stop = context.WithCancel(p.ctx)
 	p.mu.all = map[*pooled]struct{}{}
+	p.mu.earned = retriesSaved * retryCalls
 	return p
 }
 
@@ -111,20 +141,51 @@ func (p *pool) do(ctx context.Context, call *rpc.Call) error {
 			return err
 		}
 		err = pc.conn.Do(ctx, call)
-		if err != nil && !opens {
+		if err != nil {
 			p.mistrust(pc, err)
 		}
 		p.release(pc)
-		if err == nil || n == attempts || call.Driven() || ctx.Err() != nil || rpc.CodeOf(err) != rpc.Unavailable || !rpc.SentOf(err).Retryable() {
+		if err == nil || n == attempts || call.Driven() || !p.again(ctx, n, err) {
 			return err
 		}
 	}
+}
+
+// again decides whether a call that failed for the nth time with err is tried
+// once more, and waits until then. What was not sent has cost no server
+// anything; what was refused has, and is paid from what calls have earned.
+func (p *pool) again(ctx context.Context, n int, err error) bool {
+	sent := rpc.SentOf(err)
+	if rpc.CodeOf(err) != rpc.Unavailable || !sent.Retryable() || sent == rpc.Refused && !p.spend() {
+		return false
+	}
+	if n > 1 {
+		pause := time.NewTimer(retryPause + rand.N(retryPause))
+		defer pause.Stop()
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// spend takes a retry from what was earned.
+func (p *pool) spend() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.earned < retryCalls {
+		return false
+	}
+	p.mu.earned -= retryCalls
+	return true
 }
 
 // A step is what acquire has to do next; exactly one field is set.
 type step struct {
 	use  *pooled // take this connection
 	wait *flight // wait for this dial
+	turn *turn   // wait for this turn
 	see  *pooled // wait a moment for this connection's peer to say hello
 	dial bool    // open a connection for this call alone
 	err  error   // give up
@@ -134,14 +195,30 @@ type step struct {
 // stream, and counts it in.
 func (p *pool) acquire(ctx context.Context, opens bool) (*pooled, error) {
 	waited := false
+	var had *turn
 	for {
-		switch s := p.choose(waited, opens); {
+		s := p.choose(waited, opens, had)
+		if had != nil && s.turn == nil && (opens || s.use == nil && !s.dial) {
+			p.pass() // to somebody who may make something of it
+		}
+		had = nil
+		switch {
 		case s.err != nil:
 			return nil, s.err
 		case s.use != nil:
 			return s.use, nil
 		case s.dial:
-			return p.open(ctx, opens)
+			pc, err := p.open(ctx, opens)
+			p.dialled()
+			return pc, err
+		case s.turn != nil:
+			select {
+			case <-s.turn.come:
+				had = s.turn
+			case <-ctx.Done():
+				p.leave(s.turn)
+				return nil, p.interrupted(ctx)
+			}
 		case s.wait != nil:
 			select {
 			case <-s.wait.done:
@@ -167,10 +244,12 @@ func (p *pool) acquire(ctx context.Context, opens bool) (*pooled, error) {
 	}
 }
 
-// choose decides how a call gets its connection.
-func (p *pool) choose(waited, opens bool) step {
+// choose decides how a call gets its connection; had is the turn that it has
+// waited for, if it has.
+func (p *pool) choose(waited, opens bool, had *turn) step {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.mu.earned = min(p.mu.earned+1, retriesSaved*retryCalls)
 	if p.mu.closed {
 		return step{err: p.fault(rpc.Unavailable, "the client is closed", nil)}
 	}
@@ -180,6 +259,9 @@ func (p *pool) choose(waited, opens bool) step {
 		}
 		pc.calls++
 		return step{use: pc}
+	}
+	if len(p.mu.queue) > 0 && had == nil && !opens && p.mu.kind == exclusive {
+		return step{turn: p.queueLocked(nil)}
 	}
 	if pc := p.idleLocked(opens); pc != nil {
 		pc.calls++
@@ -199,6 +281,10 @@ func (p *pool) choose(waited, opens bool) step {
 		return step{err: err}
 	}
 	if p.mu.kind == exclusive || len(p.mu.all) > 0 {
+		if p.mu.own >= dialsAtOnce {
+			return step{turn: p.queueLocked(had)}
+		}
+		p.mu.own++
 		return step{dial: true}
 	}
 	return step{wait: p.launchLocked()}
@@ -220,12 +306,12 @@ func (p *pool) idleLocked(opens bool) *pooled {
 		}
 	}
 	for i, pc := range slices.Backward(p.mu.idle) {
-		if opens && pc.known {
+		if !pc.fits(opens) {
 			continue
 		}
 		p.mu.idle = slices.Delete(p.mu.idle, i, i+1)
 		if _, usable := pc.conn.Status(); usable {
-			pc.opens = opens
+			pc.opens, pc.used = opens, true
 			return pc
 		}
 	}
@@ -290,18 +376,25 @@ func without(list []*pooled, pc *pooled) []*pooled {
 	return slices.DeleteFunc(list, func(x *pooled) bool { return x == pc })
 }
 
-// mistrust drops pc if its server may be about to close it. Many servers, those
-// of Kitex and Apache Thrift among them, close behind the exception that says
-// that they did not understand the request; the next call would meet that close.
+// mistrust drops pc if err says that the next call had better not meet it.
+//
+// A connection that takes no calls tells, and is gone from the pool by then; one
+// that refuses all the same is not to be given every call from now on.
+//
+// And its server may be about to close it. Many servers, those of Kitex and
+// Apache Thrift among them, close behind the exception that says that they did
+// not understand the request; the next call would meet that close.
 func (p *pool) mistrust(pc *pooled, err error) {
 	e, ok := errors.AsType[*rpc.Error](err)
-	if !ok || !e.Remote || e.Code != rpc.Unimplemented && e.Code != rpc.InvalidArgument {
+	refuses := ok && !e.Remote && e.Code == rpc.Unavailable && e.Sent.Retryable()
+	closes := ok && e.Remote && (e.Code == rpc.Unimplemented || e.Code == rpc.InvalidArgument)
+	if !refuses && !closes {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.settleLocked(pc)
-	if _, ok := p.mu.all[pc]; ok && !pc.muxed {
+	if _, ok := p.mu.all[pc]; ok && (refuses || !pc.muxed && !pc.opens) {
 		p.dropLocked(pc)
 	}
 }
@@ -314,6 +407,7 @@ func (p *pool) release(pc *pooled) {
 	if pc.calls > 0 {
 		return
 	}
+	defer p.passLocked()
 	if _, ok := p.mu.all[pc]; !ok {
 		return
 	}

@@ -15,6 +15,9 @@ import (
 	"github.com/limosa-rpc/limosa/wire"
 )
 
+// A dialer makes a connection; it is netio.Dial but in simulations.
+type dialer func(ctx context.Context, network, addr string, cfg *netio.Config) (netio.Conn, error)
+
 // A flight is one dial that several calls wait for.
 type flight struct {
 	done chan struct{} // closed when err is set
@@ -36,6 +39,9 @@ func (p *pool) launchLocked() *flight {
 	p.work.Go(func() {
 		pc, err := p.open(p.dials, false)
 		if err == nil {
+			p.mu.Lock()
+			pc.used = false
+			p.mu.Unlock()
 			p.release(pc) // before the others look for it
 		}
 		p.mu.Lock()
@@ -52,7 +58,7 @@ func (p *pool) open(ctx context.Context, opens bool) (*pooled, error) {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	defer context.AfterFunc(p.dials, cancel)()
-	nc, err := netio.Dial(dialing, p.target.network, p.target.addr, &netio.Config{WriteStall: p.lim.WriteStall})
+	nc, err := p.network(dialing, p.target.network, p.target.addr, &netio.Config{WriteStall: p.lim.WriteStall})
 	op := "dial"
 	if err == nil && p.tls != nil {
 		op = "TLS handshake"
@@ -61,13 +67,13 @@ func (p *pool) open(ctx context.Context, opens bool) (*pooled, error) {
 			plain.Abort()
 		}
 	}
-	pc := &pooled{calls: 1, opens: opens}
+	pc := &pooled{calls: 1, opens: opens, used: true}
 	if err == nil {
 		proto := p.proto
 		if opens && p.known() == exclusive {
 			proto = p.plain
 		}
-		pc.conn = mux.NewConn(nc, proto.Open(wire.Client, p.lim), mux.Config{Limits: p.lim, Logger: p.log, Notify: func() { p.changed(pc) }})
+		pc.conn = mux.NewConn(nc, proto.Open(wire.Client, p.lim), mux.Config{Limits: p.lim, Logger: p.log, Total: p.total, Notify: func() { p.changed(pc) }})
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

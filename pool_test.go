@@ -4,8 +4,12 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -49,5 +53,60 @@ func TestMistrust(t *testing.T) {
 			}
 		}
 		c.Close()
+	}
+}
+
+// A peer that is far has not said what it can when the next call comes: one
+// that the connection cannot carry until then goes elsewhere.
+func TestStreamsAndCallsBeforeTheHello(t *testing.T) {
+	for name, run := range map[string]func(t *testing.T, c rpc.Caller){
+		"a stream after a oneway call": func(t *testing.T, c rpc.Caller) {
+			m := &rpc.Method{Service: "Test", Name: "echo", Kind: rpc.Oneway, Codec: text{}, New: rpc.New[string, string]}
+			if _, err := call(t.Context(), c, m, "x"); err != nil {
+				t.Error(err)
+			}
+			for _, err := range tally(t.Context(), c, 3) {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		},
+		"a call after a stream": func(t *testing.T, c rpc.Caller) {
+			ctx, cancel := context.WithTimeout(t.Context(), 21*time.Millisecond) // dialled, and no more
+			defer cancel()
+			for _, err := range tally(ctx, c, 3) {
+				if rpc.CodeOf(err) != rpc.DeadlineExceeded {
+					t.Error(err)
+				}
+			}
+			if got, err := call(t.Context(), c, echoMethod, "x"); err != nil || got != "x" {
+				t.Errorf("%q, %v", got, err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := simnet.New(func(int, string, string) netio.PipeConfig { return netio.PipeConfig{Delay: 20 * time.Millisecond} })
+				l, err := n.Listen("server")
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				served := make(chan error, 1)
+				go func() {
+					served <- (&limosa.Server{Services: []rpc.Service{streams(nil)}}).Serve(ctx, netio.NewListener(l, nil))
+				}()
+				c := &limosa.Client{Target: "server:1"}
+				c.DialOn(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
+					return n.Dial(ctx, "client", "server")
+				})
+				run(t, c)
+				c.Close()
+				cancel()
+				if err := <-served; err != nil {
+					t.Error(err)
+				}
+			})
+		})
 	}
 }

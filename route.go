@@ -24,7 +24,7 @@ func (s *Server) routes() (*routes, error) {
 		}
 		byName := map[string]rpc.Handler{}
 		for _, h := range svc.Methods {
-			h.Serve = rpc.Chain(h.Serve, s.Interceptors...)
+			h.Serve, h.Service = rpc.Chain(h.Serve, s.Interceptors...), svc.Name
 			byName[h.Method.Name] = h
 			if _, taken := r.methods[h.Method.Name]; !taken {
 				r.methods[h.Method.Name] = h

@@ -1,18 +1,26 @@
 package limosa
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/sys"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/stats"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -63,6 +71,7 @@ type Server struct {
 	Limits       rpc.Limits        // the zero value is the defaults
 	TLS          *tls.Config       // not nil: TCP connections must speak TLS
 	Logger       *slog.Logger      // nil: nothing but panics of handlers is logged
+	Stats        *stats.Set        // where the server counts what it holds and whom it refuses; may be nil
 
 	// Protocols is what a connection may speak, in the order in which its
 	// first bytes are compared; nil: all that Limosa knows.
@@ -72,8 +81,10 @@ type Server struct {
 	// block.
 	Handlers Handlers
 
-	// Drain is the time that calls have to end once ctx is done; 0 stands for
-	// 30 s. After it their contexts are cancelled.
+	// Drain is the time that calls have to end, and their answers to leave, once
+	// ctx is done; 0 stands for 30 s. Handlers can learn of its beginning
+	// (rpc.Draining); at its end their contexts are cancelled, and two or three
+	// seconds later Serve returns, whether they have returned or not.
 	Drain time.Duration
 }
 
@@ -86,21 +97,17 @@ type serving struct {
 	lim       *rpc.Limits
 	protocols []wire.Protocol
 	cfg       *mux.ServerConfig
-	places    chan struct{} // a token per connection that may be open
+	drains    context.CancelCauseFunc // tells handlers that the drain begins
+	door      *door
 
 	work sync.WaitGroup // connections
-
-	mu struct {
-		sync.Mutex
-		draining bool
-		young    map[netio.Conn]struct{} // protocol not known yet
-		conns    map[*mux.ServerConn]struct{}
-	}
 }
 
 // Serve serves on all listeners, which it closes, until ctx ends or one of
 // them fails. Then it drains: no new connections, peers are told to go, calls
-// may end within Drain. It returns when everything is joined; nil after ctx.
+// and their answers have the time of Drain. It returns when everything is
+// joined, with nil after ctx; or soon after Drain, with an error that names the
+// methods of calls that do not end although their contexts have.
 func (s *Server) Serve(ctx context.Context, listeners ...*netio.Listener) error {
 	defer func() {
 		for _, l := range listeners {
@@ -115,13 +122,14 @@ func (s *Server) Serve(ctx context.Context, listeners ...*netio.Listener) error 
 	if v.protocols == nil {
 		v.protocols = []wire.Protocol{ttheader.Protocol{}}
 	}
-	v.places = make(chan struct{}, v.lim.Conns)
-	v.mu.young, v.mu.conns = map[netio.Conn]struct{}{}, map[*mux.ServerConn]struct{}{}
-	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
+	v.door = newDoor(v.lim, cmp.Or(v.lim.HeldPerServer, heldByDefault()), s.Stats)
+	var base context.Context
+	base, v.drains = context.WithCancelCause(context.WithoutCancel(ctx))
+	defer v.drains(nil)
 	v.cfg = &mux.ServerConfig{
 		Config: mux.Config{Limits: v.lim, Logger: s.Logger},
 		Route:  routes.find, Base: base, Gate: mux.NewGate(v.lim.CallsPerServer), Watch: new(mux.Watch), Handlers: s.Handlers,
+		Total: v.door.total, Inflate: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 	}
 	defer v.cfg.Watch.Close()
 	accepting, stop := context.WithCancelCause(ctx)
@@ -130,30 +138,44 @@ func (s *Server) Serve(ctx context.Context, listeners ...*netio.Listener) error 
 	for _, l := range listeners {
 		accepts.Go(func() { stop(v.accept(accepting, l)) })
 	}
+	accepts.Go(func() { v.sweep(accepting) })
 	<-accepting.Done()
 	for _, l := range listeners {
 		l.Close()
 	}
 	accepts.Wait()
 	v.drain(context.WithoutCancel(ctx))
-	v.work.Wait()
+	if err := v.join(); err != nil {
+		return err
+	}
 	if ctx.Err() != nil {
 		return nil
 	}
 	return context.Cause(accepting)
 }
 
+// heldByDefault is what the connections of a server may hold together, unless
+// its limits say it: a quarter of the memory that the process may have.
+func heldByDefault() int {
+	most := debug.SetMemoryLimit(-1) // only asks
+	if own := sys.Memory(); own > 0 {
+		most = min(most, own)
+	}
+	if most == math.MaxInt64 {
+		return 0 // neither is known
+	}
+	return int(max(most/4, 256<<20))
+}
+
 // accept takes connections off l until ctx ends.
 func (v *serving) accept(ctx context.Context, l *netio.Listener) error {
 	for {
-		select {
-		case v.places <- struct{}{}:
-		case <-ctx.Done():
+		if !v.place(ctx) {
 			return ctx.Err()
 		}
 		nc, err := l.Accept(ctx)
 		if err != nil {
-			<-v.places
+			<-v.door.places
 			return err
 		}
 		v.work.Go(func() { v.serve(nc) })
@@ -161,40 +183,40 @@ func (v *serving) accept(ctx context.Context, l *netio.Listener) error {
 }
 
 // serve is the goroutine of one connection: it finds the protocol, then reads.
-func (v *serving) serve(nc netio.Conn) {
-	if !v.enter(nc) {
-		nc.Abort()
-		<-v.places
+func (v *serving) serve(plain netio.Conn) {
+	if err := v.door.enter(plain); err != nil {
+		plain.Abort()
+		plain.Receive(false, nil) // gives back the memory of what was lent
+		<-v.door.places
+		v.debug("rpc: connection refused", plain, err)
 		return
 	}
-	timer := time.AfterFunc(v.lim.FirstBytes, nc.Abort)
-	nc, proto, err := v.identify(nc)
+	timer := time.AfterFunc(v.lim.FirstBytes, plain.Abort)
+	nc, proto, err := v.identify(plain)
 	timer.Stop()
 	if err != nil {
-		v.leave(nc)
 		nc.Abort()
 		nc.Receive(false, nil) // gives back the memory of what was lent
-		<-v.places
-		if v.s.Logger != nil {
-			v.s.Logger.Debug("rpc: connection closed", "peer", nc.Remote().String(), "err", err)
-		}
+		v.door.leave(plain)
+		v.debug("rpc: connection closed", plain, err)
 		return
 	}
 	c := mux.NewServerConn(nc, proto.Open(wire.Server, v.lim), v.cfg)
-	if !v.promote(nc, c) {
+	if !v.door.promote(plain, c) {
 		nc.Abort()
 	}
 	v.work.Add(1)
 	c.Run(func(err error) {
 		defer v.work.Done()
-		v.mu.Lock()
-		delete(v.mu.conns, c)
-		v.mu.Unlock()
-		<-v.places
-		if v.s.Logger != nil {
-			v.s.Logger.Debug("rpc: connection ended", "peer", nc.Remote().String(), "err", err)
-		}
+		v.door.leave(plain)
+		v.debug("rpc: connection ended", plain, err)
 	})
+}
+
+func (v *serving) debug(msg string, nc netio.Conn, err error) {
+	if v.s.Logger != nil {
+		v.s.Logger.Debug(msg, "peer", nc.Remote().String(), "err", err)
+	}
 }
 
 // identify finds out what the peer speaks. The connection that it returns is
@@ -242,52 +264,46 @@ func (v *serving) handshake(nc netio.Conn) (netio.Conn, error) {
 	return netio.Server(ctx, nc, v.s.TLS)
 }
 
-func (v *serving) enter(nc netio.Conn) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.mu.draining {
-		return false
-	}
-	v.mu.young[nc] = struct{}{}
-	return true
-}
-
-func (v *serving) leave(nc netio.Conn) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(v.mu.young, nc)
-}
-
-// promote makes a connection whose protocol is known part of the next drain.
-func (v *serving) promote(nc netio.Conn, c *mux.ServerConn) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(v.mu.young, nc)
-	v.mu.conns[c] = struct{}{}
-	return !v.mu.draining
-}
-
 // drain ends every connection, each with the same time for its calls.
 func (v *serving) drain(ctx context.Context) {
-	wait := v.s.Drain
-	if wait == 0 {
-		wait = defaultDrain
-	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(v.s.Drain, defaultDrain))
 	defer cancel()
-	v.mu.Lock()
-	v.mu.draining = true
-	for nc := range v.mu.young {
-		nc.Abort()
-	}
-	conns := make([]*mux.ServerConn, 0, len(v.mu.conns))
-	for c := range v.mu.conns {
-		conns = append(conns, c)
-	}
-	v.mu.Unlock()
+	v.drains(rpc.ErrDraining)
 	var each sync.WaitGroup
-	for _, c := range conns {
+	for _, c := range v.door.shut() {
 		each.Go(func() { c.Drain(ctx) })
 	}
 	each.Wait()
+}
+
+// joinGrace is how long Serve waits, after the drain, for handlers whose
+// connections are gone already.
+const joinGrace = time.Second
+
+// join waits until nothing runs any more; what does not end is named.
+func (v *serving) join() error {
+	joined := make(chan struct{})
+	go func() { // ends with the last handler, perhaps after Serve
+		v.work.Wait()
+		close(joined)
+	}()
+	timer := time.NewTimer(joinGrace)
+	defer timer.Stop()
+	select {
+	case <-joined:
+		return nil
+	case <-timer.C:
+	}
+	running := map[string]int{}
+	for _, c := range v.door.all() {
+		for _, m := range c.Running() {
+			running[m]++
+		}
+	}
+	var names []string
+	for m, n := range running {
+		names = append(names, fmt.Sprintf("%s (%d)", m, n))
+	}
+	slices.Sort(names)
+	return &rpc.Error{Code: rpc.DeadlineExceeded, Op: "serve", Msg: "calls still run after the drain: " + strings.Join(names, ", ")}
 }

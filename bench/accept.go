@@ -41,7 +41,7 @@ func measureAccept(ctx context.Context, p *netPlan, progs cPrograms, s netSettin
 	if err != nil {
 		return nil, err
 	}
-	defer server.stop()
+	defer server.Stop()
 	c, err := progs.against(ctx, server, "short", int64(s.Conns), int64(s.Payload), shortAtOnce, int64(s.Conns/10), p.seed)
 	if err != nil {
 		return nil, err

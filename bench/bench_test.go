@@ -5,10 +5,9 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/limosa-rpc/limosa/cmd/load"
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
 )
 
 // TestMain lets the test program be the client and server processes that a
@@ -25,39 +24,50 @@ func TestMain(m *testing.M) {
 // connections, with small and large messages.
 func TestPeersAnswer(t *testing.T) {
 	for _, p := range peers() {
-		t.Run(p.name, func(t *testing.T) {
+		t.Run(p.Name, func(t *testing.T) {
 			if p.later != "" {
 				t.Skip("skipped:", p.later)
+			}
+			if p.outside != "" {
+				t.Skip("skipped: TestOutsidePeersAnswer does it")
 			}
 			for _, conns := range []int{0, 2} {
 				t.Setenv("TMPDIR", t.TempDir())
 				addr, worked := "", make(chan struct{}, 100)
 				work := func() { worked <- struct{}{} }
-				if p.serve != nil {
+				if p.Serve != nil {
 					var err error
-					if addr, err = p.serve(t.Context(), work); err != nil {
+					if addr, err = p.Serve(t.Context(), work); err != nil {
 						t.Fatal(err)
 					}
 				}
-				target, err := p.dial(t.Context(), addr, conns, work)
+				target, err := p.Dial(t.Context(), addr, conns, work)
 				if err != nil {
 					t.Fatal(err)
 				}
-				calls, err := newCallers(t.Context(), target, setting{Callers: 3, Payload: 1024, Beside: 1 << 20, Seed: 1})
-				if err != nil {
-					t.Fatal(err)
+				var calls []trial.Call
+				for worker, size := range []int{1024, 1024, 1024, 1 << 20} {
+					call, err := target.Caller(t.Context(), worker, trial.RandomText(size, 1))
+					if err != nil {
+						t.Fatal(err)
+					}
+					calls = append(calls, call)
 				}
-				for seq := range uint64(12) {
+				for seq := range int64(12) {
 					// Without the deadline of a measurement: under the race
 					// detector, beside other tests, 1 MB takes some peers longer.
-					if err := calls.calls[seq%4](t.Context(), int64(seq)); err != nil {
+					if err := calls[seq%4](t.Context(), seq); err != nil {
 						t.Fatalf("%d connections, caller %d: %v", conns, seq%4, err)
 					}
 				}
-				if len(worked) != 12 {
-					t.Errorf("the handler ran %d times, want 12", len(worked))
+				want := 12
+				if p.Name == nullPeer {
+					want = 0
 				}
-				target.close()
+				if len(worked) != want {
+					t.Errorf("the handler ran %d times, want %d", len(worked), want)
+				}
+				target.Close()
 			}
 		})
 	}
@@ -65,21 +75,22 @@ func TestPeersAnswer(t *testing.T) {
 
 // TestMeasure takes one whole measurement, in processes of their own.
 func TestMeasure(t *testing.T) {
-	for name, s := range map[string]setting{
-		"closed": {Peer: "grpc-go", Round: 1, Callers: 2, Payload: 64, Work: workNone, Duration: 100 * time.Millisecond},
-		"open":   {Peer: "grpc-go", Round: 1, Callers: 2, Payload: 64, Work: workNone, Rate: 500, Duration: 100 * time.Millisecond},
-		"beside": {Peer: "grpc-go", Round: 1, Callers: 2, Payload: 64, Work: workNone, Beside: 100_000, Duration: 100 * time.Millisecond},
+	for name, s := range map[string]trial.Setting{
+		"closed":  {Peer: "grpc-go", Round: 1, Callers: 2, Payload: 64, Work: trial.WorkNone, Duration: 100 * time.Millisecond},
+		"open":    {Peer: "grpc-go", Round: 1, Callers: 2, Payload: 64, Work: trial.WorkNone, Rate: 500, Duration: 100 * time.Millisecond},
+		"poisson": {Peer: "grpc-go", Round: 1, Callers: 8, Payload: 64, Work: trial.WorkNone, Rate: 500, Arrivals: trial.Poisson, Duration: 100 * time.Millisecond},
+		"beside":  {Peer: "grpc-go", Round: 1, Callers: 2, Payload: 64, Work: trial.WorkNone, Beside: 100_000, Duration: 100 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := runClient(t.Context(), s, t.TempDir())
+			r, err := trial.Run(t.Context(), "", s, t.TempDir())
 			if err != nil {
 				t.Fatal(err)
 			}
 			if r.Peer != s.Peer || r.Calls == 0 || r.Errors != 0 || r.P50 <= 0 || r.P99 < r.P50 {
-				t.Errorf("row %+v", r.figures)
+				t.Errorf("row %+v", r.Figures)
 			}
 			if r.ClientCPU <= 0 || r.ServerCPU <= 0 || r.ClientAllocs < 10 || r.ServerAllocs < 10 {
-				t.Errorf("both processes must have used something: %+v", r.figures)
+				t.Errorf("both processes must have used something: %+v", r.Figures)
 			}
 			if (s.Beside > 0) != (r.BesideCalls > 0) {
 				t.Errorf("%d calls beside", r.BesideCalls)
@@ -88,16 +99,60 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// TestOutsidePeersAnswer measures each peer of bench/peers shortly, small calls
+// with large ones beside them, if their modules can be had here.
+func TestOutsidePeersAnswer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped: builds the peers")
+	}
+	scratch := t.TempDir()
+	paths, failed := programs(t.Context(), outsidePeers(), scratch)
+	for _, p := range outsidePeers() {
+		t.Run(p.Name, func(t *testing.T) {
+			if err := failed[p.outside]; errors.Is(err, errUnfetched) {
+				t.Skip("skipped:", err)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			for _, conns := range []int{0, 2} {
+				s := trial.Setting{Peer: p.Name, Round: 1, Callers: 3, Payload: 1024, Conns: conns, Beside: 1 << 20, Work: trial.WorkNone, GOGC: 200, Duration: 300 * time.Millisecond}
+				r, err := trial.Run(t.Context(), paths[p.outside], s, scratch)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Peer != p.Name || r.Calls == 0 || r.Errors != 0 || r.BesideCalls == 0 || r.BesideErrors != 0 || r.ClientCPU <= 0 || r.ServerCPU <= 0 {
+					t.Errorf("row %+v", r.Figures)
+				}
+			}
+		})
+	}
+}
+
+// TestNothingToFetch holds that a peer whose modules cannot be had is skipped,
+// and says so.
+func TestNothingToFetch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped: runs the go command")
+	}
+	t.Setenv("GOPROXY", "off")
+	t.Setenv("GOMODCACHE", t.TempDir())
+	t.Setenv("GOFLAGS", "-modcacherw")
+	_, failed := programs(t.Context(), outsidePeers(), t.TempDir())
+	if err := failed["arpc"]; !errors.Is(err, errUnfetched) {
+		t.Errorf("build of arpc = %v, want %v", err, errUnfetched)
+	}
+}
+
 func TestUnknownPeerFails(t *testing.T) {
-	if _, err := runClient(t.Context(), setting{Peer: "nobody", Duration: time.Millisecond}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "no such peer") {
-		t.Errorf("runClient = %v", err)
+	if _, err := trial.Run(t.Context(), "", trial.Setting{Peer: "nobody", Duration: time.Millisecond}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "no such peer") {
+		t.Errorf("Run = %v", err)
 	}
 }
 
 func TestParsePlanRefuses(t *testing.T) {
 	for _, args := range []string{
 		"-peers nobody", "-peers grpc-go,grpc-go", "-peers ", "-callers 0", "-callers x", "-callers 1,,2", "-payload -1", "-work nap",
-		"-o yaml", "-rounds 0", "-d 0s", "-d -1s", "-rate -1", "-conns -1", "-beside -1", "-nosuch 1", "-peers grpc-go extra",
+		"-o yaml", "-rounds 0", "-d 0s", "-d -1s", "-rate -1", "-conns -1", "-beside -1", "-gogc -1", "-arrivals rarely", "-arrivals poisson", "-nosuch 1", "-peers grpc-go extra",
 	} {
 		if _, err := parsePlan(strings.SplitN(args, " ", 3)); !errors.As(err, new(usageError)) {
 			t.Errorf("%s: %v, want a usage error", args, err)
@@ -115,7 +170,7 @@ func TestMeasurementsRotate(t *testing.T) {
 		t.Fatalf("%d measurements, want 18", len(all))
 	}
 	var first []string
-	seen := map[setting]bool{}
+	seen := map[trial.Setting]bool{}
 	for i, s := range all {
 		if seen[s] {
 			t.Errorf("%+v twice", s)
@@ -130,67 +185,31 @@ func TestMeasurementsRotate(t *testing.T) {
 	}
 }
 
-func TestVerify(t *testing.T) {
-	good := make([]int64, listLen)
-	fill(good, 7)
-	bad := make([]int64, listLen)
-	fill(bad, 7)
-	bad[3]++
-	for name, c := range map[string]struct {
-		id   int64
-		text string
-		list []int64
-		ok   bool
-	}{
-		"right":         {7, "text", good, true},
-		"wrong id":      {8, "text", good, false},
-		"wrong text":    {7, "texT", good, false},
-		"wrong number":  {7, "text", bad, false},
-		"short of list": {7, "text", good[:4], false},
-	} {
-		if err := verify(7, "text", c.id, c.text, c.list); (err == nil) != c.ok {
-			t.Errorf("%s: %v", name, err)
+// TestNullGoesFirst holds that what is taken off was measured before what it is
+// taken off from, in the same round.
+func TestNullGoesFirst(t *testing.T) {
+	for _, peers := range []string{"grpc-go,drpc", "grpc-go,null,drpc"} {
+		p, err := parsePlan([]string{"-peers", peers, "-callers", "1,100", "-rounds", "2", "-rate", "50", "-arrivals", "poisson"})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-}
-
-// TestLimitRenews holds that a call never starts with less than its time.
-func TestLimitRenews(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var l limit
-		made := 0
-		for range 100 {
-			before := l.ctx
-			ctx := l.context(t.Context())
-			if ctx != before {
-				made++
+		var order []string
+		for _, s := range p.measurements(p.peers) {
+			if s.Arrivals != trial.Poisson {
+				t.Errorf("%+v", s)
 			}
-			if at, ok := ctx.Deadline(); !ok || time.Until(at) < callTimeout || time.Until(at) > callTimeout*3/2 {
-				t.Fatalf("deadline in %v", time.Until(at))
-			}
-			time.Sleep(100 * time.Millisecond) // virtual
+			order = append(order, s.Peer)
 		}
-		if made < 15 || made > 20 {
-			t.Errorf("%d contexts for 100 calls in 10 s, want one each 0.5 s or a little more", made)
+		if got, want := strings.Join(order, " "), "null grpc-go drpc null drpc grpc-go null drpc grpc-go null grpc-go drpc"; got != want {
+			t.Errorf("order %s; want %s", got, want)
 		}
-		l.cancel()
-	})
-}
-
-func TestNewRow(t *testing.T) {
-	res := &load.Result{Elapsed: time.Second, Calls: 1000}
-	busy := window{length: time.Second, client: mark{CPU: 10 * time.Millisecond, Mallocs: 5100}, server: mark{CPU: 20 * time.Millisecond, Mallocs: 50}}
-	idle := window{length: 100 * time.Millisecond, client: mark{Mallocs: 10}, server: mark{Mallocs: 10}}
-	r := newRow(setting{Peer: "p", Rate: 5}, res, busy, idle)
-	if r.Mode != "open" || r.CPU != 30 || r.ClientCPU != 10 || r.ServerCPU != 20 || r.ClientAllocs != 5 || r.ServerAllocs != 0 {
-		t.Errorf("row %+v", r.figures)
 	}
 }
 
 func TestRatioIsOfRounds(t *testing.T) {
-	rows := func(cpu ...float64) (rs []*row) {
+	rows := func(cpu ...float64) (rs []*trial.Row) {
 		for i, c := range cpu {
-			rs = append(rs, &row{figures: &figures{Round: i + 1, CPU: c}})
+			rs = append(rs, &trial.Row{Figures: &trial.Figures{Round: i + 1, CPU: c}})
 		}
 		return rs
 	}

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
 )
 
 // The C programs, compiled anew for each run.
@@ -68,12 +70,12 @@ type cResult struct {
 }
 
 // against runs the C client against a server process.
-func (progs cPrograms) against(ctx context.Context, server *process, mode string, args ...int64) (*cResult, error) {
-	_, port, err := net.SplitHostPort(server.addr)
+func (progs cPrograms) against(ctx context.Context, server *trial.Process, mode string, args ...int64) (*cResult, error) {
+	_, port, err := net.SplitHostPort(server.Addr)
 	if err != nil {
 		return nil, err
 	}
-	words := []string{mode, port, strconv.Itoa(server.cmd.Process.Pid)}
+	words := []string{mode, port, strconv.Itoa(server.Cmd.Process.Pid)}
 	for _, n := range args {
 		words = append(words, strconv.FormatInt(n, 10))
 	}
@@ -95,11 +97,11 @@ func (progs cPrograms) against(ctx context.Context, server *process, mode string
 }
 
 // startEcho starts the server process of a peer.
-func startEcho(ctx context.Context, peer, cServer string) (*process, error) {
+func startEcho(ctx context.Context, peer, cServer string) (*trial.Process, error) {
 	if peer == "c-epoll" {
-		return startChild(exec.CommandContext(ctx, cServer))
+		return trial.Start(exec.CommandContext(ctx, cServer))
 	}
-	return startChild(childCommand(ctx, childEcho, echoSetting{Peer: peer}))
+	return trial.Start(trial.Command(ctx, childEcho, echoSetting{Peer: peer}))
 }
 
 func measureNet(ctx context.Context, p *netPlan, progs cPrograms, s netSetting) (*netRow, error) {
@@ -109,7 +111,7 @@ func measureNet(ctx context.Context, p *netPlan, progs cPrograms, s netSetting) 
 	if err != nil {
 		return nil, err
 	}
-	defer server.stop()
+	defer server.Stop()
 	c, err := progs.against(ctx, server, "echo", int64(s.Conns), int64(s.Payload), int64(s.Depth),
 		(p.window / 2).Milliseconds(), p.window.Milliseconds(), p.seed)
 	if err != nil {

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -16,6 +14,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -63,27 +62,27 @@ func measureIdle(ctx context.Context, p *netPlan, s netSetting) (*netRow, error)
 	if err != nil {
 		return nil, err
 	}
-	defer server.stop()
+	defer server.Stop()
 	connect := connectIdle
 	if s.Peer == idleRPC {
 		connect = connectIdleRPC
 	}
 	// The first connection brings in code and tables that later ones share.
-	closeFirst, err := connect(ctx, server.addr, 1, s.Payload, p.seed)
+	closeFirst, err := connect(ctx, server.Addr, 1, s.Payload, p.seed)
 	if err != nil {
 		return nil, err
 	}
 	defer closeFirst()
-	before, err := server.memory()
+	before, err := askMemory(server)
 	if err != nil {
 		return nil, err
 	}
-	closeAll, err := connect(ctx, server.addr, s.Conns, s.Payload, p.seed)
+	closeAll, err := connect(ctx, server.Addr, s.Conns, s.Payload, p.seed)
 	if err != nil {
 		return nil, err
 	}
 	defer closeAll()
-	after, err := server.memory()
+	after, err := askMemory(server)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +102,7 @@ func connectIdle(ctx context.Context, addr string, n, payload int, seed int64) (
 			closeAll()
 		}
 	}()
-	frame := append(binary.BigEndian.AppendUint32(nil, uint32(payload)), randomText(payload, seed)...)
+	frame := append(binary.BigEndian.AppendUint32(nil, uint32(payload)), trial.RandomText(payload, seed)...)
 	answer := make([]byte, len(frame))
 	for i := range n {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, 0, byte(1+i%idleAddresses))}, Control: portAtConnect}
@@ -131,27 +130,24 @@ func connectIdle(ctx context.Context, addr string, n, payload int, seed int64) (
 // connectIdleRPC is the same with n clients of Limosa and one call of each.
 func connectIdleRPC(ctx context.Context, addr string, n, payload int, seed int64) (closeAll func(), err error) {
 	t := limosaTarget(n, func() rpc.Caller { return &limosa.Client{Target: addr} })
-	text := randomText(payload, seed)
+	text := trial.RandomText(payload, seed)
 	for i := range n {
-		call, err := t.caller(ctx, i, text)
+		call, err := t.Caller(ctx, i, text)
 		if err == nil {
 			err = call(ctx, int64(i))
 		}
 		if err != nil {
-			t.close()
+			t.Close()
 			return nil, fmt.Errorf("connection %d: %w", i, err)
 		}
 	}
-	return t.close, nil
+	return t.Close, nil
 }
 
-// memory asks the server process for its resident memory.
-func (p *process) memory() (rss int64, err error) {
+// askMemory asks the server process for its resident memory.
+func askMemory(p *trial.Process) (rss int64, err error) {
 	var m memory
-	if _, err = io.WriteString(p.in, "memory\n"); err == nil {
-		err = p.out.Decode(&m)
-	}
-	if err == nil && m.Error != "" {
+	if err = p.Ask("memory", &m); err == nil && m.Error != "" {
 		err = errors.New(m.Error)
 	}
 	return m.RSS, err
@@ -160,21 +156,14 @@ func (p *process) memory() (rss int64, err error) {
 // answerMemory says addr, and then answers each line of in with the memory that
 // this process holds.
 func answerMemory(addr string, in io.Reader, out io.Writer) error {
-	enc := json.NewEncoder(out)
-	if err := enc.Encode(hello{Addr: addr}); err != nil {
-		return err
-	}
-	for lines := bufio.NewScanner(in); lines.Scan(); {
+	return trial.Answer(addr, in, out, func() any {
 		var m memory
 		var err error
 		if m.RSS, err = residentBytes(); err != nil {
 			m.Error = err.Error()
 		}
-		if err := enc.Encode(m); err != nil {
-			return err
-		}
-	}
-	return nil
+		return m
+	})
 }
 
 // residentBytes gives back what is free, and then tells what is left.

@@ -18,6 +18,8 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
 )
 
 // A usageError is a mistake of whoever typed the command: one line, exit 2.
@@ -27,7 +29,7 @@ func (e usageError) Error() string { return e.why }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	endProfile := startProfile()
+	endProfile := trial.StartProfile()
 	err := run(ctx, os.Args[1:])
 	endProfile()
 	stop()
@@ -45,7 +47,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return usageError{"say what to measure: rpc, stream, where, net, idle, accept, relay, pipe, codec or simd (go run ./bench rpc -h lists its flags)"}
+		return usageError{"say what to measure: rpc, stream, where, net, idle, accept, relay, pipe, codec, simd, attack, overload or rolling (go run ./bench rpc -h lists its flags)"}
 	}
 	switch args[0] {
 	case "rpc":
@@ -70,12 +72,26 @@ func run(ctx context.Context, args []string) error {
 		return acceptMain(ctx, args[1:])
 	case "where":
 		return whereMain(ctx, args[1:])
+	case "attack":
+		return attackMain(ctx, args[1:])
+	case "overload":
+		return overloadMain(ctx, args[1:])
+	case childOverload:
+		return overloadChildMain(ctx, args[1:])
+	case "rolling":
+		return rollingMain(ctx, args[1:])
+	case childRolling:
+		return rollingChildMain(ctx, args[1:])
+	case childVictim:
+		return victimMain(ctx, args[1:])
+	case childAttacker:
+		return attackerMain(ctx, args[1:])
 	case childEcho:
 		return echoChildMain(args[1:])
 	case childRelay:
 		return relayChildMain(args[1:])
-	case childServer, childClient:
-		return childMain(ctx, args[0], args[1:])
+	case trial.Server, trial.Client:
+		return trial.Child(ctx, inside(), args[0], args[1:])
 	}
-	return usageError{fmt.Sprintf("unknown benchmark %q; there is: %s", args[0], strings.Join([]string{"rpc", "stream", "where", "net", "idle", "accept", "relay", "pipe", "codec", "simd"}, ", "))}
+	return usageError{fmt.Sprintf("unknown benchmark %q; there is: %s", args[0], strings.Join([]string{"rpc", "stream", "where", "net", "idle", "accept", "relay", "pipe", "codec", "simd", "attack", "overload", "rolling"}, ", "))}
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
 )
 
 // A netPlan is what the flags of net, idle and accept ask for.
@@ -139,7 +141,7 @@ func (p *netPlan) settings(peers []string) (all []netSetting) {
 }
 
 func (p *netPlan) skip(rows *json.Encoder, peer, why string) error {
-	return rows.Encode(row{Bench: p.bench, Peer: peer, Skipped: why})
+	return rows.Encode(trial.Row{Bench: p.bench, Peer: peer, Skipped: why})
 }
 
 // skipAll says that nothing can be measured here. A missing compiler is no

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/limosa-rpc/limosa/netio"
+import (
+	"context"
+
+	"github.com/limosa-rpc/limosa/netio"
+)
 
 // serveLooped is netio's event loop, one of them, with answers sent within the
 // step: the handler never blocks.
@@ -47,7 +51,7 @@ func (o *looped) took(why netio.Why, err error) {
 func (o *looped) goOn(why netio.Why, _ error) bool {
 	switch why {
 	case netio.Lost:
-		o.c.Close()
+		o.c.Close(context.Background())
 		return false
 	case netio.Full:
 		// The peer takes nothing, and nobody may wait for it on the loop.

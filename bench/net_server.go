@@ -16,6 +16,7 @@ import (
 	"github.com/limosa-rpc/limosa"
 	limosaecho "github.com/limosa-rpc/limosa/bench/echo/limosa/echo"
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
 )
@@ -89,7 +90,7 @@ func echoChildMain(args []string) error {
 	case addr := <-listening:
 		return answerMemory(addr, os.Stdin, os.Stdout)
 	case err := <-failed:
-		return errors.Join(err, json.NewEncoder(os.Stdout).Encode(hello{Error: fmt.Sprint(err)}))
+		return errors.Join(err, json.NewEncoder(os.Stdout).Encode(trial.Hello{Error: fmt.Sprint(err)}))
 	}
 }
 
@@ -155,7 +156,7 @@ func newAnswerer(c netio.Conn, atOnce bool) *answerer {
 
 // run echoes on the calling goroutine until the end.
 func (a *answerer) run(c netio.Conn) {
-	defer c.Close()
+	defer c.Close(context.Background()) //nolint:errcheck // the peer has ended
 	for {
 		owed := a.owed
 		a.owed = false

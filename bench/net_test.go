@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
 )
 
 // frames gives one frame for each payload.
@@ -122,7 +124,7 @@ func TestEchoServersCut(t *testing.T) {
 		t.Cleanup(done)
 		names = append(names, "c-epoll")
 	}
-	big := randomText(300_000, 1)
+	big := trial.RandomText(300_000, 1)
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			if why := echoLater(name); why != "" {
@@ -132,7 +134,7 @@ func TestEchoServersCut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer server.stop()
+			defer server.Stop()
 			for what, x := range map[string]struct {
 				sent  []byte
 				piece int
@@ -144,7 +146,7 @@ func TestEchoServersCut(t *testing.T) {
 				"large, unread":     {frames(slices.Repeat([]string{big}, 40)...), 1 << 20},
 				"small after large": {frames(big, "a", "b"), 1 << 20},
 			} {
-				c, err := net.Dial("tcp", server.addr)
+				c, err := net.Dial("tcp", server.Addr)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -205,7 +207,7 @@ func TestClientVerifies(t *testing.T) {
 					c.Write(p)
 				}
 			}()
-			self := &process{addr: l.Addr().String(), cmd: &exec.Cmd{Process: &os.Process{Pid: os.Getpid()}}}
+			self := &trial.Process{Addr: l.Addr().String(), Cmd: &exec.Cmd{Process: &os.Process{Pid: os.Getpid()}}}
 			r, err := progs.against(t.Context(), self, "echo", 1, 100, 1, 10, 50, 1)
 			switch {
 			case x.want == "" && (err != nil || r.P50 <= 0 || r.P99 < r.P50 || r.Seconds < .05):

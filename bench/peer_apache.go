@@ -8,6 +8,7 @@ import (
 	"github.com/apache/thrift/lib/go/thrift"
 
 	apache "github.com/limosa-rpc/limosa/bench/echo/apache"
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
 )
 
 type apacheEcho struct{ work func() }
@@ -34,24 +35,24 @@ func serveApache(_ context.Context, work func()) (string, error) {
 // dialApache opens one connection a caller: a client of Apache Thrift carries
 // one call at a time and has no pool. It looks at a deadline through the
 // socket's timeout only.
-func dialApache(_ context.Context, addr string, _ int, _ func()) (*target, error) {
+func dialApache(_ context.Context, addr string, _ int, _ func()) (*trial.Target, error) {
 	conf := &thrift.TConfiguration{ConnectTimeout: time.Second, SocketTimeout: time.Second}
-	return &target{close: func() {}, caller: func(_ context.Context, _ int, text string) (call, error) {
+	return &trial.Target{Close: func() {}, Caller: func(_ context.Context, _ int, text string) (trial.Call, error) {
 		transport := thrift.NewTFramedTransportConf(thrift.NewTSocketConf(addr, conf), conf)
 		if err := transport.Open(); err != nil {
 			return nil, err
 		}
 		protocol := thrift.NewTBinaryProtocolConf(transport, conf)
 		client := apache.NewEchoClient(thrift.NewTStandardClient(protocol, protocol))
-		req := &apache.Message{Text: text, List: make([]int64, listLen)}
+		req := &apache.Message{Text: text, List: make([]int64, trial.ListLen)}
 		return func(ctx context.Context, id int64) error {
 			req.ID = id
-			fill(req.List, id)
+			trial.Fill(req.List, id)
 			m, err := client.Echo(ctx, req)
 			if err != nil {
 				return err
 			}
-			return verify(id, text, m.ID, m.Text, m.List)
+			return trial.Verify(id, text, m.ID, m.Text, m.List)
 		}, nil
 	}}, nil
 }

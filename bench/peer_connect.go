@@ -10,6 +10,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/bench/echo"
 	"github.com/limosa-rpc/limosa/bench/echo/echoconnect"
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
 )
 
 type connectEcho struct{ work func() }
@@ -55,7 +56,7 @@ func serveConnect(_ context.Context, work func()) (string, error) {
 	return l.Addr().String(), nil
 }
 
-func dialConnect(_ context.Context, addr string, n int, _ func()) (*target, error) {
+func dialConnect(_ context.Context, addr string, n int, _ func()) (*trial.Target, error) {
 	var clients []echoconnect.EchoClient
 	var transports []*http.Transport
 	for range max(n, 1) {
@@ -68,17 +69,17 @@ func dialConnect(_ context.Context, addr string, n int, _ func()) (*target, erro
 			t.CloseIdleConnections()
 		}
 	}
-	return &target{close: closeAll, caller: func(_ context.Context, worker int, text string) (call, error) {
+	return &trial.Target{Close: closeAll, Caller: func(_ context.Context, worker int, text string) (trial.Call, error) {
 		client := clients[worker%len(clients)]
-		req := &echo.Message{Text: text, List: make([]int64, listLen)}
+		req := &echo.Message{Text: text, List: make([]int64, trial.ListLen)}
 		return func(ctx context.Context, id int64) error {
 			req.Id = id
-			fill(req.List, id)
+			trial.Fill(req.List, id)
 			r, err := client.Echo(ctx, connect.NewRequest(req))
 			if err != nil {
 				return err
 			}
-			return verify(id, text, r.Msg.Id, r.Msg.Text, r.Msg.List)
+			return trial.Verify(id, text, r.Msg.Id, r.Msg.Text, r.Msg.List)
 		}, nil
 	}}, nil
 }

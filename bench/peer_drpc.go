@@ -10,6 +10,7 @@ import (
 	"storj.io/drpc/drpcserver"
 
 	"github.com/limosa-rpc/limosa/bench/echo"
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
 )
 
 type drpcEcho struct{ work func() }
@@ -47,7 +48,7 @@ func serveDRPC(ctx context.Context, work func()) (string, error) {
 
 // dialDRPC uses DRPC's own pool: one of its connections carries one call at a
 // time. A number of connections cannot be set.
-func dialDRPC(ctx context.Context, addr string, _ int, _ func()) (*target, error) {
+func dialDRPC(ctx context.Context, addr string, _ int, _ func()) (*trial.Target, error) {
 	pool := drpcpool.New[string, drpcpool.Conn](drpcpool.Options{})
 	conn := pool.Get(ctx, addr, func(ctx context.Context, addr string) (drpcpool.Conn, error) {
 		nc, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -60,17 +61,17 @@ func dialDRPC(ctx context.Context, addr string, _ int, _ func()) (*target, error
 		conn.Close()
 		pool.Close()
 	}
-	return &target{close: closeAll, caller: func(_ context.Context, _ int, text string) (call, error) {
+	return &trial.Target{Close: closeAll, Caller: func(_ context.Context, _ int, text string) (trial.Call, error) {
 		client := echo.NewDRPCEchoClient(conn)
-		req := &echo.Message{Text: text, List: make([]int64, listLen)}
+		req := &echo.Message{Text: text, List: make([]int64, trial.ListLen)}
 		return func(ctx context.Context, id int64) error {
 			req.Id = id
-			fill(req.List, id)
+			trial.Fill(req.List, id)
 			m, err := client.Echo(ctx, req)
 			if err != nil {
 				return err
 			}
-			return verify(id, text, m.Id, m.Text, m.List)
+			return trial.Verify(id, text, m.Id, m.Text, m.List)
 		}, nil
 	}}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/limosa-rpc/limosa/bench/echo"
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
 )
 
 type grpcEcho struct {
@@ -66,42 +67,42 @@ func grpcConns(addr string, n int) (conns []*grpc.ClientConn, closeAll func(), e
 	return conns, closeAll, nil
 }
 
-func dialGRPC(_ context.Context, addr string, n int, _ func()) (*target, error) {
+func dialGRPC(_ context.Context, addr string, n int, _ func()) (*trial.Target, error) {
 	conns, closeAll, err := grpcConns(addr, n)
 	if err != nil {
 		return nil, err
 	}
-	return &target{close: closeAll, caller: func(_ context.Context, worker int, text string) (call, error) {
+	return &trial.Target{Close: closeAll, Caller: func(_ context.Context, worker int, text string) (trial.Call, error) {
 		client := echo.NewEchoClient(conns[worker%len(conns)])
-		req := &echo.Message{Text: text, List: make([]int64, listLen)}
+		req := &echo.Message{Text: text, List: make([]int64, trial.ListLen)}
 		return func(ctx context.Context, id int64) error {
 			req.Id = id
-			fill(req.List, id)
+			trial.Fill(req.List, id)
 			m, err := client.Echo(ctx, req)
 			if err != nil {
 				return err
 			}
-			return verify(id, text, m.Id, m.Text, m.List)
+			return trial.Verify(id, text, m.Id, m.Text, m.List)
 		}, nil
 	}}, nil
 }
 
 // dialGRPCStream opens one stream a caller and exchanges messages on it. Its
 // deadline is the stream's: gRPC has none for a message.
-func dialGRPCStream(_ context.Context, addr string, n int, _ func()) (*target, error) {
+func dialGRPCStream(_ context.Context, addr string, n int, _ func()) (*trial.Target, error) {
 	conns, closeAll, err := grpcConns(addr, n)
 	if err != nil {
 		return nil, err
 	}
-	return &target{close: closeAll, caller: func(ctx context.Context, worker int, text string) (call, error) {
+	return &trial.Target{Close: closeAll, Caller: func(ctx context.Context, worker int, text string) (trial.Call, error) {
 		stream, err := echo.NewEchoClient(conns[worker%len(conns)]).Exchange(ctx)
 		if err != nil {
 			return nil, err
 		}
-		req := &echo.Message{Text: text, List: make([]int64, listLen)}
+		req := &echo.Message{Text: text, List: make([]int64, trial.ListLen)}
 		return func(_ context.Context, id int64) error {
 			req.Id = id
-			fill(req.List, id)
+			trial.Fill(req.List, id)
 			if err := stream.Send(req); err != nil {
 				return err
 			}
@@ -109,7 +110,7 @@ func dialGRPCStream(_ context.Context, addr string, n int, _ func()) (*target, e
 			if err != nil {
 				return err
 			}
-			return verify(id, text, m.Id, m.Text, m.List)
+			return trial.Verify(id, text, m.Id, m.Text, m.List)
 		}, nil
 	}}, nil
 }

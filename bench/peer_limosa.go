@@ -18,6 +18,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	limosaecho "github.com/limosa-rpc/limosa/bench/echo/limosa/echo"
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
@@ -32,14 +33,14 @@ func limosaPeers() []*peer {
 		limosaOver("limosa-whole", tcpAddr, limosa.TTHeader, limosa.Server{Protocols: []wire.Protocol{ttheader.Protocol{NoChunks: true}}}),
 		limosaOver("limosa-inline", tcpAddr, limosa.TTHeader, limosa.Server{Handlers: limosa.Inline}),
 		limosaOver("limosa-pool", tcpAddr, limosa.Framed, limosa.Server{}),
-		{name: "limosa-full", later: "belongs to the capability of governance"},
-		{name: "limosa-tls", serve: serveLimosaTLS, dial: dialLimosaTLS},
-		{name: "limosa-grpc", later: "belongs to the capability of gRPC"},
-		{name: "limosa-grpc-client", later: "belongs to the capability of gRPC"},
-		{name: "limosa-grpc-server", later: "belongs to the capability of gRPC"},
+		{Peer: trial.Peer{Name: "limosa-full"}, later: "belongs to the capability of governance"},
+		{Peer: trial.Peer{Name: "limosa-tls", Serve: serveLimosaTLS, Dial: dialLimosaTLS}},
+		{Peer: trial.Peer{Name: "limosa-grpc"}, later: "belongs to the capability of gRPC"},
+		{Peer: trial.Peer{Name: "limosa-grpc-client"}, later: "belongs to the capability of gRPC"},
+		{Peer: trial.Peer{Name: "limosa-grpc-server"}, later: "belongs to the capability of gRPC"},
 		limosaOver("limosa-unix", unixAddr, limosa.TTHeader, limosa.Server{}),
-		{name: "limosa-shm", later: "belongs to the capability of shared memory"},
-		{name: "limosa-inproc", dial: dialLimosaLocal},
+		{Peer: trial.Peer{Name: "limosa-shm"}, later: "belongs to the capability of shared memory"},
+		{Peer: trial.Peer{Name: "limosa-inproc", Dial: dialLimosaLocal}},
 	}
 }
 
@@ -62,9 +63,9 @@ func unixAddr() (string, error) {
 // limosaOver is Limosa on an address that addr gives, with a server set up as
 // like.
 func limosaOver(name string, addr func() (string, error), form limosa.Form, like limosa.Server) *peer {
-	return &peer{
-		name: name,
-		serve: func(ctx context.Context, work func()) (string, error) {
+	return &peer{Peer: trial.Peer{
+		Name: name,
+		Serve: func(ctx context.Context, work func()) (string, error) {
 			at, err := addr()
 			if err != nil {
 				return "", err
@@ -75,10 +76,10 @@ func limosaOver(name string, addr func() (string, error), form limosa.Form, like
 			s.Services = []rpc.Service{service}
 			return serveLimosa(ctx, at, &s)
 		},
-		dial: func(_ context.Context, at string, n int, _ func()) (*target, error) {
+		Dial: func(_ context.Context, at string, n int, _ func()) (*trial.Target, error) {
 			return limosaTarget(n, func() rpc.Caller { return &limosa.Client{Target: at, Thrift: form} }), nil
 		},
-	}
+	}}
 }
 
 func serveLimosa(ctx context.Context, addr string, s *limosa.Server) (string, error) {
@@ -94,7 +95,7 @@ func serveLimosa(ctx context.Context, addr string, s *limosa.Server) (string, er
 }
 
 // limosaTarget makes n clients (at least one), which the callers share.
-func limosaTarget(n int, newCaller func() rpc.Caller) *target {
+func limosaTarget(n int, newCaller func() rpc.Caller) *trial.Target {
 	var callers []rpc.Caller
 	for range max(n, 1) {
 		callers = append(callers, newCaller())
@@ -104,22 +105,22 @@ func limosaTarget(n int, newCaller func() rpc.Caller) *target {
 			c.Close()
 		}
 	}
-	return &target{close: closeAll, caller: func(_ context.Context, worker int, text string) (call, error) {
+	return &trial.Target{Close: closeAll, Caller: func(_ context.Context, worker int, text string) (trial.Call, error) {
 		client := limosaecho.NewClient(callers[worker%len(callers)])
-		req := &limosaecho.Message{Text: text, List: make([]int64, listLen)}
+		req := &limosaecho.Message{Text: text, List: make([]int64, trial.ListLen)}
 		return func(ctx context.Context, id int64) error {
 			req.ID = id
-			fill(req.List, id)
+			trial.Fill(req.List, id)
 			m, err := client.Echo(ctx, req)
 			if err != nil {
 				return err
 			}
-			return verify(id, text, m.ID, m.Text, m.List)
+			return trial.Verify(id, text, m.ID, m.Text, m.List)
 		}, nil
 	}}
 }
 
-func dialLimosaLocal(_ context.Context, _ string, n int, work func()) (*target, error) {
+func dialLimosaLocal(_ context.Context, _ string, n int, work func()) (*trial.Target, error) {
 	return limosaTarget(n, func() rpc.Caller { return limosa.Local(limosaecho.Service(limosaEcho{work})) }), nil
 }
 
@@ -143,7 +144,7 @@ func serveLimosaTLS(ctx context.Context, work func()) (string, error) {
 	return addr + " " + base64.StdEncoding.EncodeToString(der), err
 }
 
-func dialLimosaTLS(_ context.Context, addr string, n int, _ func()) (*target, error) {
+func dialLimosaTLS(_ context.Context, addr string, n int, _ func()) (*trial.Target, error) {
 	addr, text, _ := strings.Cut(addr, " ")
 	der, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

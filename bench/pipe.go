@@ -15,6 +15,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
 	"github.com/limosa-rpc/limosa/internal/sys"
 	"github.com/limosa-rpc/limosa/netio"
 )
@@ -101,10 +102,10 @@ func pipeMain(ctx context.Context, args []string) error {
 
 func measurePipe(r *pipeRow, do func() bool, window time.Duration) {
 	repeat(1, do, window/2)
-	before := takeMark().Mallocs
+	before := trial.TakeMark().Mallocs
 	n, took, errs := repeat(1, do, window)
 	// What the clock, the goroutine and the mark itself allocate is not per pipe.
-	r.Allocs = max(float64(takeMark().Mallocs-before)-pipeOverhead, 0) / float64(n)
+	r.Allocs = max(float64(trial.TakeMark().Mallocs-before)-pipeOverhead, 0) / float64(n)
 	r.NS, r.Errors = float64(took)/float64(n), errs
 	n, took, errs = repeat(runtime.GOMAXPROCS(0), do, window)
 	r.ParallelNS = float64(took) / float64(n)

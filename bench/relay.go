@@ -17,6 +17,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
 	"github.com/limosa-rpc/limosa/netio"
 )
 
@@ -66,8 +67,8 @@ func relayPeer(name string) func(a, b *net.TCPConn) {
 func relayLimosa(a, b *net.TCPConn) {
 	ca, cb := netio.Wrap(a, nil), netio.Wrap(b, nil)
 	netio.Relay(context.Background(), ca, cb) // a connection that fails shows at the load
-	ca.Close()
-	cb.Close()
+	ca.Close(context.Background())
+	cb.Close(context.Background())
 }
 
 // relayIOCopy copies by io.Copy, which splices by itself between *net.TCPConn.
@@ -235,14 +236,14 @@ func echoAll(l net.Listener) {
 func measureRelay(ctx context.Context, peer, back string, p *relayPlan, chunk int) (*relayRow, error) {
 	ctx, cancel := context.WithTimeout(ctx, relayWait)
 	defer cancel()
-	child, err := startChild(childCommand(ctx, childRelay, relaySetting{Peer: peer, Back: back}))
+	child, err := trial.Start(trial.Command(ctx, childRelay, relaySetting{Peer: peer, Back: back}))
 	if err != nil {
 		return nil, err
 	}
-	defer child.stop()
+	defer child.Stop()
 	callers := make([]net.Conn, p.conns)
 	for i := range callers {
-		if callers[i], err = net.Dial("tcp", child.addr); err != nil {
+		if callers[i], err = net.Dial("tcp", child.Addr); err != nil {
 			return nil, err
 		}
 		defer callers[i].Close()
@@ -253,14 +254,14 @@ func measureRelay(ctx context.Context, peer, back string, p *relayPlan, chunk in
 	if errs := exchange(callers, chunk, max(n/20, int64(p.conns))); errs != 0 {
 		return nil, fmt.Errorf("%d exchanges failed before the measurement", errs)
 	}
-	before, err := child.mark()
+	before, err := child.Mark()
 	if err != nil {
 		return nil, err
 	}
 	start := time.Now()
 	errs := exchange(callers, chunk, n)
 	took := time.Since(start)
-	after, err := child.mark()
+	after, err := child.Mark()
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +285,7 @@ func exchange(callers []net.Conn, chunk int, n int64) (errs int64) {
 	left.Store(n)
 	var wg sync.WaitGroup
 	for i, c := range callers {
-		out, in := []byte(randomText(chunk, int64(i))), make([]byte, chunk)
+		out, in := []byte(trial.RandomText(chunk, int64(i))), make([]byte, chunk)
 		wg.Go(func() {
 			for left.Add(-1) >= 0 {
 				// Written beside the reading: a large chunk may not fit the buffers.
@@ -337,7 +338,7 @@ func relayChildMain(args []string) error {
 			go relay(a.(*net.TCPConn), b.(*net.TCPConn))
 		}
 	}()
-	return answerMarks(front.Addr().String(), os.Stdin, os.Stdout)
+	return trial.AnswerMarks(front.Addr().String(), os.Stdin, os.Stdout)
 }
 
 // relayTable prints medians, and the median of each round's ratio to the first

@@ -8,9 +8,9 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"text/tabwriter"
-	"time"
+
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
 )
 
 // rpcMain runs the rpc benchmark: every measurement of the plan, one row each.
@@ -19,38 +19,46 @@ func rpcMain(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	rows := json.NewEncoder(os.Stdout)
-	var able []*peer
-	for _, x := range p.peers {
-		if x.later == "" {
-			able = append(able, x)
-		} else if err := rows.Encode(row{Bench: "rpc", Peer: x.name, Skipped: x.later}); err != nil {
-			return err
-		}
-	}
 	scratch, err := os.MkdirTemp("", "limosa-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	var done []*row
+	rows := json.NewEncoder(os.Stdout)
+	able, paths, failed, err := ready(ctx, p.peers, rows, scratch)
+	if err != nil {
+		return err
+	}
+	var done []*trial.Row
 	gone := map[string]bool{} // peers that could not run: one row says so, once
-	var failed error
+	var null *trial.Row       // the last one
 	all := p.measurements(able)
 	for i, s := range all {
 		if gone[s.Peer] {
 			continue
 		}
-		fmt.Fprintf(os.Stderr, "%d/%d round %d, %d callers, %d bytes: %s\n", i+1, len(all), s.Round, s.Callers, s.Payload, s.Peer)
-		r, err := runClient(ctx, s, scratch)
+		rate := ""
+		if s.Rate > 0 {
+			rate = fmt.Sprintf(", %g calls/s %s", s.Rate, s.Arrivals)
+		}
+		fmt.Fprintf(os.Stderr, "%d/%d round %d, %d callers, %d bytes%s: %s\n", i+1, len(all), s.Round, s.Callers, s.Payload, rate, s.Peer)
+		r, err := trial.Run(ctx, paths[findPeer(s.Peer).outside], s, scratch)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if err != nil && s.Peer == nullPeer && p.Arrivals == trial.Poisson {
+			return fmt.Errorf("null, which the others' CPU time needs: %w", err)
 		}
 		if err != nil {
 			gone[s.Peer] = true
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", s.Peer, err))
-			r = &row{Bench: "rpc", Peer: s.Peer, Skipped: err.Error()}
+			r = &trial.Row{Bench: "rpc", Peer: s.Peer, Skipped: err.Error()}
 		} else {
+			if r.Peer == nullPeer {
+				null = r
+			} else if p.Arrivals == trial.Poisson {
+				r.TakeOff(null)
+			}
 			done = append(done, r)
 		}
 		if err := rows.Encode(r); err != nil {
@@ -63,48 +71,56 @@ func rpcMain(ctx context.Context, args []string) error {
 	return failed
 }
 
-// runClient measures s in a process of its own, which starts the server. Both
-// have scratch as their temporary folder.
-func runClient(ctx context.Context, s setting, scratch string) (*row, error) {
-	// A peer that hangs costs its own measurement only.
-	ctx, cancel := context.WithTimeout(ctx, 4*s.Duration+20*time.Second)
-	defer cancel()
-	cmd := childCommand(ctx, childClient, s)
-	cmd.Env = append(os.Environ(), "TMPDIR="+scratch)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
-	if err != nil {
-		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
-		return nil, fmt.Errorf("%w: %s", err, strings.TrimPrefix(lines[0], "bench: "))
+// ready gives the peers that can be measured here, and the programs of those
+// that this one has not. For each of the others it writes a row that says why;
+// failed has the reasons that are failures.
+func ready(ctx context.Context, peers []*peer, rows *json.Encoder, scratch string) (able []*peer, paths map[string]string, failed, err error) {
+	paths, broken := programs(ctx, peers, scratch)
+	for _, x := range peers {
+		why := broken[x.outside]
+		if why == nil && x.later == "" {
+			able = append(able, x)
+			continue
+		}
+		if why == nil {
+			why = errors.New(x.later)
+		} else if !errors.Is(why, errUnfetched) {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", x.Name, why))
+		}
+		fmt.Fprintf(os.Stderr, "%s is skipped: %v\n", x.Name, why)
+		if err := rows.Encode(trial.Row{Bench: "rpc", Peer: x.Name, Skipped: why.Error()}); err != nil {
+			return nil, nil, failed, err
+		}
 	}
-	r := &row{figures: new(figures)}
-	if err := json.Unmarshal(out, r); err != nil {
-		return nil, fmt.Errorf("the client's row: %w", err)
-	}
-	return r, nil
+	return able, paths, failed, nil
 }
 
-// table prints the medians over the rounds, and for CPU and p99 the median of
-// each round's ratio to the base: grpc-go if it ran, else the last peer.
-func table(w io.Writer, p *plan, rows []*row) {
+// table prints the medians over the rounds, and the medians of each round's
+// ratios to the base: grpc-go if it ran, else the last peer.
+func table(w io.Writer, p *plan, rows []*trial.Row) {
 	if len(rows) == 0 {
 		return
 	}
-	base := p.peers[len(p.peers)-1].name
-	if slices.ContainsFunc(rows, func(r *row) bool { return r.Peer == "grpc-go" }) {
+	base := p.peers[len(p.peers)-1].Name
+	if slices.ContainsFunc(rows, func(r *trial.Row) bool { return r.Peer == "grpc-go" }) {
 		base = "grpc-go"
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(tw, "\ncallers\tbytes\tpeer\tcalls/s\tp50 us\tp99 us\tCPU us\tclient\tserver\tallocs c\ts\terrors\tCPU / %s\tp99 / %s\t\n", base, base)
+	fmt.Fprintf(tw, "\ncallers\tbytes\tpeer\tcalls/s\tp50 us\tp99 us\tCPU us\tclient\tserver\tallocs c\ts\terrors\tto %s: CPU\tserver\tp50\tp99\t\n", base)
+	names := []string(nil)
+	for _, x := range p.peers {
+		names = append(names, x.Name)
+	}
+	if p.Arrivals == trial.Poisson && !slices.Contains(names, nullPeer) {
+		names = append(names, nullPeer)
+	}
 	for _, callers := range p.callers {
 		for _, payload := range p.payloads {
-			of := func(peer string) []*row {
-				return slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return r.Peer != peer || r.Callers != callers || r.Payload != payload })
+			of := func(peer string) []*trial.Row {
+				return slices.DeleteFunc(slices.Clone(rows), func(r *trial.Row) bool { return r.Peer != peer || r.Callers != callers || r.Payload != payload })
 			}
-			for _, x := range p.peers {
-				mine := of(x.name)
+			for _, name := range names {
+				mine := of(name)
 				if len(mine) == 0 {
 					continue
 				}
@@ -112,40 +128,41 @@ func table(w io.Writer, p *plan, rows []*row) {
 				for _, r := range mine {
 					errs += r.Errors
 				}
-				fmt.Fprintf(tw, "%d\t%d\t%s\t%.0f\t%.0f\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%d\t%s\t%s\t\n", callers, payload, x.name,
+				fmt.Fprintf(tw, "%d\t%d\t%s\t%.0f\t%.0f\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%d\t%s\t%s\t%s\t%s\t\n", callers, payload, name,
 					median(mine, callsPerS), median(mine, p50), median(mine, p99), median(mine, cpu), median(mine, clientCPU), median(mine, serverCPU),
-					median(mine, clientAllocs), median(mine, serverAllocs), errs, ratio(mine, of(base), cpu), ratio(mine, of(base), p99))
+					median(mine, clientAllocs), median(mine, serverAllocs), errs,
+					ratio(mine, of(base), cpu), ratio(mine, of(base), serverCPU), ratio(mine, of(base), p50), ratio(mine, of(base), p99))
 			}
 		}
 	}
 	tw.Flush()
 }
 
-func callsPerS(f *figures) float64    { return f.CallsPerS }
-func p50(f *figures) float64          { return f.P50 }
-func p99(f *figures) float64          { return f.P99 }
-func cpu(f *figures) float64          { return f.CPU }
-func clientCPU(f *figures) float64    { return f.ClientCPU }
-func serverCPU(f *figures) float64    { return f.ServerCPU }
-func clientAllocs(f *figures) float64 { return f.ClientAllocs }
-func serverAllocs(f *figures) float64 { return f.ServerAllocs }
+func callsPerS(f *trial.Figures) float64    { return f.CallsPerS }
+func p50(f *trial.Figures) float64          { return f.P50 }
+func p99(f *trial.Figures) float64          { return f.P99 }
+func cpu(f *trial.Figures) float64          { return f.CPU }
+func clientCPU(f *trial.Figures) float64    { return f.ClientCPU }
+func serverCPU(f *trial.Figures) float64    { return f.ServerCPU }
+func clientAllocs(f *trial.Figures) float64 { return f.ClientAllocs }
+func serverAllocs(f *trial.Figures) float64 { return f.ServerAllocs }
 
-func median(rows []*row, field func(*figures) float64) float64 {
+func median(rows []*trial.Row, field func(*trial.Figures) float64) float64 {
 	var vs []float64
 	for _, r := range rows {
-		vs = append(vs, field(r.figures))
+		vs = append(vs, field(r.Figures))
 	}
 	return middle(vs)
 }
 
 // ratio is the median of the ratios of rounds that both have: noise of the
 // machine falls on both sides of each.
-func ratio(rows, base []*row, field func(*figures) float64) string {
+func ratio(rows, base []*trial.Row, field func(*trial.Figures) float64) string {
 	var vs []float64
 	for _, r := range rows {
 		for _, b := range base {
-			if r.Round == b.Round && field(b.figures) > 0 {
-				vs = append(vs, field(r.figures)/field(b.figures))
+			if r.Round == b.Round && field(b.Figures) > 0 {
+				vs = append(vs, field(r.Figures)/field(b.Figures))
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/bench/echo"
 	limosaecho "github.com/limosa-rpc/limosa/bench/echo/limosa/echo"
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -39,7 +40,7 @@ type streamRow struct {
 
 // A streamSetting is what a client process is told.
 type streamSetting struct {
-	setting
+	trial.Setting
 	Messages int
 	Wait     bool // each message is sent when the one before it has come back
 }
@@ -103,7 +104,7 @@ func runStream(ctx context.Context, s streamSetting) (*streamRow, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	cmd := childCommand(ctx, childStream, s)
+	cmd := trial.Command(ctx, childStream, s)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	cmd.WaitDelay = time.Second
@@ -123,17 +124,17 @@ func streamChildMain(ctx context.Context, args []string) error {
 	if err := json.Unmarshal([]byte(args[0]), &s); err != nil {
 		return usageError{err.Error()}
 	}
-	server, err := startServer(ctx, s.setting)
+	server, err := trial.Start(trial.Command(ctx, trial.Server, s.Setting))
 	if err != nil {
 		return err
 	}
-	defer server.stop()
+	defer server.Stop()
 	var run func(messages int) error
 	var end func()
 	if s.Peer == "grpc-go" {
-		run, end, err = grpcStream(ctx, server.addr, s)
+		run, end, err = grpcStream(ctx, server.Addr, s)
 	} else {
-		run, end, err = limosaStream(ctx, server.addr, s)
+		run, end, err = limosaStream(ctx, server.Addr, s)
 	}
 	if err != nil {
 		return err
@@ -142,19 +143,19 @@ func streamChildMain(ctx context.Context, args []string) error {
 	if err := run(max(s.Messages/10, 1)); err != nil { // warm-up
 		return err
 	}
-	marks := new(marker)
-	marks.take(server.mark)
+	marks := new(trial.Marker)
+	marks.Take(server.Mark)
 	err = run(s.Messages)
-	marks.take(server.mark)
-	if err = errors.Join(err, marks.err); err != nil {
+	marks.Take(server.Mark)
+	if err = errors.Join(err, marks.Err); err != nil {
 		return err
 	}
-	w, n := marks.window(0), float64(s.Messages)
+	w, n := marks.Window(0), float64(s.Messages)
 	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) / n }
 	return json.NewEncoder(os.Stdout).Encode(&streamRow{
 		Bench: "stream", Peer: s.Peer, Round: s.Round, Messages: s.Messages, Payload: s.Payload, Wait: s.Wait,
-		PerS: n / w.length.Seconds(), CPU: us(w.client.CPU + w.server.CPU), Client: us(w.client.CPU), Server: us(w.server.CPU),
-		Allocs: float64(w.client.Mallocs+w.server.Mallocs) / n,
+		PerS: n / w.Length.Seconds(), CPU: us(w.Client.CPU + w.Server.CPU), Client: us(w.Client.CPU), Server: us(w.Server.CPU),
+		Allocs: float64(w.Client.Mallocs+w.Server.Mallocs) / n,
 	})
 }
 
@@ -164,13 +165,13 @@ func limosaStream(ctx context.Context, addr string, s streamSetting) (run func(i
 	if err != nil {
 		return nil, nil, err
 	}
-	text := randomText(s.Payload, s.Seed)
+	text := trial.RandomText(s.Payload, s.Seed)
 	return func(messages int) error {
 		in := func(yield func(*limosaecho.Message, error) bool) {
-			req := &limosaecho.Message{Text: text, List: make([]int64, listLen)}
+			req := &limosaecho.Message{Text: text, List: make([]int64, trial.ListLen)}
 			for id := range int64(messages) {
 				req.ID = id
-				fill(req.List, id)
+				trial.Fill(req.List, id)
 				if !yield(req, nil) {
 					return
 				}
@@ -184,7 +185,7 @@ func limosaStream(ctx context.Context, addr string, s streamSetting) (run func(i
 					if err := errors.Join(st.Send(req), st.Receive(m)); err != nil {
 						return err
 					}
-					if err := verify(req.ID, text, m.ID, m.Text, m.List); err != nil {
+					if err := trial.Verify(req.ID, text, m.ID, m.Text, m.List); err != nil {
 						return err
 					}
 				}
@@ -196,7 +197,7 @@ func limosaStream(ctx context.Context, addr string, s streamSetting) (run func(i
 			if err != nil {
 				return err
 			}
-			if err := verify(id, text, m.ID, m.Text, m.List); err != nil {
+			if err := trial.Verify(id, text, m.ID, m.Text, m.List); err != nil {
 				return err
 			}
 			id++
@@ -227,7 +228,7 @@ func grpcStream(ctx context.Context, addr string, s streamSetting) (run func(int
 	if err != nil {
 		return nil, nil, err
 	}
-	text := randomText(s.Payload, s.Seed)
+	text := trial.RandomText(s.Payload, s.Seed)
 	return func(messages int) error {
 		stream, err := echo.NewEchoClient(conns[0]).Exchange(ctx)
 		if err != nil {
@@ -238,10 +239,10 @@ func grpcStream(ctx context.Context, addr string, s streamSetting) (run func(int
 		}
 		sent := make(chan error, 1)
 		go func() {
-			req := &echo.Message{Text: text, List: make([]int64, listLen)}
+			req := &echo.Message{Text: text, List: make([]int64, trial.ListLen)}
 			for id := range int64(messages) {
 				req.Id = id
-				fill(req.List, id)
+				trial.Fill(req.List, id)
 				if err := stream.Send(req); err != nil {
 					sent <- err
 					return
@@ -258,7 +259,7 @@ func grpcStream(ctx context.Context, addr string, s streamSetting) (run func(int
 			if err != nil {
 				return err
 			}
-			if err := verify(id, text, m.Id, m.Text, m.List); err != nil {
+			if err := trial.Verify(id, text, m.Id, m.Text, m.List); err != nil {
 				return err
 			}
 			id++
@@ -271,10 +272,10 @@ func grpcStream(ctx context.Context, addr string, s streamSetting) (run func(int
 }
 
 func grpcTurns(stream echo.Echo_ExchangeClient, messages int, text string) error {
-	req := &echo.Message{Text: text, List: make([]int64, listLen)}
+	req := &echo.Message{Text: text, List: make([]int64, trial.ListLen)}
 	for id := range int64(messages) {
 		req.Id = id
-		fill(req.List, id)
+		trial.Fill(req.List, id)
 		if err := stream.Send(req); err != nil {
 			return err
 		}
@@ -282,7 +283,7 @@ func grpcTurns(stream echo.Echo_ExchangeClient, messages int, text string) error
 		if err != nil {
 			return err
 		}
-		if err := verify(id, text, m.Id, m.Text, m.List); err != nil {
+		if err := trial.Verify(id, text, m.Id, m.Text, m.List); err != nil {
 			return err
 		}
 	}

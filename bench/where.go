@@ -11,35 +11,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/pprof"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/pprof/profile"
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
 )
-
-// profileDir is the variable that makes every process of a run write a CPU
-// profile into a folder.
-const profileDir = "LIMOSA_BENCH_PROFILE"
-
-// startProfile begins this process's profile, if one is wanted.
-func startProfile() (end func()) {
-	dir := os.Getenv(profileDir)
-	if dir == "" {
-		return func() {}
-	}
-	f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%d.prof", os.Getpid())))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench: no profile:", err)
-		return func() {}
-	}
-	pprof.StartCPUProfile(f)
-	return func() {
-		pprof.StopCPUProfile()
-		f.Close()
-	}
-}
 
 // whereMain draws what a call of one peer spends its time on.
 func whereMain(ctx context.Context, args []string) error {
@@ -67,7 +45,7 @@ func whereMain(ctx context.Context, args []string) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, self, "rpc", "-peers", *peer, "-callers", fmt.Sprint(*callers), "-payload", fmt.Sprint(*payload), "-rounds", "1", "-d", length.String(), "-o", "json")
-	cmd.Env = append(os.Environ(), profileDir+"="+dir)
+	cmd.Env = append(os.Environ(), trial.ProfileDir+"="+dir)
 	out, err := cmd.Output()
 	if err != nil {
 		return fmt.Errorf("rpc: %w", err)
@@ -102,7 +80,7 @@ var parts = []part{
 	{"kernel: receive", []string{"internal/sys.Recv"}},
 	{"garbage collection", []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.gcAssist", "runtime.bgscavenge", "runtime.gcStart"}},
 	{"allocation", []string{"runtime.mallocgc"}},
-	{"load generator", []string{"main.(*limit)", "stats.(*Histogram)", "main.verify", "main.fill"}},
+	{"load generator", []string{"trial.(*limit)", "stats.(*Histogram)", "trial.Verify", "trial.Fill"}},
 	{"codec", []string{"limosa/thrift.(", "limosa/internal/codec", "thrift.Binary"}},
 	{"protocol", []string{"limosa/ttheader."}},
 	{"buffers, connection", []string{"limosa/buf.", "limosa/netio."}},

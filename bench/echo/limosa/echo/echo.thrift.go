@@ -5,8 +5,8 @@ package echo
 
 import (
 	"context"
-
 	"encoding/binary"
+
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -26,12 +26,10 @@ func (x *Message) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, e
 	var e thrift.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-
 func (x *Message) DecodeThrift(in thrift.Input, depth int) thrift.Result {
 	var d thrift.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-
 func (x *Message) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
@@ -45,7 +43,6 @@ func (x *Message) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = thrift.Numbers(e, append(b, 15, 0, 3, 10), x.List)
 	return append(b, 0)
 }
-
 func (x *Message) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
@@ -75,20 +72,54 @@ type echoEchoArgs struct {
 	Msg *Message `thrift:"msg,1"`
 }
 
+func (x *echoEchoArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if x.Msg != nil {
+		b = x.Msg.AppendThrift(e, append(b, 12, 0, 1), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *echoEchoArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if thrift.Has(b, 4, 12, 1) {
+		x.Msg = thrift.New[Message](d)
+		if b = x.Msg.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 1))
+}
+
 type echoEchoResult struct {
 	Success *Message `thrift:"success,0,optional"`
 }
 
+func (x *echoEchoResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
+	var s thrift.Encoder
+	e, b := s.Open(to, b)
+	if x.Success != nil {
+		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *echoEchoResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
+	var s thrift.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if thrift.Has(b, 4, 12, 0) {
+		x.Success = thrift.New[Message](d)
+		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 1))
+}
+
 var echoEcho = rpc.Method{
 	Service: "Echo", Name: "echo", Codec: thrift.Binary{},
-	New: rpc.New[echoEchoArgs, echoEchoResult],
-	Raise: func(result any) error {
-		switch r := result.(*echoEchoResult); {
-		case r.Success == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result"}
-		}
-		return nil
-	},
+	New:   rpc.New[echoEchoArgs, echoEchoResult],
+	Raise: thrift.NoResult,
 }
 
 // EchoService makes a service of an implementation.

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/limosa-rpc/limosa"
+	limosaecho "github.com/limosa-rpc/limosa/bench/echo/limosa/echo"
+	"github.com/limosa-rpc/limosa/cmd/load"
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift"
+)
+
+// A victimArgs is the arguments of each of the victim's methods.
+type victimArgs struct {
+	Msg *limosaecho.Message `thrift:"msg,1"`
+}
+
+type victimResult struct {
+	Success *limosaecho.Message `thrift:"success,0,optional"`
+}
+
+// victimService has one method for each way in which a handler may behave.
+func victimService() rpc.Service {
+	unary := func(name string, f func(ctx context.Context, m *limosaecho.Message) (*limosaecho.Message, error)) rpc.Handler {
+		return rpc.Handler{
+			Method: &rpc.Method{Service: "Echo", Name: name, Codec: thrift.Binary{}, New: rpc.New[victimArgs, victimResult]},
+			Serve: func(ctx context.Context, c *rpc.Call) error {
+				args, err := rpc.Args[victimArgs](c)
+				if err != nil {
+					return err
+				}
+				m := args.Msg
+				if m == nil {
+					m = new(limosaecho.Message)
+				}
+				rpc.Result[victimResult](c).Success, err = f(ctx, m)
+				return err
+			},
+		}
+	}
+	stream := func(name string, f func(ctx context.Context, c *rpc.Call) error) rpc.Handler {
+		return rpc.Handler{
+			Method: &rpc.Method{Service: "Echo", Name: name, Kind: rpc.Bidi, Codec: thrift.Binary{}, New: rpc.New[limosaecho.Message, limosaecho.Message]},
+			Serve:  f,
+		}
+	}
+	note := unary("note", func(context.Context, *limosaecho.Message) (*limosaecho.Message, error) {
+		time.Sleep(time.Millisecond)
+		return nil, nil
+	})
+	note.Method.Kind = rpc.Oneway
+	return rpc.Service{Name: "Echo", Methods: []rpc.Handler{
+		unary("echo", func(_ context.Context, m *limosaecho.Message) (*limosaecho.Message, error) { return m, nil }),
+		// answer answers with as many bytes as its id says.
+		unary("answer", func(_ context.Context, m *limosaecho.Message) (*limosaecho.Message, error) {
+			return &limosaecho.Message{Text: strings.Repeat("x", int(min(m.ID, 8<<20)))}, nil
+		}),
+		// wait ends with its caller.
+		unary("wait", func(ctx context.Context, _ *limosaecho.Message) (*limosaecho.Message, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}),
+		unary("boom", func(context.Context, *limosaecho.Message) (*limosaecho.Message, error) { panic("boom") }),
+		note,
+		exchangeHandler(),
+		// hold receives nothing.
+		stream("hold", func(ctx context.Context, _ *rpc.Call) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}),
+		// pour sends until its caller has gone.
+		stream("pour", func(_ context.Context, c *rpc.Call) error {
+			m := &limosaecho.Message{Text: strings.Repeat("x", 32<<10)}
+			for {
+				if err := c.Stream().Send(m); err != nil {
+					return err
+				}
+			}
+		}),
+	}}
+}
+
+func victimMain(ctx context.Context, args []string) error {
+	var s victimSetting
+	if len(args) != 1 || json.Unmarshal([]byte(args[0]), &s) != nil {
+		return usageError{childVictim + " is for bench itself"}
+	}
+	v := new(victimClient)
+	addr := ""
+	if !s.Client {
+		l, err := limosa.Listen("0.0.0.0:0")
+		if err != nil {
+			return err
+		}
+		server := &limosa.Server{Services: []rpc.Service{victimService()}}
+		go server.Serve(ctx, l) //nolint:errcheck // it ends with this process
+		addr = l.Addr().String()
+		addr = "127.0.0.1" + addr[strings.LastIndexByte(addr, ':'):]
+	}
+	return answerStates(addr, os.Stdin, os.Stdout, v)
+}
+
+// answerStates says addr, and then answers each line of in with this process's
+// state. A client is told whom to call by lines of their own.
+func answerStates(addr string, in io.Reader, out io.Writer, v *victimClient) error {
+	enc := json.NewEncoder(out)
+	if err := enc.Encode(trial.Hello{Addr: addr}); err != nil {
+		return err
+	}
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		switch verb, rest, _ := strings.Cut(lines.Text(), " "); verb {
+		case "call":
+			hostile, good, _ := strings.Cut(rest, " ")
+			v.begin(hostile, good)
+		case "end":
+			v.end()
+		}
+		if err := enc.Encode(ownState(v)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ownState(v *victimClient) victimState {
+	s := victimState{RSS: residentOf(os.Getpid()), Goroutines: runtime.NumGoroutine(), CPU: load.CPUTime()}
+	if fds, err := os.ReadDir("/proc/self/fd"); err == nil {
+		s.FDs = len(fds)
+	}
+	if b := v.bird; b != nil {
+		b.mu.Lock()
+		s.Times, s.Errors, s.First = b.times, b.errors, b.first
+		b.mu.Unlock()
+	}
+	return s
+}
+
+// victimCallers is how many goroutines of a client call a hostile server, each
+// again and again.
+const victimCallers = 8
+
+// A victimClient calls a hostile server in every way, with a canary that calls
+// a good one from the same process.
+type victimClient struct {
+	bird   *canary
+	cancel context.CancelFunc
+	over   chan struct{}
+}
+
+func (v *victimClient) begin(hostile, good string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	v.cancel, v.over, v.bird = cancel, make(chan struct{}), new(canary)
+	go v.bird.sing(good)
+	go func() {
+		defer close(v.over)
+		caller, err := limosa.Dial(hostile)
+		if err != nil {
+			panic(fmt.Sprintf("%s: %v", hostile, err)) // an address of bench's own
+		}
+		defer caller.Close()
+		done := make(chan struct{})
+		for i := range victimCallers {
+			go func() {
+				defer func() { done <- struct{}{} }()
+				for ctx.Err() == nil {
+					v.callOnce(ctx, caller, i%2 == 0)
+				}
+			}()
+		}
+		for range victimCallers {
+			<-done
+		}
+	}()
+}
+
+// callOnce makes a call whose outcome does not matter.
+func (v *victimClient) callOnce(ctx context.Context, c rpc.Caller, stream bool) {
+	ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	if !stream {
+		limosaecho.NewEchoClient(c).Echo(ctx, &limosaecho.Message{Text: "victim", List: []int64{1}}) //nolint:errcheck
+		return
+	}
+	call := rpc.NewCall[limosaecho.Message, limosaecho.Message](exchangeMethod(), "Echo")
+	rpc.Converse(ctx, c, &call.Call, func(ctx context.Context, st rpc.Stream) error { //nolint:errcheck
+		if err := st.Send(&limosaecho.Message{Text: "victim"}); err != nil {
+			return err
+		}
+		<-ctx.Done() // it is slow to receive
+		return st.Receive(new(limosaecho.Message))
+	})
+}
+
+func (v *victimClient) end() {
+	v.cancel()
+	v.bird.stop()
+	<-v.over
+}

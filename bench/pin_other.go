@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// pinTo is for Linux.
+func pinTo(int) {}

@@ -1,0 +1,233 @@
+package limosa
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/limosa-rpc/limosa/mux"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/stats"
+)
+
+// A door knows the connections of a server, and whether it takes another. Each
+// has a place; where all are taken, those go that have been idle for longest.
+// No address has more than its share of them.
+type door struct {
+	// Set by newDoor, then constant.
+	lim    *rpc.Limits
+	total  *mux.Total    // what all connections hold
+	share  int           // of it, for an address, bytes; 0: no bound
+	places chan struct{} // a token for each connection that may be open
+
+	open, refused, evicted *stats.Gauge
+
+	mu struct {
+		sync.Mutex
+		shut  bool
+		all   map[netio.Conn]*guest // by what was accepted, also of those that speak TLS
+		peers map[netip.Addr]*peer  // by address; connections without one are not counted
+	}
+}
+
+// A peer is an address that connections come from.
+type peer struct {
+	conns int
+	share *mux.Total // of what the server may hold
+}
+
+// A guest is a connection that was accepted.
+type guest struct {
+	from netip.Addr      // zero: none, such as over a unix socket
+	c    *mux.ServerConn // nil: its protocol is not known yet
+	goes bool            // it is being drained, for it was idle
+}
+
+// newDoor makes a door for connections that hold at most held bytes, 0 being no
+// limit, and counts them in set.
+func newDoor(lim *rpc.Limits, held int, set *stats.Set) *door {
+	d := &door{lim: lim, total: mux.NewTotal(held, set, "rpc_server_"), share: lim.HeldPerAddress, places: make(chan struct{}, lim.Conns)}
+	if d.share == 0 && held > 0 {
+		d.share = max(held/4, lim.HeldPerConn)
+	}
+	d.open = set.Gauge("rpc_server_conns", "Connections that are open.")
+	d.refused = set.Gauge("rpc_server_conns_refused", "Connections that were refused since their address has its share.")
+	d.evicted = set.Gauge("rpc_server_conns_evicted", "Connections that were closed for they were idle, for long or when others needed the place.")
+	d.mu.all, d.mu.peers = map[netio.Conn]*guest{}, map[netip.Addr]*peer{}
+	return d
+}
+
+var (
+	errShut  = errors.New("the server is shutting down")
+	errShare = errors.New("too many connections from this address")
+)
+
+// enter takes nc in, which has a place.
+func (d *door) enter(nc netio.Conn) error {
+	var g guest
+	if at, err := netip.ParseAddrPort(nc.Remote().String()); err == nil {
+		g.from = at.Addr().Unmap().WithZone("")
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.mu.shut:
+		return errShut
+	case !g.from.IsValid():
+	case d.mu.peers[g.from] == nil:
+		d.mu.peers[g.from] = &peer{conns: 1, share: d.total.Share(d.share)}
+	case d.mu.peers[g.from].conns >= d.lim.ConnsPerAddress:
+		d.refused.Inc()
+		return errShare
+	default:
+		d.mu.peers[g.from].conns++
+	}
+	d.mu.all[nc] = &g
+	d.open.Inc()
+	return nil
+}
+
+// promote notes that the protocol of nc is known, and who serves it. False: the
+// server is shutting down.
+func (d *door) promote(nc netio.Conn, c *mux.ServerConn) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g := d.mu.all[nc]
+	g.c = c
+	if p := d.mu.peers[g.from]; p != nil {
+		c.CountUnder(p.share)
+	}
+	return !d.mu.shut
+}
+
+// leave takes nc out, and gives its place back.
+func (d *door) leave(nc netio.Conn) {
+	d.mu.Lock()
+	g := d.mu.all[nc]
+	delete(d.mu.all, nc)
+	if p := d.mu.peers[g.from]; p != nil {
+		if p.conns--; p.conns == 0 {
+			delete(d.mu.peers, g.from)
+		}
+	}
+	d.mu.Unlock()
+	d.open.Dec()
+	<-d.places
+}
+
+// shut takes no more connections, ends those whose protocol is not known yet,
+// and gives the others.
+func (d *door) shut() []*mux.ServerConn {
+	d.mu.Lock()
+	d.mu.shut = true
+	for nc, g := range d.mu.all {
+		if g.c == nil {
+			nc.Abort()
+		}
+	}
+	d.mu.Unlock()
+	return d.all()
+}
+
+// all gives those whose protocol is known.
+func (d *door) all() (conns []*mux.ServerConn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, g := range d.mu.all {
+		if g.c != nil {
+			conns = append(conns, g.c)
+		}
+	}
+	return conns
+}
+
+// idle chooses at most n connections to go, the oldest first, of those that
+// have had no calls since a moment before.
+func (d *door) idle(before time.Time, n int) (conns []*mux.ServerConn) {
+	type idler struct {
+		g     *guest
+		since time.Time
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var found []idler
+	for _, g := range d.mu.all {
+		if g.c == nil || g.goes {
+			continue
+		}
+		if since := g.c.Idle(); !since.IsZero() && since.Before(before) {
+			found = append(found, idler{g, since})
+		}
+	}
+	if len(found) > n {
+		slices.SortFunc(found, func(a, b idler) int { return a.since.Compare(b.since) })
+		found = found[:n]
+	}
+	for _, f := range found {
+		f.g.goes = true
+		conns = append(conns, f.g.c)
+	}
+	d.evicted.Add(int64(len(conns)))
+	return conns
+}
+
+const (
+	// evictAtOnce idle connections go when all places are taken: looking for
+	// them costs a walk over all.
+	evictAtOnce = 16
+	// evictGrace is what their peers have to go by themselves.
+	evictGrace = 100 * time.Millisecond
+	// evictAgain is when it is looked for more.
+	evictAgain = 50 * time.Millisecond
+)
+
+// place waits for a place; false: ctx has ended.
+func (v *serving) place(ctx context.Context) bool {
+	for {
+		select {
+		case v.door.places <- struct{}{}:
+			return true
+		default:
+		}
+		v.evict(time.Now(), evictAtOnce)
+		timer := time.NewTimer(evictAgain)
+		select {
+		case v.door.places <- struct{}{}:
+			timer.Stop()
+			return true
+		case <-ctx.Done():
+			timer.Stop()
+			return false
+		case <-timer.C:
+		}
+	}
+}
+
+// evict drains at most n connections without calls since a moment before.
+func (v *serving) evict(before time.Time, n int) {
+	for _, c := range v.door.idle(before, n) {
+		v.work.Go(func() {
+			ctx, cancel := context.WithTimeout(v.cfg.Base, evictGrace)
+			defer cancel()
+			c.Drain(ctx)
+		})
+	}
+}
+
+// sweep drains connections that have had no calls for Limits.ServerIdle.
+func (v *serving) sweep(ctx context.Context) {
+	tick := time.NewTicker(max(v.lim.ServerIdle/8, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			v.evict(time.Now().Add(-v.lim.ServerIdle), v.lim.Conns)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
