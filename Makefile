@@ -1,12 +1,13 @@
 # Everything here is a thin name for a command that can be run by hand.
 .DEFAULT_GOAL := help
-.PHONY: help check test race invariants fuzz gen-check interop-thrift interop-kitex bench cross test-arm64 ci
+.PHONY: help check test race invariants fuzz sim gen-check interop-thrift interop-kitex bench cross test-arm64 ci
 
 GO       ?= go
 FUZZTIME ?= 30000x
 QEMU_ARM64 ?= qemu-aarch64
 PEERS    ?= python,java,node,go
 COUNT    ?= 5
+SEEDS    ?= 2000
 BENCH    ?= rpc -peers limosa,grpc-go -callers 1,100 -payload 1024 -rounds 3
 # Packages whose goroutines meet: what the race detector is for.
 CONCURRENT := ./buf/... ./stats/... ./rpc/... ./netio/... ./mux/... .
@@ -33,6 +34,9 @@ invariants: ## the root module with released memory taken out of use and leaks r
 
 fuzz: ## each fuzz target for FUZZTIME (30000x: executions)
 	@.ci/fuzz $(FUZZTIME)
+
+sim: ## SEEDS simulations of the whole stack in virtual time, with faults; TAGS=invariants
+	@.ci/sim $(SEEDS)
 
 gen-check: ## generated code is what the generator makes today
 	@.ci/gen-check
