@@ -127,6 +127,8 @@ func TestZlib(t *testing.T) {
 	compact := append(thrift.Compact{}.AppendMessageBegin(nil, "Ping", thrift.Call, 5), 0)
 	if ev, err := cutOne(t, s, zlibFrame(t, protocolCompact, compact, 1)); err != nil || ev.Encoding != rpc.Compact || len(ev.Body.Bytes()) != 1 {
 		t.Errorf("%s, %v", trace(ev), err)
+	} else {
+		ev.Body.Release()
 	}
 	for _, in := range [][]byte{nil, message[:5], {0x80, 1, 0, 9}, compact} {
 		ev, err := cutOne(t, s, zlibFrame(t, 0, in, 1))
