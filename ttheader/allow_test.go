@@ -106,3 +106,67 @@ func TestAllowOfPieces(t *testing.T) {
 		t.Errorf("%d events", len(evs))
 	}
 }
+
+// A first piece that is refused for its size before it is whole is read past as
+// it comes: its connection keeps its place.
+func TestAllowOfAFirstPiece(t *testing.T) {
+	for _, step := range []int{500, 2000, 1 << 20} {
+		client, server, _, sin := acquainted(t, rpc.Limits{}.WithDefaults())
+		out := newOut(t)
+		server.Allow(16 << 10)
+		announce(t, client, out, 10, 50_000, 150_000)
+		more(t, client, out, 10, 50_000, 50_000, 150_000)
+		more(t, client, out, 10, 100_000, 50_000, 150_000)
+		frames(t, client, out, wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: 11, Method: "next"}, []byte{0}, 0)
+		evs, err := gather(t, server, sin, out.Bytes(), step)
+		release(evs)
+		if err != nil || len(evs) != 2 || evs[0].ID != 10 || evs[0].Err == nil || evs[0].Err.Sent != rpc.Refused || evs[1].ID != 11 || evs[1].Err != nil {
+			t.Errorf("in steps of %d: %d events, %v", step, len(evs), err)
+		}
+		if n := len(server.(*Session).in.parts.all); n != 0 {
+			t.Errorf("in steps of %d: %d messages are unfinished", step, n)
+		}
+	}
+}
+
+// Of a message that is not kept nothing is gathered, also no piece that is larger
+// than a message may be, and its connection keeps its place.
+func TestPiecesThatAreReadPast(t *testing.T) {
+	const piece = 100_000
+	for name, tt := range map[string]struct {
+		most    int // a message of the server's
+		allowed int // once part of the second piece has come
+	}{
+		"beyond the limit":   {64 << 10, 1 << 30},
+		"no room for it now": {16 << 20, 16 << 10},
+		"beyond both":        {64 << 10, 16 << 10},
+	} {
+		limits := rpc.Limits{MessageBytes: tt.most}
+		client, server, _, sin := acquaintedOf(t, rpc.Limits{}.WithDefaults(), limits.WithDefaults())
+		out := newOut(t)
+		announce(t, client, out, 10, piece, 4*piece)
+		first := out.Len() + piece/2
+		for at := piece; at < 4*piece; at += piece {
+			more(t, client, out, 10, at, piece, 4*piece)
+		}
+		frames(t, client, out, wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: 11, Method: "next"}, []byte{0}, 0)
+		p := out.Bytes()
+		evs, err := gather(t, server, sin, p[:first], 1000)
+		server.Allow(tt.allowed)
+		for at := first; at < len(p) && err == nil; at += 1000 {
+			var got []wire.Event
+			got, err = gather(t, server, sin, p[at:min(at+1000, len(p))], 1000)
+			evs = append(evs, got...)
+			if sin.Len() > 1000 {
+				t.Fatalf("%s: %d bytes are kept", name, sin.Len())
+			}
+		}
+		release(evs)
+		if err != nil || len(evs) != 2 || evs[0].ID != 10 || evs[0].Err == nil || evs[0].Err.Sent != rpc.Refused || evs[1].ID != 11 || evs[1].Err != nil {
+			t.Errorf("%s: %d events, %v", name, len(evs), err)
+		}
+		if n := len(server.(*Session).in.parts.all); n != 0 || server.Held() > 4<<10 {
+			t.Errorf("%s: %d messages are unfinished, %d bytes are held", name, n, server.Held())
+		}
+	}
+}

@@ -210,7 +210,10 @@ func (s *Session) findTTHeader(p []byte) (f frame, need int, err error) {
 		return f, 0, headerTooLarge(o)
 	}
 	flags := binary.BigEndian.Uint16(p[6:])
-	large := n > s.lim.MessageBytes || flags&(flagPart|flagStream) == 0 && s.tooMuch(n)
+	if flags&flagPart != 0 && s.in.chunks {
+		return s.findPart(f, p, o)
+	}
+	large := n > s.lim.MessageBytes || flags&flagStream == 0 && s.tooMuch(n)
 	if want := f.end; !large && len(p) < want {
 		return f, want - len(p), nil
 	} else if want = min(f.end, o+8); len(p) < want {
@@ -218,12 +221,7 @@ func (s *Session) findTTHeader(p []byte) (f frame, need int, err error) {
 	}
 	f.message, f.head = o, true
 	f.shape = shapeTTHeader
-	switch {
-	case flags&flagPart != 0 && s.in.chunks && !large:
-		f.shape, f.body, f.counts = shapePart, o, flags&flagCredit != 0
-		f.seq = int32(binary.BigEndian.Uint32(p[8:]))
-		return f, 0, nil
-	case flags&flagStream != 0:
+	if flags&flagStream != 0 {
 		f.shape = shapeStream
 	}
 	if o < f.end && f.shape != shapeStream {

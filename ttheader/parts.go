@@ -1,6 +1,7 @@
 package ttheader
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strconv"
 
@@ -67,8 +68,10 @@ func (s *Session) first(in *buf.In, ev *wire.Event, f *frame) error {
 		return &FrameError{Offset: f.message, Why: "one piece too many"}
 	}
 	in.Skip(f.body)
-	piece := in.Next(g.seen) // what stays in the input is not touched below
-	if ev.Flags&wire.Message != 0 {
+	if ev.Flags&wire.Message == 0 { // its caller is told why; the piece may be too large to wait for
+		s.in.skip = g.seen - in.Skip(g.seen)
+	} else {
+		piece := in.Next(g.seen) // what stays in the input is not touched below
 		if int(total) > s.lim.MessageBytes {
 			s.refuse(ev, sizeErr(int(total), s.lim))
 		} else if k := (&kept{ev: *ev, bytes: gatheringBytes + f.body + pairBytes*len(s.in.head.pairs)}); s.grow(k, g, len(piece)) {
@@ -100,7 +103,7 @@ func (s *Session) maxParts() int { return 2 * s.lim.CallsPerConn }
 // grow makes room for n more bytes of k, if there is any. What k takes of the
 // account of all is its caller's to add, if k is not there yet.
 func (s *Session) grow(k *kept, g *gathering, n int) bool {
-	need, free := len(k.body)+n, min(max(s.lim.HeldPerConn/partsShare, s.lim.MessageBytes), s.in.allowed)-s.in.parts.bytes
+	need, free := len(k.body)+n, s.free()
 	if need <= cap(k.body) {
 		return true
 	}
@@ -132,6 +135,33 @@ func (s *Session) partsErr() *rpc.Error {
 	return &rpc.Error{Code: rpc.ResourceExhausted, Msg: "unfinished messages take " + strconv.Itoa(s.in.parts.bytes) + " bytes on this connection"}
 }
 
+// findPart finds a later piece at the begin of p, with a head of at bytes. Only one
+// that is kept is waited for: the others are read past as they come, however large.
+func (s *Session) findPart(f frame, p []byte, at int) (frame, int, error) {
+	f.shape, f.body = shapePart, at
+	f.counts = binary.BigEndian.Uint16(p[6:])&flagCredit != 0
+	f.seq = int32(binary.BigEndian.Uint32(p[8:]))
+	want := at
+	if g, n := s.in.parts.all[uint32(f.seq)], f.end-at; g != nil && g.seen+n <= g.total && s.keeps(g, n) {
+		want = f.end
+	}
+	return f, max(0, want-len(p)), nil
+}
+
+// keeps reports whether there is room for n more bytes of g, of which all was kept
+// so far.
+func (s *Session) keeps(g *gathering, n int) bool {
+	if g.kept == nil || s.in.parts.bytes > s.in.allowed && len(g.body)+n < g.total {
+		return false
+	}
+	return len(g.body)+n-cap(g.body) <= max(0, s.free())
+}
+
+// free is how many bytes more unfinished messages may take.
+func (s *Session) free() int {
+	return min(max(s.lim.HeldPerConn/partsShare, s.lim.MessageBytes), s.in.allowed) - s.in.parts.bytes
+}
+
 // part takes a later piece. The event has flags once the message is whole or is
 // given up, or when credit is due.
 func (s *Session) part(in *buf.In, f *frame) (ev wire.Event, err error) {
@@ -142,21 +172,22 @@ func (s *Session) part(in *buf.In, f *frame) (ev wire.Event, err error) {
 		return ev, &FrameError{Offset: f.body, Why: fmt.Sprintf("a piece of %d bytes that does not fit", n)}
 	}
 	in.Skip(f.body)
-	piece := in.Next(n)
-	g.seen += n
-	p.pieces++
-	if g.kept != nil {
+	if s.keeps(g, n) {
 		before := g.bytes
-		if (p.bytes <= s.in.allowed || len(g.body)+n == g.total) && s.grow(g.kept, g, n) {
-			p.bytes += g.bytes - before
-			g.body = append(g.body, piece...)
-		} else {
+		s.grow(g.kept, g, n)
+		p.bytes += g.bytes - before
+		g.body = append(g.body, in.Next(n)...)
+	} else {
+		s.in.skip = n - in.Skip(n)
+		if g.kept != nil {
 			ev = g.ev
 			s.refuse(&ev, s.partsErr())
 			p.bytes -= g.bytes
 			g.kept = nil
 		}
 	}
+	g.seen += n
+	p.pieces++
 	if g.seen == g.total {
 		p.forget(seq)
 		if g.kept != nil {

@@ -74,7 +74,13 @@ func gather(t *testing.T, s wire.Session, in *buf.In, p []byte, step int) (evs [
 // acquainted gives a client's and a server's session after offer and hello.
 func acquainted(t *testing.T, lim *rpc.Limits) (client, server wire.Session, cin, sin *buf.In) {
 	t.Helper()
-	client, server = Protocol{}.Open(wire.Client, lim), Protocol{}.Open(wire.Server, lim)
+	return acquaintedOf(t, lim, lim)
+}
+
+// acquaintedOf is acquainted for sides with limits of their own.
+func acquaintedOf(t *testing.T, clients, servers *rpc.Limits) (client, server wire.Session, cin, sin *buf.In) {
+	t.Helper()
+	client, server = Protocol{}.Open(wire.Client, clients), Protocol{}.Open(wire.Server, servers)
 	cin, sin = new(buf.In), new(buf.In)
 	out := newOut(t)
 	t.Cleanup(func() { cin.Close(); sin.Close() })
