@@ -140,8 +140,8 @@ func TestOversizedFrame(t *testing.T) {
 	defer c.Close()
 	x := rpc.NewCall[nodeArgs, nodeResult](nodeMethod, "Nodes")
 	x.Args.N = &node{Name: strings.Repeat("x", 100<<10)}
-	if err := c.Do(t.Context(), &x.Call); rpc.CodeOf(err) != rpc.ResourceExhausted {
-		t.Errorf("a large call: %v", err)
+	if err := c.Do(t.Context(), &x.Call); rpc.CodeOf(err) != rpc.ResourceExhausted || rpc.SentOf(err) != rpc.Refused {
+		t.Errorf("a large call: %v, %v", err, rpc.SentOf(err))
 	}
 }
 

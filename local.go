@@ -52,7 +52,7 @@ func (l *local) Do(ctx context.Context, c *rpc.Call) error {
 	}
 	h, why, ok := l.routes.find(c.Service, c.Method.Name)
 	if !ok {
-		return &rpc.Error{Code: rpc.Unimplemented, Peer: localPeer, Msg: why, Sent: rpc.Processed, Remote: true}
+		return &rpc.Error{Code: rpc.Unimplemented, Peer: localPeer, Msg: why, Sent: rpc.Refused, Remote: true}
 	}
 	if !l.gate.Enter() {
 		return &rpc.Error{Code: rpc.ResourceExhausted, Peer: localPeer, Msg: "too many calls in flight on this server", Sent: rpc.Refused, Remote: true}

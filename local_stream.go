@@ -19,7 +19,7 @@ const laneBytes = 64 << 10
 // handler runs on a goroutine, and Do returns when both are done.
 func (l *local) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 	if c.Method.Kind != h.Method.Kind {
-		return &rpc.Error{Code: rpc.Unimplemented, Peer: localPeer, Msg: "the method is not what it was called as", Sent: rpc.Processed, Remote: true}
+		return &rpc.Error{Code: rpc.Unimplemented, Peer: localPeer, Msg: "the method is not what it was called as", Sent: rpc.Refused, Remote: true}
 	}
 	call := h.Method.New()
 	call.Method, call.Service, call.Asked, call.Peer, call.Header = h.Method, h.Service, c.Service, localPeer, c.Header.Clone()

@@ -220,10 +220,19 @@ func (r *request) appendResult(out *buf.Out) error {
 	return r.call.AppendResponse(out)
 }
 
-// public is what the peer may know of err.
+// public is what the peer may know of err. Without a call object nothing was
+// started.
 func (c *ServerConn) public(r *request, err error) error {
-	if e := Public(r.call, err, c.cfg.Logger); e != nil {
-		return e
+	return refused(r, Public(r.call, err, c.cfg.Logger))
+}
+
+// refused is e, of Public for r, which says that r was not started if it was not.
+func refused(r *request, e *rpc.Error) error {
+	switch {
+	case e == nil:
+		return nil
+	case r.call == nil:
+		e.Sent = rpc.Refused
 	}
-	return nil
+	return e
 }

@@ -108,13 +108,18 @@ func newRigWith(t *testing.T, form ttheader.Form, lim rpc.Limits, route mux.Rout
 
 func newRigOver(t *testing.T, p wire.Protocol, lim rpc.Limits, route mux.Router, where mux.Handlers) *rig {
 	t.Helper()
-	full := lim.WithDefaults()
+	return newRigBetween(t, p, lim.WithDefaults(), lim.WithDefaults(), route, where)
+}
+
+// newRigBetween has a client and a server with limits of their own.
+func newRigBetween(t *testing.T, p wire.Protocol, clients, servers *rpc.Limits, route mux.Router, where mux.Handlers) *rig {
+	t.Helper()
 	r := &rig{finished: make(chan error, 1)}
 	r.cend, r.send = netio.Pipe(netio.PipeConfig{})
-	cfg := &mux.ServerConfig{Config: mux.Config{Limits: full, Logger: slog.New(slog.DiscardHandler)}, Route: route, Base: t.Context(), Handlers: where}
-	r.server = mux.NewServerConn(r.send, p.Open(wire.Server, full), cfg)
+	cfg := &mux.ServerConfig{Config: mux.Config{Limits: servers, Logger: slog.New(slog.DiscardHandler)}, Route: route, Base: t.Context(), Handlers: where}
+	r.server = mux.NewServerConn(r.send, p.Open(wire.Server, servers), cfg)
 	go r.server.Run(func(err error) { r.finished <- err })
-	r.client = mux.NewConn(r.cend, p.Open(wire.Client, full), mux.Config{Limits: full, Notify: func() {
+	r.client = mux.NewConn(r.cend, p.Open(wire.Client, clients), mux.Config{Limits: clients, Notify: func() {
 		if _, usable := r.client.Status(); !usable {
 			r.told.Store(true)
 		}
@@ -218,7 +223,7 @@ func TestErrorsReachTheCaller(t *testing.T) {
 			{"secret", "", rpc.Internal, "internal error", rpc.Processed},
 			{"panics", "", rpc.Internal, "internal error", rpc.Processed},
 			{"half", "", rpc.Internal, "internal error", rpc.Processed},
-			{"nowhere", "", rpc.Unimplemented, "no method nowhere", rpc.Processed},
+			{"nowhere", "", rpc.Unimplemented, "no method nowhere", rpc.Refused},
 			{"echo", "bad", rpc.InvalidArgument, "offset 0: bad", rpc.Processed},
 			{"echo", "boom", rpc.Internal, "internal error", rpc.Processed},
 			{"echo", "unencodable", rpc.Internal, "cannot encode", rpc.NotSent},

@@ -19,7 +19,7 @@ import (
 //	   |                  |              |                        ^
 //	   | giveUpLocked     |              | its context ends       |
 //	   | expireLocked     v              v                        |
-//	   |                givenUp or drained -----------------------+
+//	   |           givenUp, drained or cutOff --------------------+
 //	   +----------------------------------------------------------+
 //
 // Queued, it can be given up without ever having been started. Begun, it has a
@@ -36,13 +36,17 @@ const (
 	shown
 	givenUp  // by its caller, or lost with the connection
 	drained  // by this side, which ends
+	cutOff   // by this side, which ends the connection
 	finished // answered, or its answer waits for its turn
 )
 
 // err is what a request that was given up is answered with.
 func (p phase) err() *rpc.Error {
-	if p == drained {
+	switch p {
+	case drained:
 		return &rpc.Error{Code: rpc.Unavailable, Msg: "the server is shutting down"}
+	case cutOff:
+		return &rpc.Error{Code: rpc.Unavailable, Msg: "the server has ended the connection"}
 	}
 	return &rpc.Error{Code: rpc.Canceled, Msg: "the caller has given the call up"}
 }
@@ -341,8 +345,8 @@ func (c *ServerConn) expireLocked(r *request) {
 	c.finishLocked(r, err)
 }
 
-// giveUpLocked ends what can be ended of r, by way of how, which is givenUp or
-// drained: one that is queued never starts, of another the context ends.
+// giveUpLocked ends what can be ended of r, by way of how, which is givenUp,
+// drained or cutOff: one that is queued never starts, of another the context ends.
 func (c *ServerConn) giveUpLocked(r *request, how phase, fx *aftermath) {
 	switch {
 	case r.is(queued):
@@ -373,11 +377,11 @@ func (r *request) show() error {
 	return phase(r.phase.Load()).refusal()
 }
 
-// outcome is what a handler's end is to the caller: one that was cancelled by a
-// drain is told of that.
+// outcome is what a handler's end is to the caller: one that this side has
+// cancelled is told why.
 func (r *request) outcome(err error) error {
-	if err != nil && r.is(drained) && rpc.CodeOf(err) == rpc.Canceled {
-		return drained.err()
+	if p := phase(r.phase.Load()); err != nil && (p == drained || p == cutOff) && rpc.CodeOf(err) == rpc.Canceled {
+		return p.err()
 	}
 	return err
 }

@@ -298,21 +298,26 @@ func (c *ServerConn) batchLocked(fx *aftermath) {
 }
 
 // loseLocked notes that nothing more comes, and why. Those whose callers have
-// gone with the connection are given up.
+// gone with the connection are given up, and those whose callers have not, since
+// it is this side that ends it.
 func (c *ServerConn) loseLocked(err error, fx *aftermath) {
 	c.lost, c.err = true, err
 	signal(c.granted)
 	signal(c.account.eased)
 	half := errors.Is(err, io.EOF) && !c.s.Caps().Mux // only the peer's sending side has ended, perhaps
+	how := givenUp
+	if c.cutErr != nil {
+		how = cutOff
+	}
 	var next *request
 	for r := c.requests.first; r != nil; r = next {
 		next = r.next
 		if r.stream != nil {
 			r.stream.endLocked(rpc.Errorf(rpc.Unavailable, "the connection was lost"))
 			fx.woken = r.stream.stirLocked(fx.woken)
-			c.giveUpLocked(r, givenUp, fx)
+			c.giveUpLocked(r, how, fx)
 		} else if !half && !r.oneway { // nobody waits for a oneway call anyway: it was accepted, and runs
-			c.giveUpLocked(r, givenUp, fx)
+			c.giveUpLocked(r, how, fx)
 		}
 	}
 	if c.requests.n > 0 {

@@ -41,7 +41,7 @@ func (c *ServerConn) openStreamLocked(ev *wire.Event) {
 	c.streams.open++
 	c.listLocked(r)
 	if err != nil {
-		s.finishLocked(Public(nil, err, nil)) // no user's code runs under the lock, a logger's neither
+		s.finishLocked(refused(r, Public(nil, err, nil))) // no user's code runs under the lock, a logger's neither
 		return
 	}
 	r.enter(begun)
