@@ -29,6 +29,7 @@ const (
 	simLast    = 3 * time.Minute      // from the last fault to the end of the last call and handler
 	simPatient = 100 * time.Second    // how long a handler waits for the end of its context
 	simRecover = time.Minute          // from the last fault to a call that works
+	simJoin    = 4 * time.Second      // from the end of a drain to that of Serve, whatever handlers do
 )
 
 // A simWorld runs one plan: clients, servers and a network between them, in
@@ -272,8 +273,7 @@ func (w *simWorld) restart(a simAction) {
 // awaitServer waits until Serve has returned, no longer than it may take.
 func (w *simWorld) awaitServer(s *simServer) {
 	stopped := time.Now()
-	// A handler that does not look at its context holds the end up, for now.
-	bound := s.drain + simPatient + 10*time.Second
+	bound := s.drain + simJoin
 	select {
 	case <-s.ended:
 	case <-time.After(bound):

@@ -53,8 +53,8 @@ func (c *ServerConn) Running() (methods []string) {
 	return methods
 }
 
-// Idle says since when the connection has had no calls; the zero time: it has
-// some, or has ended.
+// Idle says when the peer of a connection without calls last sent anything; the
+// zero time: it has calls, or has ended. A call that took long ended later.
 func (c *ServerConn) Idle() (since time.Time) {
 	c.out.Lock()
 	defer c.unlock()

@@ -171,9 +171,3 @@ func linger(nc netio.Conn) {
 }
 
 const lingerTime = time.Second
-
-// closeMoment is how long what is queued has to leave when a connection closes.
-const closeMoment = 100 * time.Millisecond
-
-// closeSoon closes nc. A peer that takes nothing loses what was queued.
-func closeSoon(nc netio.Conn) { netio.CloseWithin(nc, closeMoment) } //nolint:errcheck // nobody is left to tell

@@ -79,8 +79,9 @@ func coded(err error, code rpc.Code, op string) *rpc.Error {
 	return &rpc.Error{Code: code, Op: op, Sent: rpc.NotSent, Err: err}
 }
 
-// A private encoder serves messages that were large before: they are encoded
-// outside the lock, where they hold nobody up, and moved in.
+// encodePrivate encodes a body into an Out of its own, without the lock: so a
+// large message holds nobody up while it is encoded, and is then moved in. A body
+// that panics is an error. out is the caller's to Reset, nil with an error.
 func encodePrivate(body func(*buf.Out) error) (out *buf.Out, err error) {
 	out = new(buf.Out)
 	defer func() {

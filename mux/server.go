@@ -62,9 +62,6 @@ type Gate struct {
 // NewGate makes a gate for limit calls; 0 is no limit.
 func NewGate(limit int) *Gate { return &Gate{limit: int64(limit)} }
 
-// InFlight is the number of calls that run.
-func (g *Gate) InFlight() int { return int(g.n.Load()) }
-
 // Enter counts a call in, unless the limit is met.
 func (g *Gate) Enter() bool {
 	if n := g.n.Add(1); g.limit > 0 && n > g.limit {

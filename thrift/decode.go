@@ -28,7 +28,7 @@ type decoder struct {
 // many levels are allowed, this struct included.
 //
 // The next field is guessed to be the next one of the plan, so that fields in
-// that order cost one compare each; docs/codec.md, 2.
+// that order cost one compare each; docs/how/thrift.md.
 func (d *decoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (int, fault) {
 	if depth <= 0 {
 		return o, tooDeep

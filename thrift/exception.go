@@ -26,7 +26,7 @@ const (
 	NoSuchService         ExceptionType = 20
 )
 
-// outOf is the table of docs/rules.md of what goes out for a code.
+// outOf is the table of docs/rules/codes.md of what goes out for a code.
 var outOf = [rpc.Codes]ExceptionType{
 	rpc.Unknown: UnknownException, rpc.InvalidArgument: ProtocolError, rpc.Unimplemented: UnknownMethod,
 	rpc.Canceled: InternalError, rpc.DeadlineExceeded: InternalError, rpc.NotFound: InternalError,

@@ -107,7 +107,7 @@ func compact(p []byte) bool {
 	return p[0] == compactID && p[1]&31 == 1 && p[1]>>5 >= 1 && p[1]>>5 <= 4
 }
 
-// detect tells what p begins with, in the order of docs/rules.md.
+// detect tells what p begins with, in the order of docs/rules/sniffing.md.
 func detect(p []byte, nonStrict bool) lead {
 	if len(p) >= 2 {
 		switch binary.BigEndian.Uint16(p) {
