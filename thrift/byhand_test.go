@@ -12,8 +12,7 @@ import (
 )
 
 // What generated code would do for Echo and Small, as the measure for the plan:
-// docs/codec.md asks for decoding within 1.2 and encoding within 1.7 times of
-// it, or 10 ns.
+// decoding is to be within 1.2 and encoding within 1.7 times of it, or 10 ns.
 
 func (m *Echo) appendTo(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(m.ID))

@@ -7,8 +7,8 @@ import (
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
-// BenchmarkHelpers has what works on any message, on the medium shape of
-// docs/codec.md, beside what a user would take instead.
+// BenchmarkHelpers has what works on any message, on the shape medium, beside
+// what a user would take instead.
 func BenchmarkHelpers(b *testing.B) {
 	m := shapes()["medium"].(*Medium)
 	c := thrift.Clone(m)

@@ -11,8 +11,8 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 )
 
-// Sizes of the string window, in bytes, measured in docs/codec.md: larger
-// windows save little more and let a small string pin more memory.
+// Sizes of the string window, in bytes. Larger windows were measured to save
+// little more, and let a small string pin more memory.
 const (
 	WindowSize = 2 << 10
 	Alone      = 1 << 10 // strings from here on are copied one by one

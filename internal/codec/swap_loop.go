@@ -4,8 +4,7 @@ import "encoding/binary"
 
 // The loops do it where there are no vectors, whatever the host's byte order.
 // They take four elements a turn through array pointers: the compiler then
-// checks bounds once for all four. That is 2-10 times the speed of indexing
-// (docs/codec.md, 4).
+// checks bounds once for all four. That is 2-10 times the speed of indexing.
 
 func loopFrom16(dst []uint16, src []byte) {
 	for len(dst) >= 4 {
