@@ -1,6 +1,7 @@
 package ttheader
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -47,9 +49,10 @@ type gathering struct {
 
 // kept is what has come of a message.
 type kept struct {
-	ev    wire.Event
-	body  []byte
-	bytes int // of memory that it takes
+	ev        wire.Event
+	exception *header // not nil: it is one, and this is what its header says
+	body      []byte
+	bytes     int // of memory that it takes
 }
 
 // first begins a message in pieces with the frame at hand, which holds the
@@ -68,20 +71,14 @@ func (s *Session) first(in *buf.In, ev *wire.Event, f *frame) error {
 		return &FrameError{Offset: f.message, Why: "one piece too many"}
 	}
 	in.Skip(f.body)
-	if ev.Flags&wire.Message == 0 { // its caller is told why; the piece may be too large to wait for
-		s.in.skip = g.seen - in.Skip(g.seen)
-	} else {
-		piece := in.Next(g.seen) // what stays in the input is not touched below
+	if ev.Flags&wire.Message != 0 {
 		if int(total) > s.lim.MessageBytes {
 			s.refuse(ev, sizeErr(int(total), s.lim))
-		} else if k := (&kept{ev: *ev, bytes: gatheringBytes + f.body + pairBytes*len(s.in.head.pairs)}); s.grow(k, g, len(piece)) {
-			k.body = append(k.body, piece...)
-			g.kept = k
-			p.bytes += k.bytes
-		} else {
+		} else if !s.keep(g, ev, f, in.Peek(g.seen)) {
 			s.refuse(ev, s.partsErr())
 		}
 	}
+	s.in.skip = g.seen - in.Skip(g.seen) // of a piece that is too large the rest is still to come
 	if p.all == nil {
 		p.all = make(map[uint32]*gathering)
 	}
@@ -100,8 +97,24 @@ func (s *Session) first(in *buf.In, ev *wire.Event, f *frame) error {
 // are read past included: each call may have one.
 func (s *Session) maxParts() int { return 2 * s.lim.CallsPerConn }
 
-// grow makes room for n more bytes of k, if there is any. What k takes of the
-// account of all is its caller's to add, if k is not there yet.
+// keep keeps the first piece of g, if there is room for it and its metadata.
+func (s *Session) keep(g *gathering, ev *wire.Event, f *frame, piece []byte) bool {
+	p, h := &s.in.parts, &s.in.head
+	k := &kept{ev: *ev, bytes: gatheringBytes + f.body + pairBytes*len(h.pairs)}
+	p.bytes += k.bytes
+	if s.free() < 0 || !s.grow(k, g, len(piece)) {
+		p.bytes -= k.bytes
+		return false
+	}
+	if f.typ == thrift.Exception {
+		k.exception = &header{code: bytes.Clone(h.code), refused: h.refused, details: h.details}
+	}
+	k.body = append(k.body, piece...)
+	g.kept = k
+	return true
+}
+
+// grow makes room for n more bytes of k, if there is any.
 func (s *Session) grow(k *kept, g *gathering, n int) bool {
 	need, free := len(k.body)+n, s.free()
 	if need <= cap(k.body) {
@@ -117,6 +130,7 @@ func (s *Session) grow(k *kept, g *gathering, n int) bool {
 	grown := codec.Uncleared(size)[:len(k.body)]
 	copy(grown, k.body)
 	k.bytes += cap(grown) - cap(k.body)
+	s.in.parts.bytes += cap(grown) - cap(k.body)
 	k.body = grown
 	return true
 }
@@ -141,6 +155,9 @@ func (s *Session) findPart(f frame, p []byte, at int) (frame, int, error) {
 	f.shape, f.body = shapePart, at
 	f.counts = binary.BigEndian.Uint16(p[6:])&flagCredit != 0
 	f.seq = int32(binary.BigEndian.Uint32(p[8:]))
+	if at > s.maxHeader {
+		return f, 0, headerTooLarge(at)
+	}
 	want := at
 	if g, n := s.in.parts.all[uint32(f.seq)], f.end-at; g != nil && g.seen+n <= g.total && s.keeps(g, n) {
 		want = f.end
@@ -173,9 +190,7 @@ func (s *Session) part(in *buf.In, f *frame) (ev wire.Event, err error) {
 	}
 	in.Skip(f.body)
 	if s.keeps(g, n) {
-		before := g.bytes
 		s.grow(g.kept, g, n)
-		p.bytes += g.bytes - before
 		g.body = append(g.body, in.Next(n)...)
 	} else {
 		s.in.skip = n - in.Skip(n)
@@ -193,6 +208,9 @@ func (s *Session) part(in *buf.In, f *frame) (ev wire.Event, err error) {
 		if g.kept != nil {
 			ev = g.ev
 			ev.Body = buf.ViewOf(g.body)
+			if g.exception != nil {
+				exception(&ev, g.exception)
+			}
 		}
 	}
 	if f.counts && s.in.paced {
