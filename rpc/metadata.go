@@ -110,18 +110,22 @@ func Reserved(key string) bool {
 // empty, too long, not printable ASCII or reserved, too many entries or bytes.
 // The error's code is InvalidArgument, or ResourceExhausted beyond a limit.
 func (m Metadata) Check(lim *Limits) error {
-	if len(m) == 0 {
-		return nil
+	for _, p := range m {
+		if why := badKey(p.Key); why != "" {
+			return &Error{Code: InvalidArgument, Op: "metadata", Sent: NotSent, Msg: fmt.Sprintf("key %q %s", p.Key, why)}
+		}
 	}
+	return m.Fits(lim)
+}
+
+// Fits reports too many entries or bytes, as ResourceExhausted.
+func (m Metadata) Fits(lim *Limits) error {
 	if len(m) > lim.HeaderEntries {
 		return &Error{Code: ResourceExhausted, Op: "metadata", Sent: NotSent,
 			Msg: fmt.Sprintf("%d entries, the limit is %d", len(m), lim.HeaderEntries)}
 	}
 	total := 0
 	for _, p := range m {
-		if why := badKey(p.Key); why != "" {
-			return &Error{Code: InvalidArgument, Op: "metadata", Sent: NotSent, Msg: fmt.Sprintf("key %q %s", p.Key, why)}
-		}
 		total += len(p.Key) + len(p.Value)
 	}
 	if total > lim.HeaderBytes {

@@ -128,3 +128,58 @@ func TestSmall(t *testing.T) {
 		t.Error("no room")
 	}
 }
+
+// A user's pair is not the deadline, however it is called.
+func TestTimeoutsAreNotUsers(t *testing.T) {
+	for _, scope := range []rpc.Scope{rpc.Transient, rpc.Persistent} {
+		for _, form := range []Form{TTHeader, THeader} {
+			c := Protocol{Form: form}.Open(wire.Client, testLimits)
+			header := rpc.Metadata{{Key: keyClientTimeout, Value: "1", Scope: scope}, {Key: "12", Value: "1", Scope: scope}}
+			p, err := frameBytes(c, &wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: 5, Method: "Ping", Header: header}, []byte{0})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ev, err := cutOne(t, Protocol{}.Open(wire.Server, testLimits), p)
+			if err != nil || ev.Timeout != 0 {
+				t.Errorf("%v: %s, %v", form, trace(ev), err)
+			}
+			ev.Body.Release()
+		}
+	}
+}
+
+// What a server says of an error is never more than a client takes.
+func TestErrorsAndTrailersFit(t *testing.T) {
+	client, server, cin, _ := acquainted(t, rpc.Limits{}.WithDefaults())
+	many := func(n int) rpc.Metadata { return slicesRepeat(rpc.Pair{Key: "k", Value: "v"}, n) }
+	out := newOut(t)
+	ev := wire.Event{Flags: wire.End | wire.Stream, ID: 5, Method: "m", Tag: [2]uint64{uint64(shapeStream) | 5<<32, 5}, Err: &rpc.Error{Code: rpc.NotFound, Details: many(40)}, Trailer: many(40)}
+	m := server.Begin(out, &ev)
+	if err := server.End(out, m, &ev); err != nil {
+		t.Fatal(err)
+	}
+	evs, err := gather(t, client, cin, out.Bytes(), 1<<20)
+	if err != nil || len(evs) != 1 || evs[0].Err == nil || evs[0].Err.Code != rpc.NotFound {
+		t.Errorf("%v, %v", evs, err)
+	}
+}
+
+// A trailer beyond the limits fails its call, not the connection at the client.
+func TestTrailersBeyondTheLimits(t *testing.T) {
+	for name, trailer := range map[string]rpc.Metadata{
+		"entries": slicesRepeat(rpc.Pair{Key: "k", Value: "v"}, 65),
+		"bytes":   {{Key: "k", Value: strings.Repeat("v", 16<<10)}},
+	} {
+		for what, tag := range map[string]uint64{"ttheader": uint64(shapeTTHeader), "theader": uint64(shapeTHeader), "stream": uint64(shapeStream)} {
+			s := Protocol{}.Open(wire.Server, testLimits)
+			befriend(s)
+			ev := wire.Event{Flags: wire.End | wire.Message, Method: "m", Tag: [2]uint64{tag | 5<<32, 5}, Trailer: trailer}
+			if what == "stream" {
+				ev.Flags |= wire.Stream
+			}
+			if _, err := frameBytes(s, &ev, []byte{0}); rpc.CodeOf(err) != rpc.ResourceExhausted {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
+		}
+	}
+}

@@ -36,7 +36,9 @@ func (s *Session) beginAnswer(out *buf.Out, ev *wire.Event) {
 	case shapeTHeader:
 		packed := ev.Flags&wire.Packed != 0
 		w := theaderWriter{b: out.Block(), zlib: packed}
-		o.err = w.header(uint16(ev.Tag[1]>>32), uint32(ev.Tag[1]), ev.Tag[0]&tagCompact != 0, ev.Trailer, 0)
+		if o.err = ev.Trailer.Fits(s.lim); o.err == nil {
+			o.err = w.header(uint16(ev.Tag[1]>>32), uint32(ev.Tag[1]), ev.Tag[0]&tagCompact != 0, ev.Trailer, 0)
+		}
 		out.Commit(w.b)
 		if packed {
 			return // the envelope is in the body
@@ -85,8 +87,8 @@ func (s *Session) answerHeader(w *writer, ev *wire.Event, typ thrift.MessageType
 	if ev.Flags&wire.Part != 0 {
 		w.number("", keyTotal, int64(ev.Total+envelopeLen(compact, ev.Method, seqOf(ev.Tag))))
 	}
-	if e := ev.Err; e != nil && s.out.kin {
-		s.errorKeys(w, e)
+	if ev.Err != nil && s.out.kin {
+		s.errorKeys(w, ev)
 	}
 	if biz {
 		for _, d := range ev.Err.Details {
@@ -107,8 +109,12 @@ func (s *Session) answerHeader(w *writer, ev *wire.Event, typ thrift.MessageType
 	w.close()
 }
 
-// trailerPairs writes the metadata of an answer.
+// trailerPairs writes the metadata of an answer. What is beyond the limits would
+// end the connection at a client of our kind, with all other calls.
 func (s *Session) trailerPairs(w *writer, trailer rpc.Metadata) {
+	if err := trailer.Fits(s.lim); err != nil && w.err == nil {
+		w.err = err
+	}
 	for _, p := range trailer {
 		plain := !internal(p.Key)
 		switch {
@@ -127,17 +133,21 @@ func (s *Session) trailerPairs(w *writer, trailer rpc.Metadata) {
 const maxDetail = 32 << 10
 
 // errorKeys tells a peer of our kind what Thrift's exception cannot say. The
-// text is in the exception. Details are left out when they do not fit: the
-// call must get its error in any case.
-func (s *Session) errorKeys(w *writer, e *rpc.Error) {
+// text is in the exception. Details are left out when they do not fit beside the
+// trailer: the call must get its error in any case.
+func (s *Session) errorKeys(w *writer, ev *wire.Event) {
+	e := ev.Err
 	w.number("", keyCode, int64(e.Code))
 	if e.Sent == rpc.Refused {
 		w.str("", keyRefused, "1")
 	}
-	room := s.lim.HeaderBytes
+	room, entries := s.lim.HeaderBytes, s.lim.HeaderEntries-len(ev.Trailer)
+	for _, p := range ev.Trailer {
+		room -= len(p.Key) + len(p.Value)
+	}
 	for i, d := range e.Details {
 		room -= len(d.Key) + len(d.Value)
-		if i >= s.lim.HeaderEntries || room < 0 || len(d.Key)+len(d.Value) > maxDetail {
+		if i >= entries || room < 0 || len(d.Key)+len(d.Value) > maxDetail {
 			return
 		}
 		w.str(prefixDetail, d.Key, d.Value)

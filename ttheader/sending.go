@@ -220,8 +220,8 @@ func (s *Session) streamRequest(w *writer, ev *wire.Event) {
 
 // streamEnd writes what is said at the end of a stream besides an exception.
 func (s *Session) streamEnd(w *writer, ev *wire.Event, typ string) {
-	if e := ev.Err; e != nil && s.out.kin {
-		s.errorKeys(w, e)
+	if ev.Err != nil && s.out.kin {
+		s.errorKeys(w, ev)
 	}
 	if typ != frameTrailer || s.side == wire.Client {
 		return

@@ -252,7 +252,7 @@ func (w *theaderWriter) header(flags uint16, seq uint32, compact bool, pairs rpc
 	}
 	all, persistent := 0, 0
 	for _, p := range pairs {
-		if !rpc.Reserved(p.Key) {
+		if users(p.Key) {
 			all++
 			if p.Scope == rpc.Persistent {
 				persistent++
@@ -287,11 +287,15 @@ func (w *theaderWriter) header(flags uint16, seq uint32, compact bool, pairs rpc
 
 func (w *theaderWriter) pairs(pairs rpc.Metadata, persistent bool) {
 	for _, p := range pairs {
-		if !rpc.Reserved(p.Key) && (!persistent || p.Scope == rpc.Persistent) {
+		if users(p.Key) && (!persistent || p.Scope == rpc.Persistent) {
 			w.pair(p.Key, p.Value)
 		}
 	}
 }
+
+// users reports whether a key may be a user's: a THeader wraps none, so that one
+// that means something would have its meaning.
+func users(key string) bool { return !rpc.Reserved(key) && key != keyClientTimeout }
 
 // number is pair for a decimal value, whose length takes one byte.
 func (w *theaderWriter) number(key string, n int64) {
