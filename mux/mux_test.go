@@ -114,6 +114,7 @@ func newRigOver(t *testing.T, p wire.Protocol, lim rpc.Limits, route mux.Router,
 // newRigBetween has a client and a server with limits of their own.
 func newRigBetween(t *testing.T, p wire.Protocol, clients, servers *rpc.Limits, route mux.Router, where mux.Handlers) *rig {
 	t.Helper()
+	before := buf.Live() // tests that play the peer themselves leave what they were lent
 	r := &rig{finished: make(chan error, 1)}
 	r.cend, r.send = netio.Pipe(netio.PipeConfig{})
 	cfg := &mux.ServerConfig{Config: mux.Config{Limits: servers, Logger: slog.New(slog.DiscardHandler)}, Route: route, Base: t.Context(), Handlers: where}
@@ -124,7 +125,6 @@ func newRigBetween(t *testing.T, p wire.Protocol, clients, servers *rpc.Limits, 
 			r.told.Store(true)
 		}
 	}})
-	before := buf.Live() // tests that play the peer themselves leave what they were lent
 	t.Cleanup(func() {
 		r.stop()
 		if n := buf.Live() - before; n != 0 {

@@ -260,7 +260,7 @@ func queueRig(t *testing.T, took map[string]time.Duration) (r *rig, started func
 // together makes calls of work whose requests arrive at once, in order, with
 // the context that ctx gives for each.
 func together(t *testing.T, r *rig, ctx func(arg string) context.Context, args ...string) (wait func() map[string]error) {
-	r.cend.Stall(true)
+	r.cend.Hold()
 	var calls sync.WaitGroup
 	var mu sync.Mutex
 	errs := map[string]error{}
@@ -273,7 +273,7 @@ func together(t *testing.T, r *rig, ctx func(arg string) context.Context, args .
 		})
 		synctest.Wait()
 	}
-	r.cend.Stall(false)
+	r.cend.Release()
 	return func() map[string]error { calls.Wait(); return errs }
 }
 
