@@ -107,6 +107,41 @@ func ask(t *testing.T, c *mux.Conn, name, arg string) (string, error) {
 
 var everyHandlers = map[string]mux.Handlers{"spare": mux.Spare, "inline": mux.Inline, "goroutines": mux.Goroutines}
 
+// A handler that ends its goroutine, which Inline may be the event loop's, fails
+// its call, and none of the other connections.
+func TestLoopGoexit(t *testing.T) {
+	for name, where := range everyHandlers {
+		t.Run(name, func(t *testing.T) {
+			r := newLoopRig(t, rpc.Limits{}, handlers{
+				"echo": func(_ context.Context, arg string) (string, error) { return arg, nil },
+				"exit": func(context.Context, string) (string, error) { runtime.Goexit(); return "", nil },
+			}, where)
+			var clients []*mux.Conn
+			for range 10 {
+				c, _ := r.client(t)
+				clients = append(clients, c)
+				defer c.Close()
+			}
+			for range 3 {
+				var exits sync.WaitGroup
+				for _, c := range clients[:5] {
+					exits.Go(func() {
+						if _, err := ask(t, c, "exit", ""); rpc.CodeOf(err) != rpc.Internal {
+							t.Errorf("exit = %v", err)
+						}
+					})
+				}
+				for i, c := range clients {
+					if got, err := ask(t, c, "echo", "on"); err != nil || got != "on" {
+						t.Errorf("echo on connection %d = %q, %v", i, got, err)
+					}
+				}
+				exits.Wait()
+			}
+		})
+	}
+}
+
 // Calls of many callers on several connections, of every size, get their own
 // answers, and an idle server has no goroutine but the loop's.
 func TestLoopCalls(t *testing.T) {

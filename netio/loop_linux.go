@@ -34,7 +34,7 @@ func (ls *loops) pick(n int) *loop {
 		return nil
 	}
 	for len(ls.mu.all) < n {
-		l, err := newLoop()
+		l, err := newLoop(&ls.run)
 		if err != nil {
 			break
 		}
@@ -66,6 +66,7 @@ func (ls *loops) close() (err error) {
 // is nested in Go's poller: while nothing is ready it costs no thread.
 type loop struct {
 	// Set by newLoop, then constant.
+	run  *sync.WaitGroup // who joins its goroutine
 	poll *sys.Poll
 	file *os.File // owns the descriptor of poll
 	raw  syscall.RawConn
@@ -85,8 +86,10 @@ type loop struct {
 	events [128]sys.Event
 	n      int // of them were fetched
 	ready  []loopEvent
+	at     int       // of ready, how many were handled
 	again  []*looped // those whose turn was over before there was nothing left
-	spare  []*looped // again's other half
+	turns  []*looped // those that have another: again's other half
+	turn   int       // of turns, how many have had it
 }
 
 type loopEvent struct {
@@ -99,7 +102,7 @@ type loopEvent struct {
 // its peer takes.
 const idleFlags = sys.Readable | sys.PeerGone | sys.Edge
 
-func newLoop() (*loop, error) {
+func newLoop(run *sync.WaitGroup) (*loop, error) {
 	p, err := sys.NewPoll()
 	if err != nil {
 		return nil, err
@@ -116,7 +119,7 @@ func newLoop() (*loop, error) {
 	if err := p.Add(bell, sys.Readable|sys.Edge, bellTag); err != nil {
 		return nil, errors.Join(err, f.Close(), sys.Close(bell))
 	}
-	return &loop{poll: p, file: f, raw: raw, bell: bell}, nil
+	return &loop{run: run, poll: p, file: f, raw: raw, bell: bell}, nil
 }
 
 // bellTag is of no connection.
@@ -180,13 +183,21 @@ func (l *loop) remove(t ticket) {
 
 // serve runs until the file is closed. It stays in RawConn.Read for good: to
 // enter that anew would reset the poller's edge and cost a look for what came
-// before.
+// before. It does so all the same if what runs on the loop ends its goroutine
+// (runtime.Goexit): another one goes on with what is left.
 func (l *loop) serve() {
+	ended := true
+	defer func() {
+		if ended {
+			l.run.Go(l.serve)
+		}
+	}()
 	l.raw.Read(l.work) //nolint:errcheck // closed: there is nothing else to end it
-	for l.takeLater() {
+	for some := true; some; some = l.takeLater() {
 		l.goOn() // they learn of the end
 	}
 	sys.Close(l.bell) //nolint:errcheck // nobody rings it: mu.closed is set
+	ended = false
 }
 
 // work is RawConn.Read's callback: it handles events until there are none;
@@ -194,12 +205,16 @@ func (l *loop) serve() {
 func (l *loop) work(uintptr) (leave bool) {
 	l.idle.Store(false)
 	for {
-		l.fetch(0)
-		l.find()
-		for _, e := range l.ready {
+		if l.at == len(l.ready) {
+			l.fetch(0)
+			l.find()
+		}
+		for l.at < len(l.ready) {
+			e := l.ready[l.at]
+			l.ready[l.at] = loopEvent{}
+			l.at++ // first: e may end this goroutine
 			e.c.event(e.flags)
 		}
-		clear(l.ready)
 		l.takeLater()
 		l.goOn()
 		// What comes from here on wakes us. After several events look again
@@ -222,7 +237,7 @@ func (l *loop) fetch(uintptr) (some bool) {
 
 // find turns the events into connections that still are what they were.
 func (l *loop) find() {
-	l.ready = l.ready[:0]
+	l.ready, l.at = l.ready[:0], 0
 	if l.n == 0 {
 		return
 	}
@@ -237,11 +252,15 @@ func (l *loop) find() {
 
 // goOn gives another turn to those who want one.
 func (l *loop) goOn() {
-	l.again, l.spare = l.spare[:0], l.again
-	for _, c := range l.spare {
+	if l.turn == len(l.turns) {
+		l.again, l.turns, l.turn = l.turns[:0], l.again, 0
+	}
+	for l.turn < len(l.turns) {
+		c := l.turns[l.turn]
+		l.turns[l.turn] = nil
+		l.turn++ // first: c may end this goroutine
 		c.resume(l)
 	}
-	clear(l.spare)
 }
 
 // close aborts the loop's connections and ends the loop, without joining it.
