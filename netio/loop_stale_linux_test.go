@@ -3,13 +3,14 @@ package netio
 import (
 	"net"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
 // An event that was fetched before its connection closed is none of the
 // connection that has taken the slot since.
 func TestLoopStaleEvent(t *testing.T) {
-	l, err := newLoop()
+	l, err := newLoop(new(sync.WaitGroup))
 	if err != nil {
 		t.Fatal(err)
 	}
