@@ -50,10 +50,7 @@ func (s *stream) easeLocked() {
 		}
 	}
 	if pressed {
-		select {
-		case p.eased <- struct{}{}:
-		default:
-		}
+		signal(p.eased)
 	}
 }
 
@@ -61,10 +58,7 @@ func (s *stream) easeLocked() {
 func (p *pace) endLocked() {
 	p.over = true
 	p.pressed.Store(nil)
-	select {
-	case p.eased <- struct{}{}:
-	default:
-	}
+	signal(p.eased)
 }
 
 // wait returns when the connection may be read again. The caller holds the read
