@@ -28,7 +28,6 @@ type door struct {
 
 	mu struct {
 		sync.Mutex
-		shut  bool
 		all   map[netio.Conn]*guest // by what was accepted, also of those that speak TLS
 		peers map[netip.Addr]*peer  // by address; connections without one are not counted
 	}
@@ -42,9 +41,19 @@ type peer struct {
 
 // A guest is a connection that was accepted.
 type guest struct {
-	from netip.Addr      // zero: none, such as over a unix socket
-	c    *mux.ServerConn // nil: its protocol is not known yet
-	goes bool            // it is being drained, for it was idle
+	nc    netio.Conn      // what was accepted
+	from  netip.Addr      // zero: none, such as over a unix socket
+	c     *mux.ServerConn // nil: its protocol is not known yet
+	known chan struct{}   // closed when it is, or never will be; nil while nobody waits for that
+	goes  bool            // it is being drained, for it was idle
+}
+
+// settledLocked notes that c is set, or never will be.
+func (g *guest) settledLocked() {
+	if g.known != nil {
+		close(g.known)
+		g.known = nil
+	}
 }
 
 // newDoor makes a door for connections that hold at most held bytes, 0 being no
@@ -61,22 +70,17 @@ func newDoor(lim *rpc.Limits, held int, set *stats.Set) *door {
 	return d
 }
 
-var (
-	errShut  = errors.New("the server is shutting down")
-	errShare = errors.New("too many connections from this address")
-)
+var errShare = errors.New("too many connections from this address")
 
 // enter takes nc in, which has a place.
 func (d *door) enter(nc netio.Conn) error {
-	var g guest
+	g := guest{nc: nc}
 	if at, err := netip.ParseAddrPort(nc.Remote().String()); err == nil {
 		g.from = at.Addr().Unmap().WithZone("")
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case d.mu.shut:
-		return errShut
 	case !g.from.IsValid():
 	case d.mu.peers[g.from] == nil:
 		d.mu.peers[g.from] = &peer{conns: 1, share: d.total.Share(d.share)}
@@ -91,9 +95,8 @@ func (d *door) enter(nc netio.Conn) error {
 	return nil
 }
 
-// promote notes that the protocol of nc is known, and who serves it. False: the
-// server is shutting down.
-func (d *door) promote(nc netio.Conn, c *mux.ServerConn) bool {
+// promote notes that the protocol of nc is known, and who serves it.
+func (d *door) promote(nc netio.Conn, c *mux.ServerConn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	g := d.mu.all[nc]
@@ -101,7 +104,7 @@ func (d *door) promote(nc netio.Conn, c *mux.ServerConn) bool {
 	if p := d.mu.peers[g.from]; p != nil {
 		c.CountUnder(p.share)
 	}
-	return !d.mu.shut
+	g.settledLocked()
 }
 
 // leave takes nc out, and gives its place back.
@@ -109,6 +112,7 @@ func (d *door) leave(nc netio.Conn) {
 	d.mu.Lock()
 	g := d.mu.all[nc]
 	delete(d.mu.all, nc)
+	g.settledLocked()
 	if p := d.mu.peers[g.from]; p != nil {
 		if p.conns--; p.conns == 0 {
 			delete(d.mu.peers, g.from)
@@ -119,18 +123,34 @@ func (d *door) leave(nc netio.Conn) {
 	<-d.places
 }
 
-// shut takes no more connections, ends those whose protocol is not known yet,
-// and gives the others.
-func (d *door) shut() []*mux.ServerConn {
+// guests gives all that are there. Those whose protocol is not known yet are
+// waited for by seen.
+func (d *door) guests() (all []*guest) {
 	d.mu.Lock()
-	d.mu.shut = true
-	for nc, g := range d.mu.all {
-		if g.c == nil {
-			nc.Abort()
-		}
+	defer d.mu.Unlock()
+	for _, g := range d.mu.all {
+		all = append(all, g)
 	}
+	return all
+}
+
+// seen waits until the protocol of g is known, at most for grace, and gives who
+// serves it. nil: it has gone, or is made to go, without a call.
+func (d *door) seen(g *guest, grace time.Duration) *mux.ServerConn {
+	d.mu.Lock()
+	if g.c != nil || d.mu.all[g.nc] != g {
+		defer d.mu.Unlock()
+		return g.c
+	}
+	known := make(chan struct{})
+	g.known = known
 	d.mu.Unlock()
-	return d.all()
+	timer := time.AfterFunc(grace, g.nc.Abort)
+	<-known
+	timer.Stop()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return g.c
 }
 
 // all gives those whose protocol is known.

@@ -178,33 +178,35 @@ func (v *serving) accept(ctx context.Context, l *netio.Listener) error {
 			<-v.door.places
 			return err
 		}
+		if err := v.door.enter(nc); err != nil {
+			discard(nc)
+			<-v.door.places
+			v.debug("rpc: connection refused", nc, err)
+			continue
+		}
 		v.work.Go(func() { v.serve(nc) })
 	}
 }
 
+// discard ends a connection that nobody serves.
+func discard(nc netio.Conn) {
+	nc.Abort()
+	nc.Receive(false, nil) // gives back the memory of what was lent
+}
+
 // serve is the goroutine of one connection: it finds the protocol, then reads.
 func (v *serving) serve(plain netio.Conn) {
-	if err := v.door.enter(plain); err != nil {
-		plain.Abort()
-		plain.Receive(false, nil) // gives back the memory of what was lent
-		<-v.door.places
-		v.debug("rpc: connection refused", plain, err)
-		return
-	}
 	timer := time.AfterFunc(v.lim.FirstBytes, plain.Abort)
 	nc, proto, err := v.identify(plain)
 	timer.Stop()
 	if err != nil {
-		nc.Abort()
-		nc.Receive(false, nil) // gives back the memory of what was lent
+		discard(nc)
 		v.door.leave(plain)
 		v.debug("rpc: connection closed", plain, err)
 		return
 	}
 	c := mux.NewServerConn(nc, proto.Open(wire.Server, v.lim), v.cfg)
-	if !v.door.promote(plain, c) {
-		nc.Abort()
-	}
+	v.door.promote(plain, c)
 	v.work.Add(1)
 	c.Run(func(err error) {
 		defer v.work.Done()
@@ -259,7 +261,7 @@ func (v *serving) sniff(prefix []byte) (wire.Protocol, error) {
 
 // handshake makes nc a TLS connection within the time that the limits give.
 func (v *serving) handshake(nc netio.Conn) (netio.Conn, error) {
-	ctx, cancel := context.WithTimeout(v.cfg.Base, v.lim.Handshake)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.cfg.Base), v.lim.Handshake)
 	defer cancel()
 	return netio.Server(ctx, nc, v.s.TLS)
 }
@@ -270,11 +272,20 @@ func (v *serving) drain(ctx context.Context) {
 	defer cancel()
 	v.drains(rpc.ErrDraining)
 	var each sync.WaitGroup
-	for _, c := range v.door.shut() {
-		each.Go(func() { c.Drain(ctx) })
+	for _, g := range v.door.guests() {
+		each.Go(func() {
+			if c := v.door.seen(g, youngGrace); c != nil {
+				c.Drain(ctx)
+			}
+		})
 	}
 	each.Wait()
 }
+
+// youngGrace is how long a drain waits for the first bytes of a connection that
+// was accepted before it: a request may be on its way, and can only be refused
+// in the words of its protocol.
+const youngGrace = time.Second
 
 // joinGrace is how long Serve waits, after the drain, for handlers whose
 // connections are gone already.

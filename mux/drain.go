@@ -11,12 +11,11 @@ import (
 // that were accepted have run and their answers have left, until ctx ends; then
 // the contexts of calls are cancelled, and they and their answers have a second
 // more. A peer that was told is given the time to close the connection itself,
-// so that no call of it is lost on the way. What still runs after all is left
-// to itself; Running names it.
+// so that no call of it is lost on the way, and so is one that is in the middle
+// of a request. What still runs after all is left to itself; Running names it.
 func (c *ServerConn) Drain(ctx context.Context) {
 	c.out.Lock()
 	c.draining = true
-	told := c.s.Caps().Mux
 	encode(c.out.Out(), c.s, &wire.Event{Flags: wire.GoAway}, nil) // a peer that cannot be told frames nothing
 	c.unlock()
 	if !c.waitIdle(ctx.Done()) {
@@ -29,17 +28,37 @@ func (c *ServerConn) Drain(ctx context.Context) {
 			return
 		}
 	}
-	c.out.Wait(ctx, 1) //nolint:errcheck // seen by Close
-	if told {
-		grace, cancel := context.WithTimeout(ctx, cancelGrace)
-		defer cancel()
-		select {
-		case <-c.over:
-		case <-grace.Done():
-		}
+	for again := true; again; again = c.out.Queued() > 0 && c.out.Err() == nil && ctx.Err() == nil {
+		c.out.Wait(ctx, 1) //nolint:errcheck // seen by Close
+		c.awaitPeer(ctx)
 	}
 	c.nc.Close(ctx) //nolint:errcheck // what the peer has not taken by now is dropped
 }
+
+// awaitPeer gives a peer that was told to go, or from which nothing was heard
+// yet, the time to close the connection itself; and one that is in the middle of
+// a request as long as ctx, since that has to be refused in so many words.
+func (c *ServerConn) awaitPeer(ctx context.Context) {
+	c.out.Lock()
+	waits := !c.heard || c.s.Caps().Mux
+	c.unlock()
+	grace := time.NewTimer(cancelGrace)
+	defer grace.Stop()
+	for waits || c.midFrame.Load() {
+		select {
+		case <-c.over:
+			return
+		case <-ctx.Done():
+			return
+		case <-grace.C:
+			waits = false
+			grace.Reset(frameLook)
+		}
+	}
+}
+
+// frameLook is how often a drain looks whether a frame has come to its end.
+const frameLook = 20 * time.Millisecond
 
 // Running names the methods of the calls that were begun and have not ended.
 func (c *ServerConn) Running() (methods []string) {

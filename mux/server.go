@@ -96,6 +96,9 @@ type ServerConn struct {
 	ended   func(error)   // set by Run
 	loop    loopRole
 
+	// Atomic: a part of a frame was received, or of a message in pieces.
+	midFrame atomic.Bool
+
 	// Guarded by the output lock.
 	requests table // all that live
 	queue    queue // those that were not begun
@@ -121,6 +124,7 @@ type ServerConn struct {
 	streams  streams
 	mix      mix
 	draining bool
+	heard    bool          // a frame was cut
 	idle     chan struct{} // closed when no request lives any more; nil while nobody waits for that
 	gone     bool          // netio has told of the end while nobody was in Receive
 	looking  bool          // a goroutine finds out how it ended, see look
@@ -150,6 +154,9 @@ func NewServerConn(nc netio.Conn, s wire.Session, cfg *ServerConfig) *ServerConn
 		c.s.Allow(c.account.allowance())
 		more, c.cutErr = cut(c.s, in, &c.batch, &c.rest)
 		partial := in.Len()
+		if mid := partial > 0 || c.s.Unfinished() != 0; mid != c.midFrame.Load() {
+			c.midFrame.Store(mid)
+		}
 		if partial >= tellEvery {
 			partial = in.Held() // more than has come: the frame's block
 		}
@@ -264,6 +271,7 @@ func (c *ServerConn) took(why netio.Why, err error) {
 // their order: a request is known before the event that gives it up.
 func (c *ServerConn) batchLocked(fx *aftermath) {
 	had, cost, known := c.queue.n, time.Duration(0), true
+	c.heard = c.heard || len(c.batch) > 0
 	for i := range c.batch {
 		ev := &c.batch[i]
 		if ev.Flags&(wire.Settings|wire.Ping|wire.GoAway) != 0 || ev.Flags&(wire.Credit|wire.Stream) == wire.Credit {
