@@ -92,6 +92,15 @@ func Dial(target string) (*Client, error) {
 // start makes the client ready; its result is in err.
 func (c *Client) start() {
 	t, err := parseTarget(c.Target)
+	if err == nil {
+		err = c.Limits.Check()
+	}
+	if err == nil && (c.Timeout < 0 || c.StreamTimeout < 0) {
+		err = &rpc.Error{Code: rpc.InvalidArgument, Op: "client", Sent: rpc.NotSent, Msg: "a timeout is below zero; zero is none"}
+	}
+	if err == nil && c.Thrift > THeaderCompact {
+		err = &rpc.Error{Code: rpc.InvalidArgument, Op: "client", Sent: rpc.NotSent, Msg: c.Thrift.String() + " is no form of Thrift"}
+	}
 	if err != nil {
 		c.err = err
 		return

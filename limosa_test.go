@@ -338,6 +338,39 @@ func TestTwoServicesOfOneNameAreRefused(t *testing.T) {
 	}
 }
 
+// TestMistakesInSettings: what is wrong with a server or a client is told at
+// once, and named.
+func TestMistakesInSettings(t *testing.T) {
+	listen := func() *netio.Listener {
+		l, err := limosa.Listen("127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	for what, err := range map[string]error{
+		"no listener":       new(limosa.Server).Serve(t.Context()),
+		"a listener is nil": new(limosa.Server).Serve(t.Context(), listen(), nil),
+		"Limits.Conns":      (&limosa.Server{Limits: rpc.Limits{Conns: -5}}).Serve(t.Context(), listen()),
+		"Drain is -1s":      (&limosa.Server{Drain: -time.Second}).Serve(t.Context(), listen()),
+		"Limits.Silence":    clientError(t, &limosa.Client{Limits: rpc.Limits{Silence: -1}}),
+		"timeout is below":  clientError(t, &limosa.Client{StreamTimeout: -1}),
+		"Form(77)":          clientError(t, &limosa.Client{Thrift: 77}),
+	} {
+		if rpc.CodeOf(err) != rpc.InvalidArgument || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// clientError is what a client's call fails with.
+func clientError(t *testing.T, c *limosa.Client) error {
+	c.Target = "127.0.0.1:1"
+	defer c.Close()
+	_, err := call(t.Context(), c, echoMethod, "")
+	return err
+}
+
 func TestTLS(t *testing.T) {
 	cert, pool := certificate(t)
 	s := &limosa.Server{Services: []rpc.Service{service(nil)}, TLS: &tls.Config{Certificates: []tls.Certificate{cert}}}

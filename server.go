@@ -111,10 +111,12 @@ type serving struct {
 func (s *Server) Serve(ctx context.Context, listeners ...*netio.Listener) error {
 	defer func() {
 		for _, l := range listeners {
-			l.Close()
+			if l != nil {
+				l.Close()
+			}
 		}
 	}()
-	routes, err := s.routes()
+	routes, err := s.check(listeners)
 	if err != nil {
 		return err
 	}
@@ -152,6 +154,25 @@ func (s *Server) Serve(ctx context.Context, listeners ...*netio.Listener) error 
 		return nil
 	}
 	return context.Cause(accepting)
+}
+
+// check tells what is wrong with the server before anything of it begins.
+func (s *Server) check(listeners []*netio.Listener) (*routes, error) {
+	bad := func(msg string) (*routes, error) {
+		return nil, &rpc.Error{Code: rpc.InvalidArgument, Op: "serve", Msg: msg}
+	}
+	if err := s.Limits.Check(); err != nil {
+		return nil, err
+	}
+	switch {
+	case s.Drain < 0:
+		return bad(fmt.Sprintf("Drain is %v, below zero", s.Drain))
+	case len(listeners) == 0:
+		return bad("no listener; limosa.Listen makes one")
+	case slices.Contains(listeners, nil):
+		return bad("a listener is nil: was the error of Listen looked at?")
+	}
+	return s.routes()
 }
 
 // heldByDefault is what the connections of a server may hold together, unless
@@ -198,8 +219,10 @@ func discard(nc netio.Conn) {
 func (v *serving) serve(plain netio.Conn) {
 	timer := time.AfterFunc(v.lim.FirstBytes, plain.Abort)
 	nc, proto, err := v.identify(plain)
-	timer.Stop()
-	if err != nil {
+	if intime := timer.Stop(); err != nil {
+		if !intime {
+			err = fmt.Errorf("its protocol was not known after %v", v.lim.FirstBytes)
+		}
 		discard(nc)
 		v.door.leave(plain)
 		v.debug("rpc: connection closed", plain, err)
@@ -256,7 +279,7 @@ func (v *serving) sniff(prefix []byte) (wire.Protocol, error) {
 			return nil, nil
 		}
 	}
-	return nil, fmt.Errorf("no protocol begins with % x", prefix[:min(len(prefix), 8)])
+	return nil, fmt.Errorf("no protocol begins with %q", prefix[:min(len(prefix), 8)])
 }
 
 // handshake makes nc a TLS connection within the time that the limits give.

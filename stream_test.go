@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -203,6 +204,24 @@ func streamHistory(t *testing.T, c rpc.Caller) {
 	if !errors.Is(last, own) {
 		t.Errorf("chat of a failing sequence: %v", last)
 	}
+	if p := panicOf(func() {
+		for range talk(ctx, c, func(yield func(*string, error) bool) { yield(new("first"), nil); panic("my own") }) {
+		}
+	}); p != "my own" {
+		t.Errorf("chat of a sequence that panics: %v", p)
+	}
+	if p := panicOf(func() {
+		for range talk(ctx, c, nil) {
+		}
+	}); p == nil {
+		t.Error("chat of no sequence did not panic")
+	}
+	for _, err := range talk(ctx, c, func(func(*string, error) bool) { runtime.Goexit() }) {
+		last = err
+	}
+	if rpc.CodeOf(last) != rpc.Internal || !strings.Contains(last.Error(), "goroutine") {
+		t.Errorf("chat of a sequence that ends its goroutine: %v", last)
+	}
 	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancel()
 	for _, err := range talk(short, c, func(func(*string, error) bool) { <-short.Done() }) {
@@ -221,6 +240,13 @@ func streamHistory(t *testing.T, c rpc.Caller) {
 	if got, err := call(ctx, c, echoMethod, "beside"); err != nil || got != "beside" {
 		t.Errorf("a call beside: %q, %v", got, err)
 	}
+}
+
+// panicOf is what f panics with.
+func panicOf(f func()) (p any) {
+	defer func() { p = recover() }()
+	f()
+	return nil
 }
 
 // TestStreamsNeedTTHeader: other forms cannot carry them, and say so at once.

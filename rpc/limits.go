@@ -1,10 +1,14 @@
 package rpc
 
-import "time"
+import (
+	"reflect"
+	"time"
+)
 
 // Limits bound what a peer can make this side spend. The zero value of each
-// field stands for its default. WithDefaults fills them in; engines and codecs
-// are given limits that were filled in.
+// field stands for its default; one below zero is refused (Check), a very large
+// one is as good as none. WithDefaults fills them in; engines and codecs are
+// given limits that were filled in.
 type Limits struct {
 	MessageBytes int `default:"16 MiB"` // one message or frame
 	Depth        int `default:"64"`     // nesting of a message's structs and containers
@@ -95,6 +99,18 @@ func (l Limits) WithDefaults() *Limits {
 		l.ConnsPerAddress = max(l.Conns/4, 1)
 	}
 	return &l
+}
+
+// Check reports the first field that is below zero: no limit is switched off so.
+// The error's code is InvalidArgument.
+func (l *Limits) Check() error {
+	v := reflect.ValueOf(*l)
+	for i := range v.NumField() {
+		if v.Field(i).Int() < 0 {
+			return Errorf(InvalidArgument, "Limits.%s is %v, below zero", v.Type().Field(i).Name, v.Field(i))
+		}
+	}
+	return nil
 }
 
 // DecodeBudget gives the bytes of memory that the decode of a message of n

@@ -149,27 +149,63 @@ func Incoming[R any](ctx context.Context, to Caller, c *Call) iter.Seq2[*R, erro
 // Exchange makes a call with messages both ways when it is iterated. in runs on
 // a goroutine of its own, which can be stopped only when in yields: when the
 // loop over the answers is left, in is told at its next message. An error of in
-// cancels the call, and ends it with that error.
+// cancels the call, and ends it with that error; a panic of in cancels it too, and
+// goes on in the loop over the answers.
 func Exchange[A, R any](ctx context.Context, to Caller, c *Call, in iter.Seq2[*A, error]) iter.Seq2[*R, error] {
 	return func(yield func(*R, error) bool) {
 		outer := ctx // its Err is set before in can see that it is done
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		var failed atomic.Pointer[error]
+		var failed failing
 		run(ctx, to, c, yield, func(_ context.Context, s Stream) error {
 			go func() { // ends when in yields next: then Send says that the call is over
-				if err := sendAll(outer, s, in); err != nil {
-					failed.CompareAndSwap(nil, &err)
-					cancel()
-				}
+				failed.run(cancel, func() error { return sendAll(outer, s, in) })
 			}()
 			err := receiveAll(s, yield)
-			if own := failed.Load(); own != nil {
-				return *own
-			}
-			return err
+			return failed.or(err)
 		})
 	}
+}
+
+// failing tells one goroutine what another has failed with.
+type failing struct{ first atomic.Pointer[failure] }
+
+// A failure is an error or a panic; the zero value stands for nobody who listens.
+type failure struct {
+	err      error
+	panicked any
+}
+
+// run runs f, and cancels if it fails, panics or ends its goroutine. A panic
+// that nobody would be told of is none of its business.
+func (x *failing) run(cancel func(), f func() error) {
+	ended := failure{err: Errorf(Internal, "the sequence of messages has ended its goroutine")}
+	defer func() {
+		if p := recover(); p != nil {
+			ended = failure{panicked: p}
+		}
+		if ended == (failure{}) {
+			return
+		}
+		told := x.first.CompareAndSwap(nil, &ended)
+		cancel()
+		if !told && ended.panicked != nil {
+			panic(ended.panicked)
+		}
+	}()
+	ended = failure{err: f()}
+}
+
+// or gives what run has failed with, else err, and panics as it has.
+func (x *failing) or(err error) error {
+	own := x.first.Swap(new(failure))
+	switch {
+	case own == nil:
+		return err
+	case own.panicked != nil:
+		panic(own.panicked)
+	}
+	return own.err
 }
 
 // Gather makes a client-streaming call: it sends all of in, on the caller's
