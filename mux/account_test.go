@@ -2,9 +2,11 @@ package mux_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -130,6 +132,36 @@ var table = []held{
 		}
 		h.r.cend.Receive(false, func(in *buf.In) (bool, error) { in.Skip(in.Len()); return false, nil })
 	}, least: 4 << 10, beyond: 0},
+	{name: "long names of methods", form: ttheader.Framed, fill: func(t *testing.T, h *holder) {
+		h.call("wait", "")
+		for i := range 400 {
+			h.call(fmt.Sprintf("%01000d", i), "")
+		}
+	}, least: 150 << 10, beyond: perBatch},
+	{name: "long names of services", fill: func(t *testing.T, h *holder) {
+		for range 400 {
+			h.send(&wire.Event{Flags: wire.Open | wire.Message | wire.End, Service: strings.Repeat("s", 4<<10), Method: "wait"}, "")
+		}
+	}, least: 1 << 20, beyond: perBatch},
+	{name: "long names of streams", fill: func(t *testing.T, h *holder) {
+		for range 400 {
+			h.next++
+			h.send(&wire.Event{Flags: wire.Stream | wire.Open, ID: h.next, Service: strings.Repeat("s", 4<<10), Method: "chat"}, "")
+		}
+	}, least: 1 << 20, beyond: perBatch},
+	{name: "metadata of compressed requests", form: ttheader.THeader, fill: func(t *testing.T, h *holder) {
+		value := strings.Repeat("v", 15<<10)
+		for i := range 5 {
+			p := packed(t, uint32(i+2), message(thrift.Call, int32(i+2), "wait", ""))
+			infos := append(binary.AppendUvarint([]byte{1, 1, 1, 'k'}, uint64(len(value))), value...)
+			infos = append(infos, make([]byte, -len(infos)&3)...)
+			p = slices.Insert(p, 17, infos...)
+			binary.BigEndian.PutUint32(p, uint32(len(p)-4))
+			binary.BigEndian.PutUint16(p[12:], uint16(1+len(infos)/4))
+			h.raw(p)
+			h.most = 0 // not what was charged before it was unpacked
+		}
+	}, least: 80 << 10, beyond: perBatch},
 	{name: "hellos that are to be answered", fill: func(t *testing.T, h *holder) {
 		h.r.send.Stall(true)
 		for range 5000 {

@@ -188,7 +188,7 @@ func (c *ServerConn) openLocked(ev *wire.Event) *request {
 	refused := c.refuseLocked()
 	if refused != nil { // nothing of it is held while it waits for its turn
 		r.ev.Body.Release()
-		r.ev.Body, r.ev.Header = buf.View{}, nil
+		r.ev.Body, r.ev.Header, r.ev.Service = buf.View{}, nil, ""
 	}
 	c.listLocked(r)
 	if refused != nil {
@@ -199,9 +199,15 @@ func (c *ServerConn) openLocked(ev *wire.Event) *request {
 	return r
 }
 
+// weight is what a request that has come costs to hold.
+func (r *request) weight() int {
+	ev := &r.ev
+	return perRequest + ev.Body.Len() + weight(ev.Header) + len(ev.Service) + len(ev.Method)
+}
+
 // listLocked makes r one of the requests that live.
 func (c *ServerConn) listLocked(r *request) {
-	r.held = perRequest + r.ev.Body.Len() + weight(r.ev.Header)
+	r.held = r.weight()
 	c.account.changeLocked(r.held)
 	c.requests.add(r)
 	if r.ordered {

@@ -31,7 +31,7 @@ func (c *ServerConn) unpack(r *request) error {
 	c.out.Lock()
 	r.routed = found // others may ask what runs
 	r.decide()
-	c.chargeLocked(r, r.ev.Body.Len()-(r.held-perRequest))
+	c.chargeLocked(r, r.weight()-r.held)
 	c.reserveLocked(r, c.needs(r))
 	c.unlock()
 	return nil

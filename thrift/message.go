@@ -32,8 +32,9 @@ func (t MessageType) String() string {
 	return "message type " + strconv.Itoa(int(t))
 }
 
-// MaxName is the longest method name that ParseMessageBegin takes, in bytes.
-const MaxName = 16 << 10
+// MaxName is the longest method name that ParseMessageBegin takes, in bytes. A server
+// keeps the name of a call that it has refused until the answer's turn comes.
+const MaxName = 1 << 10
 
 const version1 = 0x80010000
 

@@ -20,7 +20,7 @@ func TestIdleSessionHoldsLittle(t *testing.T) {
 		"names": func(s wire.Session) {
 			for i := range 1000 {
 				cutOf(t, s, append(thrift.AppendMessageBegin(nil, fmt.Sprintf("Method%053d", i), thrift.Call, 5), 0))
-				cutOf(t, s, append(thrift.AppendMessageBegin(nil, strings.Repeat("x", 1000+i), thrift.Call, 5), 0))
+				cutOf(t, s, append(thrift.AppendMessageBegin(nil, strings.Repeat("x", thrift.MaxName-1000+i), thrift.Call, 5), 0))
 			}
 		},
 		"zlib": func(s wire.Session) {

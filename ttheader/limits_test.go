@@ -1,6 +1,7 @@
 package ttheader
 
 import (
+	"encoding/binary"
 	"errors"
 	"strings"
 	"testing"
@@ -181,5 +182,26 @@ func TestTrailersBeyondTheLimits(t *testing.T) {
 				t.Errorf("%s, %s: %v", name, what, err)
 			}
 		}
+	}
+}
+
+// A stream's method has a name like any other: an exception could not repeat a
+// longer one.
+func TestLongNamesOfStreams(t *testing.T) {
+	c := Protocol{NoOffer: true}.Open(wire.Client, testLimits)
+	p, err := frameBytes(c, &wire.Event{Flags: wire.Open | wire.Stream, ID: 7, Method: strings.Repeat("m", thrift.MaxName)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ev, err := cutOne(t, Protocol{}.Open(wire.Server, testLimits), p); err != nil || ev.Err != nil || len(ev.Method) != thrift.MaxName {
+		t.Errorf("%s, %v", trace(ev), err)
+	}
+	at := strings.Index(string(p), "mmmm")
+	p = append(append([]byte(nil), p[:at]...), append([]byte("mmmm"), p[at:]...)...)
+	binary.BigEndian.PutUint32(p, uint32(len(p)-4))
+	binary.BigEndian.PutUint16(p[12:], binary.BigEndian.Uint16(p[12:])+1)
+	binary.BigEndian.PutUint16(p[at-2:], thrift.MaxName+4)
+	if ev, err := cutOne(t, Protocol{}.Open(wire.Server, testLimits), p); err != nil || ev.Err == nil || ev.Err.Code != rpc.InvalidArgument || ev.Err.Sent != rpc.Refused || ev.Method != "" {
+		t.Errorf("%s, %v", trace(ev), err)
 	}
 }

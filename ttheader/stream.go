@@ -152,6 +152,9 @@ func (s *Session) streamed(ev *wire.Event, f *frame) error {
 // openedStream makes the event of a HEADER that a client sent.
 func (s *Session) openedStream(ev *wire.Event, f *frame) {
 	h := &s.in.head
+	if n := len(h.method); n > thrift.MaxName { // an exception could not repeat it
+		f.fault, h.method = &rpc.Error{Code: rpc.InvalidArgument, Msg: "method name of " + strconv.Itoa(n) + " bytes"}, nil
+	}
 	ev.Flags |= wire.Open | wire.Unordered | wire.Stream
 	ev.Service, ev.Method = s.in.names.intern(0, h.service), s.in.names.intern(1, h.method)
 	ev.Header, ev.Timeout = h.pairs, h.timeout
