@@ -3,6 +3,7 @@ package netio
 import (
 	"context"
 	"errors"
+	"net"
 	"time"
 )
 
@@ -78,41 +79,65 @@ func (o *Output) drain(ctx context.Context, patient func() bool) error {
 	}
 	if patient != nil && !patient() {
 		if flusher {
-			o.giveUp()
+			o.forsake()
 		}
 		return errNoWait
 	}
 	if !flusher {
 		return o.drained(ctx)
 	}
-	defer context.AfterFunc(ctx, o.sender.Wake)()
-	for ctx.Err() == nil {
-		full, err := o.flush(o.sender, o.stall, time.Time{})
+	if ctx.Err() == nil {
+		defer context.AfterFunc(ctx, o.sender.Wake)()
+	}
+	for {
+		var by time.Time
+		over := ctx.Err() != nil
+		if over {
+			by = time.Now().Add(lastMoment)
+		}
+		full, err := o.flush(o.sender, o.stall, by)
 		switch {
 		case !full:
 			return err
+		case over:
+			o.forsake()
+			return context.Cause(ctx)
 		case err != errWoken:
 			return o.stalled()
 		}
 	}
+}
+
+// lastMoment is what "at once" means to a Close whose context has ended: not
+// every connection can be tried without any waiting.
+const lastMoment = time.Millisecond
+
+// forsake is giveUp on a connection that has not failed: what was dropped leaves
+// a hole, after which nobody may send.
+func (o *Output) forsake() {
+	o.Fail(net.ErrClosed)
 	o.giveUp()
-	return context.Cause(ctx)
 }
 
 // drained waits until another flusher has sent everything.
 func (o *Output) drained(ctx context.Context) error {
-	for {
-		queued := o.Queued()
+	for ctx.Err() == nil {
+		queued, handed := o.Queued(), o.Handed()
 		if queued == 0 || o.Err() != nil {
 			return o.Err()
 		}
 		soon, cancel := context.WithTimeoutCause(ctx, o.stall, ErrStalled)
 		err := o.Wait(soon, queued)
 		cancel()
-		if err != nil {
+		switch {
+		case err == ErrStalled && o.Handed() != handed: // others queue as much as is sent
+		case err != nil && ctx.Err() == nil:
 			return err
 		}
 	}
+	moment, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), lastMoment, context.Cause(ctx))
+	defer cancel()
+	return o.Wait(moment, 1)
 }
 
 // CloseWithin is Close with a context that ends after d.

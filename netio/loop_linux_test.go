@@ -22,6 +22,14 @@ func TestLoopTCP(t *testing.T) {
 	conntest.Run(t, func(t *testing.T) (a, b netio.Conn, stop func()) { return looped(t, "tcp") }, conntest.Caps{})
 }
 
+func TestLoopTLS(t *testing.T) {
+	conntest.Run(t, func(t *testing.T) (a, b netio.Conn, stop func()) {
+		a, b, stop = looped(t, "tcp")
+		ta, tb := secured(t, a, b, 0)
+		return ta, tb, stop
+	}, conntest.Caps{})
+}
+
 func TestLoopUnix(t *testing.T) {
 	conntest.Run(t, func(t *testing.T) (a, b netio.Conn, stop func()) { return looped(t, "unix") }, conntest.Caps{})
 }

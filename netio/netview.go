@@ -1,9 +1,12 @@
 package netio
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,11 +20,13 @@ type netView struct {
 	c    Conn
 	core *core
 
-	mu      sync.Mutex // guards what the connection has received and not given
-	writeBy atomic.Pointer[time.Time]
-	write   struct {
+	mu    sync.Mutex  // guards what the connection has received and not given
+	clear atomic.Bool // nothing is queued any more: writes, and their deadline, are Conn's
+	queue struct {
+		writes sync.Mutex // held by the Write that waits for clear; taken first
 		sync.Mutex
-		owing bool // a flush ran into the deadline and still is to be done
+		by     time.Time          // the deadline of writes
+		change context.CancelFunc // has that Write look again; nil while there is none
 	}
 }
 
@@ -29,8 +34,10 @@ type netView struct {
 func newNetView(c Conn, core *core, nc net.Conn) *netView {
 	core.gate.word.Or(gateLent | gateViewed)
 	// A kick or a wake that nobody waited for has left a deadline in the past.
-	nc.SetDeadline(time.Time{}) //nolint:errcheck // closed: the next call says so
-	return &netView{Conn: nc, c: c, core: core}
+	nc.SetReadDeadline(time.Time{}) //nolint:errcheck // closed: the next Read says so
+	v := &netView{Conn: nc, c: c, core: core}
+	v.cleared() //nolint:errcheck // closed: the next Write says so
+	return v
 }
 
 // Read is net.Conn's.
@@ -72,36 +79,60 @@ func (v *netView) SetDeadline(t time.Time) error {
 
 // SetWriteDeadline is net.Conn's.
 func (v *netView) SetWriteDeadline(t time.Time) error {
-	v.writeBy.Store(&t)
-	if v.core.out.Queued() > 0 {
-		v.core.out.sender.Wake() // a flush that waits looks again
+	v.queue.Lock()
+	defer v.queue.Unlock()
+	v.queue.by = t
+	if v.queue.change != nil {
+		v.queue.change()
+	}
+	if !v.clear.Load() {
+		return nil // whoever sends what is queued has deadlines of its own
 	}
 	return v.Conn.SetWriteDeadline(t)
 }
 
-func (v *netView) deadline() time.Time {
-	if t := v.writeBy.Load(); t != nil {
-		return *t
-	}
-	return time.Time{}
-}
-
-// flush sends what was queued before the connection became a net.Conn.
-func (v *netView) flush() (err error) {
-	o := v.core.out
-	if o.Queued() == 0 {
+// cleared notes that nothing is queued, if that is so.
+func (v *netView) cleared() error {
+	v.queue.Lock()
+	defer v.queue.Unlock()
+	v.queue.change = nil
+	if v.core.out.Queued() > 0 || v.clear.Swap(true) {
 		return nil
 	}
-	v.write.Lock()
-	defer v.write.Unlock()
-	o.Lock()
-	if !o.Unlock() && !v.write.owing {
-		return o.Err()
+	return v.Conn.SetWriteDeadline(v.queue.by)
+}
+
+// flush waits for what was queued before the connection became a net.Conn: for
+// whoever sends it.
+func (v *netView) flush() error {
+	if v.clear.Load() {
+		return nil
 	}
-	v.write.owing, err = o.flushBy(v.deadline)
-	// Sending has had deadlines of its own.
-	v.Conn.SetWriteDeadline(v.deadline()) //nolint:errcheck // closed: the next Write says so
-	return err
+	v.queue.writes.Lock()
+	defer v.queue.writes.Unlock()
+	for {
+		ctx, cancel := v.patience()
+		err := v.core.out.Wait(ctx, 1)
+		e := v.cleared()
+		cancel()
+		if err != context.Canceled { // else another deadline was set
+			return cmp.Or(err, e)
+		}
+	}
+}
+
+// patience is a context that ends with the deadline of writes, or for another
+// one.
+func (v *netView) patience() (ctx context.Context, cancel context.CancelFunc) {
+	v.queue.Lock()
+	defer v.queue.Unlock()
+	if by := v.queue.by; by.IsZero() {
+		ctx, cancel = context.WithCancel(context.Background())
+	} else {
+		ctx, cancel = context.WithDeadlineCause(context.Background(), by, os.ErrDeadlineExceeded)
+	}
+	v.queue.change = cancel
+	return ctx, cancel
 }
 
 // ReadFrom lets io.Copy use what the system has for files, once nothing is
@@ -118,12 +149,6 @@ func (v *netView) CloseWrite() error { return v.c.CloseWrite() }
 
 // Close is net.Conn's.
 func (v *netView) Close() error {
-	v.write.Lock()
-	if v.write.owing {
-		v.write.owing = false
-		v.core.out.giveUp()
-	}
-	v.write.Unlock()
 	err := CloseWithin(v.c, closeMoment)
 	v.mu.Lock()
 	v.core.in.Close()

@@ -402,7 +402,7 @@ func (o *Output) closeWrite() error {
 }
 
 // giveUp ends the caller's being the flusher and drops what it had taken. The
-// connection has failed or is about to be closed.
+// connection has failed: see forsake.
 func (o *Output) giveUp() {
 	o.mu.Lock()
 	o.mu.flushing = false

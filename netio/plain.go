@@ -102,7 +102,7 @@ func (p *plain) remember(err error) {
 func (p *plain) Send(b *Batch, wait time.Duration) (int, error) {
 	// A Write cannot be tried without waiting, and a deadline of now would ruin a
 	// tls.Conn for good: whoever must not wait finds the connection full.
-	if wait <= 0 || p.woken.Swap(false) {
+	if wait <= 0 {
 		return 0, nil
 	}
 	var until time.Time
@@ -110,6 +110,10 @@ func (p *plain) Send(b *Batch, wait time.Duration) (int, error) {
 		until = time.Now().Add(wait)
 	}
 	p.nc.SetWriteDeadline(until) //nolint:errcheck // not every net.Conn has deadlines
+	// Look after setting the deadline, which may have covered up Wake's.
+	if p.woken.Swap(false) {
+		return 0, nil
+	}
 	iov := b.Pieces(p.iov[:0])
 	if len(iov) == 0 {
 		return 0, net.ErrClosed

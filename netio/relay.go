@@ -128,7 +128,7 @@ func (r *relay) flush(o *Output) error {
 		case err != errWoken:
 			return o.stalled()
 		case r.stopped.Load():
-			o.giveUp()
+			o.forsake()
 			return nil
 		}
 	}

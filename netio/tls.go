@@ -92,9 +92,10 @@ func handshake(ctx context.Context, c Conn, side func(net.Conn) *tls.Conn) (*TLS
 		if err = t.handshakeFlush(); !stop() {
 			err = cmp.Or(context.Cause(ctx), err)
 		}
-	} else if t.hsOwed { // an alert: at once, for nothing bounds the time any more
-		if full, _ := t.out.TryFlush(); full {
-			t.out.giveUp()
+	} else if t.hsOwed { // an alert, for which nothing else bounds the time any more
+		by := time.Now().Add(closeMoment)
+		if owing, _ := t.out.flushBy(func() time.Time { return by }); owing {
+			t.out.forsake()
 		}
 	}
 	if err != nil {
@@ -130,6 +131,10 @@ func (t *TLS) ConnectionState() tls.ConnectionState { return t.tc.ConnectionStat
 
 // Receive is Conn's.
 func (t *TLS) Receive(owed bool, step Step) (Why, error) {
+	if p, is := t.lower.(*plain); is && owed { // as its own Receive does
+		p.flushes.start(t.out)
+		owed = false
+	}
 	t.enter(owed, step)
 	defer t.leave()
 	// tls.Conn may hold decrypted or whole records of the last round.

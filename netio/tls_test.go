@@ -9,9 +9,11 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -75,8 +77,18 @@ func TestTLS(t *testing.T) {
 	}{
 		"tcp":     {pair: func(t *testing.T) (a, b netio.Conn, stop func()) { return dialed(t, "tcp") }, version: tls.VersionTLS13},
 		"tcp 1.2": {pair: func(t *testing.T) (a, b netio.Conn, stop func()) { return dialed(t, "tcp") }, version: tls.VersionTLS12},
+		"unix":    {pair: func(t *testing.T) (a, b netio.Conn, stop func()) { return dialed(t, "unix") }, version: tls.VersionTLS13},
+		"plain": {pair: func(t *testing.T) (a, b netio.Conn, stop func()) {
+			na, nb := socketPair(t, "tcp")
+			cfg := &netio.Config{ReadBuffer: kernelBytes, WriteBuffer: kernelBytes}
+			return netio.Wrap(opaque{na.(*net.TCPConn)}, cfg), netio.Wrap(opaque{nb.(*net.TCPConn)}, cfg), func() {}
+		}, version: tls.VersionTLS13, caps: conntest.Caps{NoFull: true, LateLoss: true}},
 		"pipe": {pair: func(t *testing.T) (a, b netio.Conn, stop func()) {
 			a, b = netio.Pipe(netio.PipeConfig{MaxReceive: 1000})
+			return a, b, func() {}
+		}, version: tls.VersionTLS13, caps: conntest.Caps{Small: true}},
+		"kit": {pair: func(t *testing.T) (a, b netio.Conn, stop func()) {
+			a, b = belts()
 			return a, b, func() {}
 		}, version: tls.VersionTLS13, caps: conntest.Caps{Small: true}},
 	} {
@@ -233,4 +245,35 @@ func TestTLSHandshakeHeedsItsContextToTheEnd(t *testing.T) {
 			t.Error("the server's side has succeeded")
 		}
 	})
+}
+
+// A peer is told why a handshake failed, whatever the connection below.
+func TestTLSHandshakeTellsWhy(t *testing.T) {
+	client, server := certificates()
+	client, server = client.Clone(), server.Clone()
+	client.MaxVersion, server.MinVersion = tls.VersionTLS12, tls.VersionTLS13
+	for name, pair := range map[string]func() (a, b netio.Conn){
+		"tcp": func() (a, b netio.Conn) {
+			na, nb := socketPair(t, "tcp")
+			return netio.Wrap(na, nil), netio.Wrap(nb, nil)
+		},
+		"plain": func() (a, b netio.Conn) {
+			na, nb := socketPair(t, "tcp")
+			return netio.Wrap(opaque{na.(*net.TCPConn)}, nil), netio.Wrap(opaque{nb.(*net.TCPConn)}, nil)
+		},
+		"pipe": func() (a, b netio.Conn) { return netio.Pipe(netio.PipeConfig{}) },
+		"kit":  func() (a, b netio.Conn) { return belts() },
+	} {
+		a, b := pair()
+		refused := make(chan error, 1)
+		go func() { _, err := netio.Server(t.Context(), b, server); refused <- err }()
+		_, err := netio.Client(t.Context(), a, client)
+		var alert tls.AlertError
+		if !strings.Contains(fmt.Sprint(err), "protocol version") && !errors.As(err, &alert) {
+			t.Errorf("%s: the client is told %v", name, err)
+		}
+		if err := <-refused; err == nil {
+			t.Errorf("%s: the server takes an old version", name)
+		}
+	}
 }

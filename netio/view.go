@@ -167,6 +167,13 @@ func (v *view) SetWriteDeadline(t time.Time) error {
 // Close is net.Conn's.
 func (v *view) Close() error {
 	v.SetReadDeadline(time.Time{}) //nolint:errcheck // never fails
+	if v.write.TryLock() {         // else a Write waits, which the close ends
+		if v.write.owing {
+			by := time.Now().Add(closeMoment)
+			v.write.owing, _ = v.c.Output().flushBy(func() time.Time { return by })
+		}
+		v.write.Unlock()
+	}
 	err := CloseWithin(v.c, closeMoment)
 	// A Write and a Read that waited have returned by now, or are about to.
 	v.write.Lock()
