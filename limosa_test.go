@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/big"
 	"net"
 	"path/filepath"
@@ -361,6 +362,59 @@ func TestMistakesInSettings(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+}
+
+// TestWhatCallersAreNotToldIsLogged: an error or a panic that leaves as "internal
+// error" and an id stands in the log under that id, whether a Logger is set or not.
+func TestWhatCallersAreNotToldIsLogged(t *testing.T) {
+	var own, other syncBuffer
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	slog.SetDefault(slog.New(slog.NewTextHandler(&other, nil)))
+	for name, tt := range map[string]struct {
+		log  *slog.Logger
+		into *syncBuffer
+	}{"own": {slog.New(slog.NewTextHandler(&own, nil)), &own}, "default": {nil, &other}} {
+		fail := func(_ context.Context, c *rpc.Call, _ rpc.Next) error {
+			if c.Header.Get("how") == "panic" {
+				panic("secret 1234")
+			}
+			return errors.New("secret 1234")
+		}
+		s := &limosa.Server{Services: []rpc.Service{service(nil)}, Interceptors: []rpc.Interceptor{fail}, Logger: tt.log}
+		target, stop := start(t, s, "127.0.0.1:0")
+		c := &limosa.Client{Target: target}
+		for way, to := range map[string]rpc.Caller{"wire": c, "local": s.Caller()} {
+			for _, how := range []string{"error", "panic"} {
+				_, err := call(limosa.With(t.Context(), limosa.Header("how", how)), to, echoMethod, "")
+				_, id, ok := strings.Cut(fmt.Sprint(err), "internal error ")
+				if log := tt.into.take(); !ok || strings.Contains(id, "1234") || !strings.Contains(log, "id="+id) || !strings.Contains(log, "secret 1234") {
+					t.Errorf("%s %s %s: %v, logged %q", name, way, how, err, log)
+				}
+			}
+		}
+		c.Close()
+		stop()
+	}
+}
+
+// A syncBuffer takes what several goroutines write.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) take() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.b.Reset()
+	return s.b.String()
 }
 
 // clientError is what a client's call fails with.

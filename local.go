@@ -2,6 +2,7 @@ package limosa
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
@@ -20,7 +21,7 @@ func Local(services ...rpc.Service) rpc.Caller {
 // other holds; metadata, codes and declared exceptions arrive as from afar. A
 // handler that does not look at its context holds its caller up.
 func (s *Server) Caller() rpc.Caller {
-	l := &local{s: s, lim: s.Limits.WithDefaults()}
+	l := &local{lim: s.Limits.WithDefaults(), log: s.handlerLog()}
 	l.routes, l.err = s.routes()
 	l.gate = mux.NewGate(l.lim.CallsPerServer)
 	return l
@@ -29,11 +30,11 @@ func (s *Server) Caller() rpc.Caller {
 // local is the in-process path.
 type local struct {
 	// Set by Caller, then constant.
-	s      *Server
 	lim    *rpc.Limits
 	routes *routes
 	err    error
 	gate   *mux.Gate
+	log    *slog.Logger
 }
 
 // Do is rpc.Caller's method.
@@ -97,8 +98,8 @@ func (l *local) serve(ctx context.Context, c *rpc.Call, h rpc.Handler) (*rpc.Cal
 	if ctx.Done() != nil {
 		defer context.AfterFunc(ctx, func() { call.End(ctx.Err()) })()
 	}
-	err = mux.Handle(serverCtx, call, h.Serve, l.s.Logger)
-	if public := mux.Public(call, err, l.s.Logger); public != nil && h.Method.Kind != rpc.Oneway {
+	err = mux.Handle(serverCtx, call, h.Serve, l.log)
+	if public := mux.Public(call, err, l.log); public != nil && h.Method.Kind != rpc.Oneway {
 		public.Peer, public.Remote, public.Sent = localPeer, true, rpc.Processed
 		return nil, public
 	}

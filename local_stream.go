@@ -32,9 +32,9 @@ func (l *local) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 	}
 	var handler sync.WaitGroup
 	handler.Go(func() {
-		err := mux.Handle(serverCtx, call, h.Serve, l.s.Logger)
+		err := mux.Handle(serverCtx, call, h.Serve, l.log)
 		call.End(context.Canceled)
-		if public := mux.Public(call, err, l.s.Logger); public != nil {
+		if public := mux.Public(call, err, l.log); public != nil {
 			public.Peer, public.Remote, public.Sent = localPeer, true, rpc.Processed
 			down.close(public)
 		}

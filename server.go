@@ -27,7 +27,7 @@ import (
 
 // Serve listens on addr and serves until ctx ends; it returns after the drain,
 // with nil if nothing went wrong. addr is host:port, tcp://host:port or
-// unix:///path.
+// unix:///path. A Server has more settings: limits, interceptors, a log.
 func Serve(ctx context.Context, addr string, services ...rpc.Service) error {
 	l, err := Listen(addr)
 	if err != nil {
@@ -70,7 +70,7 @@ type Server struct {
 	Interceptors []rpc.Interceptor // around every call, the first one outermost
 	Limits       rpc.Limits        // the zero value is the defaults
 	TLS          *tls.Config       // not nil: TCP connections must speak TLS
-	Logger       *slog.Logger      // nil: nothing but panics of handlers is logged
+	Logger       *slog.Logger      // nil: slog.Default, for panics of handlers and for errors that their callers are not told, and nothing else
 	Stats        *stats.Set        // where the server counts what it holds and whom it refuses; may be nil
 
 	// Protocols is what a connection may speak, in the order in which its
@@ -129,7 +129,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...*netio.Listener) error 
 	base, v.drains = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer v.drains(nil)
 	v.cfg = &mux.ServerConfig{
-		Config: mux.Config{Limits: v.lim, Logger: s.Logger},
+		Config: mux.Config{Limits: v.lim, Logger: s.handlerLog()},
 		Route:  routes.find, Base: base, Gate: mux.NewGate(v.lim.CallsPerServer), Watch: new(mux.Watch), Handlers: s.Handlers,
 		Total: v.door.total, Inflate: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 	}
@@ -173,6 +173,15 @@ func (s *Server) check(listeners []*netio.Listener) (*routes, error) {
 		return bad("a listener is nil: was the error of Listen looked at?")
 	}
 	return s.routes()
+}
+
+// handlerLog is where the errors of handlers go that are kept from their callers:
+// they must be found somewhere.
+func (s *Server) handlerLog() *slog.Logger {
+	if s.Logger == nil {
+		return slog.Default()
+	}
+	return s.Logger
 }
 
 // heldByDefault is what the connections of a server may hold together, unless

@@ -12,8 +12,8 @@ import (
 )
 
 // Handle runs a server's call, interceptors and handler. A panic of theirs
-// fails the call only: it is logged with its stack, even without a logger, and
-// the caller is told Internal. An error because ctx has ended is told as such.
+// fails the call only: it is logged with its stack, even without a logger, under
+// an id that the caller is told. An error because ctx has ended is told as such.
 // A handler that ends its goroutine (runtime.Goexit, which t.Fatal calls) is
 // logged too; Handle does not return then.
 func Handle(ctx context.Context, call *rpc.Call, serve rpc.Next, l *slog.Logger) (err error) {
@@ -29,8 +29,9 @@ func Handle(ctx context.Context, call *rpc.Call, serve rpc.Next, l *slog.Logger)
 		if p == nil {
 			l.Error("rpc: a handler has ended its goroutine", "method", call.Method.String())
 		} else {
-			l.Error("rpc: panic in a handler", "method", call.Method.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = rpc.Errorf(rpc.Internal, "internal error")
+			id := rand.Text()[:8]
+			l.Error("rpc: panic in a handler", "id", id, "method", call.Method.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = rpc.Errorf(rpc.Internal, "internal error %s", id)
 		}
 	}()
 	err = serve(ctx, call)
