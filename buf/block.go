@@ -24,6 +24,7 @@ const (
 	minShift, maxShift = 12, 20
 	ordinary           = maxShift - minShift + 1 // 4 KB, 8 KB, … 1 MB
 	classes            = ordinary + 3*8          // 1.125 MB, 1.25 MB, … 2 MB, 2.25 MB, … 8 MB
+	shelved            = 4                       // the first class that has a shelf instead of a pool: 64 KB
 )
 
 // The word of a Block: generation in the upper half, then the kept bit, then
@@ -62,11 +63,12 @@ type Source interface {
 	Block(n int) *Block
 }
 
-// pools has one pool a class; larger blocks are plain garbage-collected memory. What
-// lies in a pool is given back by the collector: all that nobody took between two of
-// its runs, of which there is one every two minutes at the least. So the
-// pools hold no more than what was in use at once a moment ago.
-var pools [classes]sync.Pool
+// pools has one pool for each class of small blocks, shelves one shelf for each class
+// of large ones. Both hold no more than what was in use at once a moment ago.
+var (
+	pools   [shelved]sync.Pool
+	shelves store
+)
 
 // Acquire gives a block of at least n bytes from the pools, with one reference
 // that the caller owns. The memory is not cleared. Above MaxPooled the block has
@@ -76,8 +78,12 @@ func Acquire(n int) *Block {
 		return traceAcquire(roundUp(n))
 	}
 	var b *Block
-	if n <= MaxPooled {
-		b, _ = pools[class(n)].Get().(*Block)
+	switch c := class(n); {
+	case n > MaxPooled:
+	case c < shelved:
+		b, _ = pools[c].Get().(*Block)
+	default:
+		b = shelves.take(c)
 	}
 	if b == nil {
 		b = fresh(roundUp(n))
@@ -90,7 +96,7 @@ func Acquire(n int) *Block {
 //
 //go:noinline
 func fresh(n int) *Block {
-	if n > MaxBlock {
+	if n >= MinBlock<<shelved {
 		return &Block{mem: uncleared(n)}
 	}
 	return &Block{mem: make([]byte, n)}
@@ -184,8 +190,14 @@ func (b *Block) gone(kept bool) {
 		b.free(b)
 	case invariant.Enabled:
 		traceRelease(b, kept)
-	case !kept && len(b.mem) <= MaxPooled:
-		pools[class(len(b.mem))].Put(b)
+	case kept || len(b.mem) > MaxPooled:
+		// The garbage collector's.
+	default:
+		if c := class(len(b.mem)); c < shelved {
+			pools[c].Put(b)
+		} else {
+			shelves.put(c, b)
+		}
 	}
 }
 
