@@ -66,7 +66,7 @@ type Frame struct {
 // pool takes the block back; but so that a string never pins much more than itself it
 // has at least an eighth.
 func NewFrame(v buf.View) *Frame {
-	if v.Len() < buf.MaxBlock/2 {
+	if v.Len() < buf.MaxPooled {
 		return nil
 	}
 	return newFrame(v)
