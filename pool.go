@@ -22,10 +22,16 @@ const (
 	// helloWait is how long a call waits for a peer to say that it can carry
 	// many calls, before it opens a connection of its own.
 	helloWait = 5 * time.Millisecond
-	// crowded is the number of calls in flight from which a second connection
-	// is opened; shared is the most connections that carry many calls.
-	crowded = 16
-	shared  = 2
+	// crowded is the load from which another connection is opened: so many small
+	// calls in flight, or few large ones. shared is the most connections for small
+	// calls, wide the most for large ones, of bulkBytes and more: in one socket one
+	// after the other they wait for the kernel's buffers, and cost .3 more.
+	crowded   = 16
+	shared    = 2
+	wide      = 8
+	bulkBytes = 64 << 10
+	// loadBytes is what weighs as much as one call more.
+	loadBytes = 16 << 10
 	// dialTimeout bounds one attempt, firstPause to lastPause the time
 	// between attempts after failures.
 	dialTimeout = 5 * time.Second
@@ -45,8 +51,8 @@ const (
 )
 
 // A pool holds the connections to one target. A peer that answers the offer
-// gets one connection for all calls, a second one under load; any other peer
-// one connection for each call in flight, kept for the next.
+// gets one connection for all calls, a second one under load and some more for
+// large messages; any other peer one connection for each call in flight, kept for the next.
 type pool struct {
 	// Set by newPool, then constant.
 	target  target
@@ -97,11 +103,21 @@ const (
 type pooled struct {
 	conn  *mux.Conn
 	calls int       // in flight
+	load  int       // what they weigh
 	muxed bool      // carries many
 	opens bool      // its first call was a stream: a peer that says no hello takes only streams on it
 	used  bool      // it has carried something
 	known bool      // whether it does is settled
 	since time.Time // idle since
+}
+
+// load is what a call weighs whose messages have so many bytes.
+func load(bytes int) int { return 1 + bytes/loadBytes }
+
+// enter counts a call of so many bytes in. The pool's lock is held.// enter counts a call of so many bytes in. The pool's lock is held, or pc is new.
+func (pc *pooled) enter(bytes int) {
+	pc.calls++
+	pc.load += load(bytes)
 }
 
 // fits reports whether pc, which has nothing in flight, can carry a call, or
@@ -135,8 +151,9 @@ func (p *pool) do(ctx context.Context, call *rpc.Call) error {
 	if opens && !p.streams {
 		return p.fault(rpc.Unimplemented, fmt.Sprintf("%v is a stream, which %s messages cannot be", call.Method, p.proto.Name()), nil)
 	}
+	bytes := call.Method.RequestBytes() + call.Method.ResponseBytes()
 	for n := 1; ; n++ {
-		pc, err := p.acquire(ctx, opens)
+		pc, err := p.acquire(ctx, opens, bytes)
 		if err != nil {
 			return err
 		}
@@ -144,7 +161,7 @@ func (p *pool) do(ctx context.Context, call *rpc.Call) error {
 		if err != nil {
 			p.mistrust(pc, err)
 		}
-		p.release(pc)
+		p.release(pc, bytes)
 		if err == nil || n == attempts || call.Driven() || !p.again(ctx, n, err) {
 			return err
 		}
@@ -192,12 +209,12 @@ type step struct {
 }
 
 // acquire finds or opens a connection with room for a call, or with opens a
-// stream, and counts it in.
-func (p *pool) acquire(ctx context.Context, opens bool) (*pooled, error) {
+// stream, and counts it in with the load of bytes.
+func (p *pool) acquire(ctx context.Context, opens bool, bytes int) (*pooled, error) {
 	waited := false
 	var had *turn
 	for {
-		s := p.choose(waited, opens, had)
+		s := p.choose(waited, opens, bytes, had)
 		if had != nil && s.turn == nil && (opens || s.use == nil && !s.dial) {
 			p.pass() // to somebody who may make something of it
 		}
@@ -208,7 +225,7 @@ func (p *pool) acquire(ctx context.Context, opens bool) (*pooled, error) {
 		case s.use != nil:
 			return s.use, nil
 		case s.dial:
-			pc, err := p.open(ctx, opens)
+			pc, err := p.open(ctx, opens, bytes)
 			p.dialled()
 			return pc, err
 		case s.turn != nil:
@@ -246,25 +263,29 @@ func (p *pool) acquire(ctx context.Context, opens bool) (*pooled, error) {
 
 // choose decides how a call gets its connection; had is the turn that it has
 // waited for, if it has.
-func (p *pool) choose(waited, opens bool, had *turn) step {
+func (p *pool) choose(waited, opens bool, bytes int, had *turn) step {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.earned = min(p.mu.earned+1, retriesSaved*retryCalls)
 	if p.mu.closed {
 		return step{err: p.fault(rpc.Unavailable, "the client is closed", nil)}
 	}
-	if pc := p.leastLocked(); pc != nil && (pc.calls < crowded || len(p.mu.idle) == 0) {
-		if pc.calls >= crowded && len(p.mu.all) < shared && p.mu.flight == nil && p.restedLocked() == nil {
+	if pc := p.leastLocked(); pc != nil && (pc.load < crowded || len(p.mu.idle) == 0) {
+		most := shared
+		if bytes >= bulkBytes {
+			most = wide
+		}
+		if pc.load >= crowded && len(p.mu.all) < most && p.mu.flight == nil && p.restedLocked() == nil {
 			p.launchLocked()
 		}
-		pc.calls++
+		pc.enter(bytes)
 		return step{use: pc}
 	}
 	if len(p.mu.queue) > 0 && had == nil && !opens && p.mu.kind == exclusive {
 		return step{turn: p.queueLocked(nil)}
 	}
 	if pc := p.idleLocked(opens); pc != nil {
-		pc.calls++
+		pc.enter(bytes)
 		return step{use: pc}
 	}
 	if p.mu.flight != nil {
@@ -319,11 +340,11 @@ func (p *pool) idleLocked(opens bool) *pooled {
 }
 
 // leastLocked is the connection for the next call among those that carry many:
-// the first with nothing in flight, else the one with the fewest calls.
+// the first with nothing in flight, else the one with the least load.
 func (p *pool) leastLocked() *pooled {
 	var best *pooled
 	for _, pc := range p.mu.muxed {
-		if best == nil || pc.calls < best.calls {
+		if best == nil || pc.load < best.load {
 			best = pc
 		}
 	}
@@ -399,11 +420,12 @@ func (p *pool) mistrust(pc *pooled, err error) {
 	}
 }
 
-// release counts a call out of pc.
-func (p *pool) release(pc *pooled) {
+// release counts a call of so many bytes out of pc.
+func (p *pool) release(pc *pooled, bytes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pc.calls--
+	pc.load -= load(bytes)
 	if pc.calls > 0 {
 		return
 	}

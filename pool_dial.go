@@ -37,12 +37,12 @@ func (p *pool) launchLocked() *flight {
 	f := &flight{done: make(chan struct{})}
 	p.mu.flight = f
 	p.work.Go(func() {
-		pc, err := p.open(p.dials, false)
+		pc, err := p.open(p.dials, false, 0)
 		if err == nil {
 			p.mu.Lock()
 			pc.used = false
 			p.mu.Unlock()
-			p.release(pc) // before the others look for it
+			p.release(pc, 0) // before the others look for it
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -53,8 +53,9 @@ func (p *pool) launchLocked() *flight {
 	return f
 }
 
-// open dials a connection and counts one call into it, or with opens a stream.
-func (p *pool) open(ctx context.Context, opens bool) (*pooled, error) {
+// open dials a connection and counts one call of so many bytes into it, or with
+// opens a stream.
+func (p *pool) open(ctx context.Context, opens bool, bytes int) (*pooled, error) {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	defer context.AfterFunc(p.dials, cancel)()
@@ -67,7 +68,8 @@ func (p *pool) open(ctx context.Context, opens bool) (*pooled, error) {
 			plain.Abort()
 		}
 	}
-	pc := &pooled{calls: 1, opens: opens, used: true}
+	pc := &pooled{opens: opens, used: true}
+	pc.enter(bytes)
 	if err == nil {
 		proto := p.proto
 		if opens && p.known() == exclusive {

@@ -332,6 +332,7 @@ func (c *Conn) fill(call *rpc.Call, ev *wire.Event) (err error) {
 		return &rpc.Error{Code: rpc.DataLoss, Op: "call", Peer: c.peer, Sent: rpc.Processed,
 			Msg: fmt.Sprintf("%q was answered, %q was called", ev.Method, call.Method.Name)}
 	}
+	call.Method.NoteResponse(ev.Body.Len())
 	call.SetEncoding(ev.Encoding)
 	declared, err := call.DecodeResponse(ev.Body, c.lim)
 	if err != nil {

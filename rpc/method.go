@@ -84,10 +84,8 @@ type Method struct {
 	// holds no result at all. nil: neither can happen.
 	Raise func(result any) error
 
-	// Atomic: hints of how many of the last messages were small, see note.
-	largeRequests, largeResponses atomic.Int32
-	responseBytes                 atomic.Int32 // of the last large one, at the most
-	cost                          atomic.Int64 // ns
+	requests, responses sizes
+	cost                atomic.Int64 // ns
 }
 
 // largeBytes is the size from which a message is better encoded outside of
@@ -100,34 +98,24 @@ const largeBytes = 4 << 10
 const smallInRow = 16
 
 // LargeRequest reports whether requests were large lately; for engines, as
-// are the three methods below.
-func (m *Method) LargeRequest() bool { return m.largeRequests.Load() > 0 }
+// are the methods below.
+func (m *Method) LargeRequest() bool { return m.requests.large.Load() > 0 }
 
 // LargeResponse reports whether responses were large lately.
-func (m *Method) LargeResponse() bool { return m.largeResponses.Load() > 0 }
+func (m *Method) LargeResponse() bool { return m.responses.large.Load() > 0 }
 
-// ResponseBytes is about what the last large response weighed, at the most; 0 if
-// responses were small lately.
-func (m *Method) ResponseBytes() int {
-	if m.LargeResponse() {
-		return int(m.responseBytes.Load())
-	}
-	return 0
-}
+// RequestBytes is about what the last large request weighed, at the most; 0 if
+// requests were small lately.
+func (m *Method) RequestBytes() int { return m.requests.expected() }
+
+// ResponseBytes is RequestBytes of the responses.
+func (m *Method) ResponseBytes() int { return m.responses.expected() }
 
 // NoteRequest notes the size of a request.
-func (m *Method) NoteRequest(n int) { note(&m.largeRequests, n) }
+func (m *Method) NoteRequest(n int) { m.requests.note(n) }
 
 // NoteResponse notes the size of a response.
-func (m *Method) NoteResponse(n int) {
-	note(&m.largeResponses, n)
-	if n >= largeBytes {
-		// The next power of two, so that the line stays shared between cores.
-		if size := int32(1) << bits.Len(uint(min(n, 1<<30)-1)); m.responseBytes.Load() != size {
-			m.responseBytes.Store(size)
-		}
-	}
-}
+func (m *Method) NoteResponse(n int) { m.responses.note(n) }
 
 // Cost is what the handler took lately, a moving average; 0 until it is known.
 func (m *Method) Cost() time.Duration { return time.Duration(m.cost.Load()) }
@@ -142,16 +130,35 @@ func (m *Method) NoteCost(d time.Duration) {
 	m.cost.Store(max(1, have+(int64(d)-have)/8))
 }
 
-// note keeps in left how many small messages more make the next one expected to
-// be small. It writes nothing where all are small, or all large, so that the
-// line stays shared between cores.
-func note(left *atomic.Int32, n int) {
-	switch have := left.Load(); {
-	case n >= largeBytes && have != smallInRow:
-		left.Store(smallInRow)
-	case n < largeBytes && have > 0:
-		left.CompareAndSwap(have, have-1)
+// sizes are hints of what a method's messages of one direction weigh. All is
+// atomic; nothing is written where all are small, or all of about one size, so that
+// the line stays shared between cores.
+type sizes struct {
+	large atomic.Int32 // how many small ones more make the next one expected to be small
+	bytes atomic.Int32 // of the last large one: the next power of two
+}
+
+func (s *sizes) note(n int) {
+	have := s.large.Load()
+	if n < largeBytes {
+		if have > 0 {
+			s.large.CompareAndSwap(have, have-1)
+		}
+		return
 	}
+	if have != smallInRow {
+		s.large.Store(smallInRow)
+	}
+	if size := int32(1) << bits.Len(uint(min(n, 1<<30)-1)); s.bytes.Load() != size {
+		s.bytes.Store(size)
+	}
+}
+
+func (s *sizes) expected() int {
+	if s.large.Load() == 0 {
+		return 0
+	}
+	return int(s.bytes.Load())
 }
 
 // String gives Service/Name.

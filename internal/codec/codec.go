@@ -60,27 +60,15 @@ type Frame struct {
 }
 
 // NewFrame gives the Frame of a message, which is borrowed for the decode; nil if
-// nothing may refer to it. A block that a string refers to is lost to its pool, which
-// costs another one of fresh memory: up to buf.MaxBlock that is always more than a
-// copy, up to buf.MaxPooled for strings of less than half of the block. Above, no
-// pool takes the block back; but so that a string never pins much more than itself it
-// has at least an eighth.
+// nothing may refer to it. A block that a string refers to is lost to who would use it
+// next, which costs another one of fresh memory: always more than a copy. Above
+// buf.MaxPooled nobody uses the block again; but so that a string never pins much more
+// than itself it has at least an eighth.
 func NewFrame(v buf.View) *Frame {
-	if v.Len() < buf.MaxPooled {
+	if v.Len() <= buf.MaxPooled {
 		return nil
 	}
-	return newFrame(v)
-}
-
-func newFrame(v buf.View) *Frame {
-	size := v.Len() + v.Waste()
-	switch {
-	case size <= buf.MaxBlock:
-		return nil
-	case size <= buf.MaxPooled:
-		return &Frame{view: v, least: size / 2}
-	}
-	return &Frame{view: v, least: size / 8}
+	return &Frame{view: v, least: (v.Len() + v.Waste()) / 8}
 }
 
 // text gives p, which lies in the frame, as a string: a reference if it is long
