@@ -144,7 +144,7 @@ func (w *simWorld) unexplainedLocked(c *simCall, code rpc.Code, sent rpc.Sent, t
 		if p.weather == calm {
 			return "nothing was wrong"
 		}
-		if !p.masks["drained"] && p.weather == gentle && !sent.Retryable() && form == limosa.TTHeader {
+		if p.weather == gentle && !sent.Retryable() && form == limosa.TTHeader {
 			return "a drain loses no call"
 		}
 	case rpc.ResourceExhausted:
