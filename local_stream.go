@@ -32,14 +32,17 @@ func (l *local) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 	}
 	var handler sync.WaitGroup
 	handler.Go(func() {
-		err := mux.Handle(serverCtx, call, h.Serve, l.log)
-		call.End(context.Canceled)
-		if public := mux.Public(call, err, l.log); public != nil {
-			public.Peer, public.Remote, public.Sent = localPeer, true, rpc.Processed
-			down.close(public)
-		}
-		down.close(nil)
-		up.abandon()
+		public := &rpc.Error{Code: rpc.Internal, Msg: "internal error"} // of a handler that ends its goroutine
+		defer func() {
+			call.End(context.Canceled)
+			if public != nil {
+				public.Peer, public.Remote, public.Sent = localPeer, true, rpc.Processed
+				down.close(public)
+			}
+			down.close(nil)
+			up.abandon()
+		}()
+		public = mux.Public(call, mux.Handle(serverCtx, call, h.Serve, l.log), l.log)
 	})
 	over := false
 	defer func() { // also when the caller's own code panics

@@ -82,10 +82,14 @@ func (c *Call) Stream() Stream { return c.hooked(c.streaming().stream) }
 
 // Drive does with the open stream of a client's call what the call was made
 // for; for engines. It returns when that is done: nil after the last message,
-// errStopped if the caller has seen enough.
+// ErrStopped if the caller has seen enough. A call is driven once: what its
+// caller had to send is used up then.
 func (c *Call) Drive(ctx context.Context, s Stream) error {
-	if c.several == nil || c.several.drive == nil {
+	switch {
+	case c.several == nil || c.several.drive == nil:
 		return Errorf(Internal, "%v is a call of several messages", c.Method)
+	case c.several.driven:
+		return Errorf(FailedPrecondition, "an earlier attempt at %v has used its messages up", c.Method)
 	}
 	c.several.driven = true
 	return c.several.drive(ctx, c.hooked(s))
