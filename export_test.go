@@ -10,3 +10,16 @@ import (
 func (c *Client) DialOn(dial func(ctx context.Context, network, addr string, cfg *netio.Config) (netio.Conn, error)) {
 	c.network = dial
 }
+
+// Earned sets what calls have earned toward retries, and tells it.
+func (c *Client) Earned(have int) (now func() int) {
+	c.once.Do(c.start)
+	c.pool.mu.Lock()
+	defer c.pool.mu.Unlock()
+	c.pool.mu.earned = have
+	return func() int {
+		c.pool.mu.Lock()
+		defer c.pool.mu.Unlock()
+		return c.pool.mu.earned
+	}
+}

@@ -2,6 +2,7 @@ package limosa
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/limosa-rpc/limosa/rpc"
@@ -49,6 +50,7 @@ func Persistent(key, value string) Option {
 // prepare brings the options of ctx, and the persistent metadata of the call
 // that is being handled under ctx, into c.
 func prepare(ctx context.Context, c *rpc.Call) (timeout time.Duration) {
+	c.Header = slices.Clip(c.Header) // other calls may have the same memory behind it
 	if in := rpc.FromContext(ctx); in != nil {
 		for _, p := range in.Header {
 			if p.Scope == rpc.Persistent && !c.Header.Has(p.Key) {

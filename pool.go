@@ -114,7 +114,7 @@ type pooled struct {
 // load is what a call weighs whose messages have so many bytes.
 func load(bytes int) int { return 1 + bytes/loadBytes }
 
-// enter counts a call of so many bytes in. The pool's lock is held.// enter counts a call of so many bytes in. The pool's lock is held, or pc is new.
+// enter counts a call of so many bytes in. The pool's lock is held, or pc is new.
 func (pc *pooled) enter(bytes int) {
 	pc.calls++
 	pc.load += load(bytes)
@@ -153,19 +153,34 @@ func (p *pool) do(ctx context.Context, call *rpc.Call) error {
 	}
 	bytes := call.Method.RequestBytes() + call.Method.ResponseBytes()
 	for n := 1; ; n++ {
-		pc, err := p.acquire(ctx, opens, bytes)
-		if err != nil {
-			return err
-		}
-		err = pc.conn.Do(ctx, call)
-		if err != nil {
-			p.mistrust(pc, err)
-		}
-		p.release(pc, bytes)
-		if err == nil || n == attempts || call.Driven() || !p.again(ctx, n, err) {
+		again, err := p.try(ctx, call, search{opens: opens, again: n > 1, bytes: bytes}, n)
+		if !again {
 			return err
 		}
 	}
+}
+
+// try makes the nth attempt at a call. again: there is to be another one.
+func (p *pool) try(ctx context.Context, call *rpc.Call, q search, n int) (again bool, err error) {
+	pc, err := p.acquire(ctx, &q)
+	if err != nil {
+		return false, err
+	}
+	if err = p.use(ctx, call, pc, q.bytes); err == nil || n == attempts || call.Driven() {
+		return false, err
+	}
+	return p.again(ctx, n, err), err
+}
+
+// use makes a call on pc, which it is counted into, and counts it out: also
+// when the caller's own code, which drives a stream, panics.
+func (p *pool) use(ctx context.Context, call *rpc.Call, pc *pooled, bytes int) error {
+	defer p.release(pc, bytes)
+	err := pc.conn.Do(ctx, call)
+	if err != nil {
+		p.mistrust(pc, err)
+	}
+	return err
 }
 
 // again decides whether a call that failed for the nth time with err is tried
@@ -204,34 +219,38 @@ type step struct {
 	wait *flight // wait for this dial
 	turn *turn   // wait for this turn
 	see  *pooled // wait a moment for this connection's peer to say hello
-	dial bool    // open a connection for this call alone
+	dial *flight // wait for this dial, which is for this call alone
 	err  error   // give up
 }
 
-// acquire finds or opens a connection with room for a call, or with opens a
-// stream, and counts it in with the load of bytes.
-func (p *pool) acquire(ctx context.Context, opens bool, bytes int) (*pooled, error) {
-	waited := false
-	var had *turn
+// A search is what a call that looks for a connection wants, and has done.
+type search struct {
+	opens   bool  // it is a stream
+	again   bool  // it was counted before
+	bytes   int   // what its messages are expected to have
+	greeted bool  // it has waited for a hello
+	had     *turn // it has waited for this turn
+}
+
+// acquire finds or opens a connection with room for a call, and counts it in.
+func (p *pool) acquire(ctx context.Context, q *search) (*pooled, error) {
 	for {
-		s := p.choose(waited, opens, bytes, had)
-		if had != nil && s.turn == nil && (opens || s.use == nil && !s.dial) {
+		s := p.choose(q)
+		if q.had != nil && s.turn == nil && (q.opens || s.use == nil && s.dial == nil) {
 			p.pass() // to somebody who may make something of it
 		}
-		had = nil
+		q.had = nil
 		switch {
 		case s.err != nil:
 			return nil, s.err
 		case s.use != nil:
 			return s.use, nil
-		case s.dial:
-			pc, err := p.open(ctx, opens, bytes)
-			p.dialled()
-			return pc, err
+		case s.dial != nil:
+			return p.await(ctx, s.dial)
 		case s.turn != nil:
 			select {
 			case <-s.turn.come:
-				had = s.turn
+				q.had = s.turn
 			case <-ctx.Done():
 				p.leave(s.turn)
 				return nil, p.interrupted(ctx)
@@ -246,7 +265,7 @@ func (p *pool) acquire(ctx context.Context, opens bool, bytes int) (*pooled, err
 				return nil, p.interrupted(ctx)
 			}
 		default:
-			waited = true
+			q.greeted = true
 			timer := time.NewTimer(helloWait)
 			select {
 			case <-s.see.conn.Ready():
@@ -261,37 +280,39 @@ func (p *pool) acquire(ctx context.Context, opens bool, bytes int) (*pooled, err
 	}
 }
 
-// choose decides how a call gets its connection; had is the turn that it has
-// waited for, if it has.
-func (p *pool) choose(waited, opens bool, bytes int, had *turn) step {
+// choose decides how a call gets its connection.
+func (p *pool) choose(q *search) step {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.earned = min(p.mu.earned+1, retriesSaved*retryCalls)
+	if !q.again {
+		q.again = true
+		p.mu.earned = min(p.mu.earned+1, retriesSaved*retryCalls)
+	}
 	if p.mu.closed {
-		return step{err: p.fault(rpc.Unavailable, "the client is closed", nil)}
+		return step{err: p.closedErr()}
 	}
 	if pc := p.leastLocked(); pc != nil && (pc.load < crowded || len(p.mu.idle) == 0) {
 		most := shared
-		if bytes >= bulkBytes {
+		if q.bytes >= bulkBytes {
 			most = wide
 		}
 		if pc.load >= crowded && len(p.mu.all) < most && p.mu.flight == nil && p.restedLocked() == nil {
 			p.launchLocked()
 		}
-		pc.enter(bytes)
+		pc.enter(q.bytes)
 		return step{use: pc}
 	}
-	if len(p.mu.queue) > 0 && had == nil && !opens && p.mu.kind == exclusive {
+	if len(p.mu.queue) > 0 && q.had == nil && !q.opens && p.mu.kind == exclusive {
 		return step{turn: p.queueLocked(nil)}
 	}
-	if pc := p.idleLocked(opens); pc != nil {
-		pc.enter(bytes)
+	if pc := p.idleLocked(q.opens); pc != nil {
+		pc.enter(q.bytes)
 		return step{use: pc}
 	}
 	if p.mu.flight != nil {
 		return step{wait: p.mu.flight}
 	}
-	if p.mu.kind != exclusive && !waited {
+	if p.mu.kind != exclusive && !q.greeted {
 		for pc := range p.mu.all {
 			if !pc.known {
 				return step{see: pc}
@@ -303,10 +324,9 @@ func (p *pool) choose(waited, opens bool, bytes int, had *turn) step {
 	}
 	if p.mu.kind == exclusive || len(p.mu.all) > 0 {
 		if p.mu.own >= dialsAtOnce {
-			return step{turn: p.queueLocked(had)}
+			return step{turn: p.queueLocked(q.had)}
 		}
-		p.mu.own++
-		return step{dial: true}
+		return step{dial: p.dialLocked(q)}
 	}
 	return step{wait: p.launchLocked()}
 }
@@ -378,7 +398,11 @@ func (p *pool) settleLocked(pc *pooled) {
 		p.mu.kind = multiplex
 		p.mu.idle = without(p.mu.idle, pc)
 		p.mu.muxed = append(p.mu.muxed, pc)
+		for len(p.mu.queue) > 0 {
+			p.passLocked() // there is room for all
+		}
 	case pc.opens:
+		p.mu.idle = without(p.mu.idle, pc)
 		p.mu.opened = append(p.mu.opened, pc)
 	}
 }

@@ -1,7 +1,6 @@
 package limosa
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -18,10 +17,15 @@ import (
 // A dialer makes a connection; it is netio.Dial but in simulations.
 type dialer func(ctx context.Context, network, addr string, cfg *netio.Config) (netio.Conn, error)
 
-// A flight is one dial that several calls wait for.
+// A flight is a dial that calls wait for: one for all, or each its own.
 type flight struct {
-	done chan struct{} // closed when err is set
-	err  error
+	done chan struct{} // closed when the dial is over
+
+	// Set before done is closed, then constant.
+	err error
+	pc  *pooled // of a call's own; counted in
+
+	left bool // guarded by pool.mu: the call that it was for does not wait any more
 }
 
 // restedLocked is the error of a call that comes too soon after a failed dial.
@@ -37,12 +41,9 @@ func (p *pool) launchLocked() *flight {
 	f := &flight{done: make(chan struct{})}
 	p.mu.flight = f
 	p.work.Go(func() {
-		pc, err := p.open(p.dials, false, 0)
+		pc, err := p.open(&search{})
 		if err == nil {
-			p.mu.Lock()
-			pc.used = false
-			p.mu.Unlock()
-			p.release(pc, 0) // before the others look for it
+			p.spare(pc, 0) // before the others look for it
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -53,42 +54,87 @@ func (p *pool) launchLocked() *flight {
 	return f
 }
 
-// open dials a connection and counts one call of so many bytes into it, or with
-// opens a stream.
-func (p *pool) open(ctx context.Context, opens bool, bytes int) (*pooled, error) {
-	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
+// spare counts out the call that pc was dialled for, and that it does not carry.
+func (p *pool) spare(pc *pooled, bytes int) {
+	p.mu.Lock()
+	pc.used = false
+	p.mu.Unlock()
+	p.release(pc, bytes)
+}
+
+// dialLocked starts the dial of one call. If the call does not wait for its end
+// the dial goes on, and the connection is there for others: calls that have less
+// time than a dial takes would never get one.
+func (p *pool) dialLocked(q *search) *flight {
+	p.mu.own++
+	want := *q
+	f := &flight{done: make(chan struct{})}
+	p.work.Go(func() {
+		pc, err := p.open(&want)
+		p.mu.Lock()
+		f.pc, f.err = pc, err
+		left := f.left
+		close(f.done)
+		p.mu.Unlock()
+		if left && err == nil {
+			p.spare(pc, want.bytes)
+		}
+		p.dialled()
+	})
+	return f
+}
+
+// await waits for the dial of a call.
+func (p *pool) await(ctx context.Context, f *flight) (*pooled, error) {
+	select {
+	case <-f.done:
+		return f.pc, f.err
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-f.done:
+		return f.pc, f.err // who makes the call finds that its time is over
+	default:
+	}
+	f.left = true
+	return nil, p.interruptedLocked(ctx)
+}
+
+// open dials a connection for a call, and counts it in.
+func (p *pool) open(q *search) (*pooled, error) {
+	dialing, cancel := context.WithTimeout(p.dials, dialTimeout)
 	defer cancel()
-	defer context.AfterFunc(p.dials, cancel)()
 	nc, err := p.network(dialing, p.target.network, p.target.addr, &netio.Config{WriteStall: p.lim.WriteStall})
 	op := "dial"
 	if err == nil && p.tls != nil {
 		op = "TLS handshake"
 		plain := nc
 		if nc, err = netio.Client(dialing, plain, p.tlsConfig()); err != nil {
-			plain.Abort()
+			discard(plain)
 		}
 	}
-	pc := &pooled{opens: opens, used: true}
-	pc.enter(bytes)
+	pc := &pooled{opens: q.opens, used: true}
+	pc.enter(q.bytes)
 	if err == nil {
 		proto := p.proto
-		if opens && p.known() == exclusive {
+		if q.opens && p.known() == exclusive {
 			proto = p.plain
 		}
 		pc.conn = mux.NewConn(nc, proto.Open(wire.Client, p.lim), mux.Config{Limits: p.lim, Logger: p.log, Total: p.total, Notify: func() { p.changed(pc) }})
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err == nil && p.mu.closed {
+	switch {
+	case err == nil && p.mu.closed:
 		p.mu.Unlock()
 		pc.conn.Close()
 		p.mu.Lock() // for the deferred unlock
-		return nil, p.fault(rpc.Unavailable, "the client is closed", nil)
-	}
-	if err != nil {
-		if over(ctx) && p.dials.Err() == nil {
-			return nil, p.interruptedLocked(ctx) // the caller's end says nothing of the peer
-		}
+		return nil, p.closedErr()
+	case p.mu.closed:
+		return nil, p.closedErr()
+	case err != nil:
 		return nil, p.failedLocked(op, err)
 	}
 	p.mu.pause, p.mu.why = 0, nil
@@ -97,17 +143,13 @@ func (p *pool) open(ctx context.Context, opens bool, bytes int) (*pooled, error)
 	return pc, nil
 }
 
+// closedErr is the error of a call that comes after Close.
+func (p *pool) closedErr() error { return p.fault(rpc.Unavailable, "the client is closed", nil) }
+
 func (p *pool) known() kind {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.mu.kind
-}
-
-// over reports whether ctx has ended, or is about to: what waits for its
-// deadline by a timer of its own may be a moment early.
-func over(ctx context.Context) bool {
-	deadline, ok := ctx.Deadline()
-	return ctx.Err() != nil || ok && time.Until(deadline) <= time.Millisecond
 }
 
 // tlsConfig names the server after the target where the user did not.
@@ -147,8 +189,7 @@ func (p *pool) interrupted(ctx context.Context) error {
 }
 
 func (p *pool) interruptedLocked(ctx context.Context) error {
-	err := cmp.Or(ctx.Err(), context.DeadlineExceeded)
-	e := p.fault(rpc.CodeOf(err), "", cmp.Or(context.Cause(ctx), err))
+	e := p.fault(rpc.CodeOf(ctx.Err()), "", context.Cause(ctx))
 	e.Op = "connect"
 	if p.mu.why != nil {
 		e.Msg = "last attempt: " + p.mu.why.Error()
