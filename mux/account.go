@@ -30,8 +30,7 @@ type Account struct {
 	told     int           // what the Total knows of it
 	freed    uint32        // changed with each release: a sign of progress
 	refusing bool          // nothing went away for long: what would add to it is refused
-	waiting  bool          // somebody waits for a release
-	eased    chan struct{} // capacity 1: there was one, or waiting is over
+	eased    chan struct{} // closed with the next release, or when waiting is over; nil while nobody waits
 
 	// Atomic: bytes of frames that are not whole.
 	partial atomic.Int64
@@ -57,7 +56,6 @@ const (
 
 func (a *Account) init(total *Total, limit int, out *netio.Output) {
 	a.total, a.limit, a.out = total, limit, out
-	a.eased = make(chan struct{}, 1)
 	if total != nil {
 		out.CountInto(total.gauges()...)
 	}
@@ -68,9 +66,7 @@ func (a *Account) changeLocked(n int) {
 	a.held += n
 	if n < 0 {
 		a.freed++
-		if a.waiting {
-			signal(a.eased)
-		}
+		a.easeLocked()
 	}
 	if a.total == nil {
 		return
@@ -78,6 +74,32 @@ func (a *Account) changeLocked(n int) {
 	if d := a.held - a.told; d >= max(tellEvery, a.told>>3) || -d >= max(tellEvery, a.told>>3) || a.held == 0 && d != 0 {
 		a.told = a.held
 		a.total.add(d)
+	}
+}
+
+// easedLocked is closed with the next release, or when waiting is over.
+func (a *Account) easedLocked() <-chan struct{} {
+	if a.eased == nil {
+		a.eased = make(chan struct{})
+	}
+	return a.eased
+}
+
+// easeLocked has all who wait for a release look again.
+func (a *Account) easeLocked() {
+	if a.eased != nil {
+		close(a.eased)
+		a.eased = nil
+	}
+}
+
+// awaitRelease waits for eased, which is easedLocked's, but not for long.
+func awaitRelease(eased <-chan struct{}) {
+	timer := time.NewTimer(heldStall)
+	defer timer.Stop()
+	select {
+	case <-eased:
+	case <-timer.C:
 	}
 }
 

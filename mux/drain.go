@@ -77,7 +77,7 @@ func (c *ServerConn) Running() (methods []string) {
 func (c *ServerConn) Idle() (since time.Time) {
 	c.out.Lock()
 	defer c.unlock()
-	if c.requests.n == 0 && !c.overLocked() {
+	if c.requests.n == 0 && !c.lost && c.out.Err() == nil {
 		since = c.arrived
 	}
 	return since
@@ -92,7 +92,7 @@ func (c *ServerConn) Abort() {
 	c.nc.Abort()
 	c.out.Lock()
 	c.streams.pace.endLocked()
-	signal(c.account.eased)
+	c.account.easeLocked()
 	c.unlock()
 }
 

@@ -143,8 +143,8 @@ func (c *Conn) Close() error {
 	c.nc.Abort()
 	c.out.Lock()
 	c.streams.pace.endLocked()
+	c.account.easeLocked()
 	c.unlock(false)
-	signal(c.account.eased)
 	c.failIdle()
 	<-c.ended
 	c.work.Wait()

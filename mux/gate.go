@@ -30,8 +30,9 @@ const (
 // wait for their turn, at a time.
 const orderedMost = 64
 
-// overLocked reports whether the connection has ended, so that nothing waits.
-func (c *ServerConn) overLocked() bool { return c.lost || c.out.Err() != nil }
+// overLocked reports whether the connection has ended, so that nothing waits. One
+// whose peer may still read answers has not.
+func (c *ServerConn) overLocked() bool { return c.lost && !c.half || c.out.Err() != nil }
 
 // needs is what r may come to hold once it has begun, as far as is known.
 func (c *ServerConn) needs(r *request) (n int) {
@@ -137,8 +138,8 @@ func (c *ServerConn) backlogLocked() bool {
 func (c *ServerConn) haltLocked(bar barrier) {
 	owes := c.claimLocked()
 	a := &c.account
-	before := a.freed
-	c.halted, a.waiting = true, true
+	before, eased := a.freed, a.easedLocked()
+	c.halted = true
 	c.out.Unlock()
 	switch {
 	case owes && bar == unread:
@@ -150,15 +151,10 @@ func (c *ServerConn) haltLocked(bar barrier) {
 	case bar == pressed:
 		c.streams.pace.wait(c.out, c.unlock)
 	default:
-		timer := time.NewTimer(heldStall)
-		select {
-		case <-a.eased:
-		case <-timer.C:
-		}
-		timer.Stop()
+		awaitRelease(eased)
 	}
 	c.out.Lock()
-	c.halted, a.waiting = false, false
+	c.halted = false
 	if bar == full && !owes && a.freed == before && a.fullLocked() {
 		a.refusing = true
 	}
@@ -167,7 +163,13 @@ func (c *ServerConn) haltLocked(bar barrier) {
 // nudgeLocked has a worker look at the queue again: something was released by
 // who is none.
 func (c *ServerConn) nudgeLocked() {
-	if c.queue.n > 0 && !c.spare && !c.halted {
+	if c.waitingLocked() && !c.spare && !c.halted {
 		c.startLocked()
 	}
+}
+
+// waitingLocked reports whether requests wait that somebody has to begin: those
+// that wait for room have somebody who waits with them, or need one.
+func (c *ServerConn) waitingLocked() bool {
+	return c.queue.n > 0 || c.parked.n > 0 && !c.halted
 }

@@ -1,8 +1,6 @@
 package mux
 
 import (
-	"time"
-
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/wire"
@@ -35,20 +33,12 @@ func (c *Conn) awaitRelease() {
 	a := &c.account
 	c.rest.pause() // it is not the peer's doing
 	defer c.rest.resume()
-	timer := time.NewTimer(heldStall)
-	defer timer.Stop()
 	c.out.Lock()
 	for c.fullLocked() {
-		before := a.freed
-		a.waiting = true
+		before, eased := a.freed, a.easedLocked()
 		c.unlock(false)
-		timer.Reset(heldStall)
-		select {
-		case <-a.eased:
-		case <-timer.C:
-		}
+		awaitRelease(eased)
 		c.out.Lock()
-		a.waiting = false
 		a.refusing = a.freed == before && a.fullLocked()
 	}
 	c.unlock(false)

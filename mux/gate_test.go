@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -129,4 +130,41 @@ func TestFrameRestOfAServerThatDoesNotRead(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Requests that wait for room begin as soon as there is, as many as have it,
+// whatever those before them do.
+func TestRequestsThatWaitForRoomBegin(t *testing.T) {
+	for name, where := range everyMode {
+		if where == mux.Inline {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				// Each is taken to be answered with 1 MB, until the first is.
+				f := newFramedPeer(t, handlers{"slow": func(_ context.Context, arg string) (string, error) { time.Sleep(50 * time.Millisecond); return arg, nil }}, where)
+				start := time.Now()
+				f.call(1000, "slow")
+				all, answers := 0, 0
+				f.nc.Receive(false, func(in *buf.In) (bool, error) { //nolint:errcheck // answers are counted
+					for {
+						ev, need, err := f.s.Cut(in)
+						if ev.Flags == 0 || err != nil {
+							in.Expect(need)
+							return all < 1000, err
+						}
+						if all++; ev.Err == nil {
+							answers++
+						}
+						ev.Body.Release()
+					}
+				})
+				if took := time.Since(start); answers < 1000 || took > 2*time.Second {
+					t.Errorf("%d answers after %v", answers, took)
+				}
+				f.nc.Abort()
+				<-f.ended
+			})
+		})
+	}
 }

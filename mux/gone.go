@@ -1,6 +1,6 @@
 package mux
 
-import "time"
+import "context"
 
 // hangUp is told by netio that the peer went, or that the connection was closed
 // on this side, while nobody was in Receive. It must not block.
@@ -57,12 +57,18 @@ func (c *ServerConn) crampedLocked() bool {
 // standLocked gives what is held the time to go away that haltLocked gives it,
 // and like it has the account refuse if nothing did.
 func (c *ServerConn) standLocked() {
-	owes, before := c.claimLocked(), c.account.freed
+	owes, before, eased := c.claimLocked(), c.account.freed, c.account.easedLocked()
 	c.out.Unlock()
 	if owes {
 		flush(c.nc, false, c.spawn)
 	}
-	time.Sleep(heldStall)
+	if c.out.Queued() > c.cfg.Limits.QueuedBytes {
+		ctx, cancel := context.WithTimeout(context.Background(), heldStall)
+		c.out.Wait(ctx, c.cfg.Limits.QueuedBytes) //nolint:errcheck // seen by who reads
+		cancel()
+	} else {
+		awaitRelease(eased)
+	}
 	c.out.Lock()
 	if c.account.freed == before && c.account.fullLocked() {
 		c.account.refusing = true

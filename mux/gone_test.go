@@ -3,7 +3,9 @@ package mux_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -19,9 +21,10 @@ import (
 
 // A framedPeer speaks the form without ids to a server by hand.
 type framedPeer struct {
-	nc    *netio.PipeConn
-	s     wire.Session
-	ended chan error // what Run ended with
+	nc     *netio.PipeConn
+	s      wire.Session
+	server *mux.ServerConn
+	ended  chan error // what Run ended with
 }
 
 func newFramedPeer(t *testing.T, h handlers, where mux.Handlers) *framedPeer {
@@ -29,8 +32,8 @@ func newFramedPeer(t *testing.T, h handlers, where mux.Handlers) *framedPeer {
 	a, b := netio.Pipe(netio.PipeConfig{})
 	p := ttheader.Protocol{Form: ttheader.Framed}
 	f := &framedPeer{nc: a, s: p.Open(wire.Client, full), ended: make(chan error, 1)}
-	server := mux.NewServerConn(b, p.Open(wire.Server, full), &mux.ServerConfig{Config: mux.Config{Limits: full}, Route: h.route, Base: t.Context(), Handlers: where})
-	go server.Run(func(err error) { f.ended <- err })
+	f.server = mux.NewServerConn(b, p.Open(wire.Server, full), &mux.ServerConfig{Config: mux.Config{Limits: full}, Route: h.route, Base: t.Context(), Handlers: where})
+	go f.server.Run(func(err error) { f.ended <- err })
 	return f
 }
 
@@ -128,5 +131,66 @@ func TestHalfCloseWhileNobodyReads(t *testing.T) {
 			}
 			netio.CloseWithin(f.nc, time.Second)
 		})
+	}
+}
+
+// The end of the peer's sending side lifts no limit: as many handlers run at a
+// time as before, and answers that it does not read wait as handlers left them.
+func TestHalfCloseKeepsTheLimits(t *testing.T) {
+	for name, where := range everyMode {
+		if where == mux.Inline {
+			continue
+		}
+		for _, size := range []int{1 << 20, 10} {
+			t.Run(fmt.Sprint(name, size), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					answer := strings.Repeat("x", size)
+					var running, most atomic.Int32
+					f := newFramedPeer(t, handlers{"take": func(context.Context, string) (string, error) {
+						n := running.Add(1)
+						for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+						}
+						time.Sleep(50 * time.Millisecond)
+						running.Add(-1)
+						return answer, nil
+					}}, where)
+					f.call(1000, "take")
+					synctest.Wait()
+					f.nc.CloseWrite() //nolint:errcheck // the server's end shows
+					held := 0
+					for range 100 {
+						time.Sleep(50 * time.Millisecond)
+						held = max(held, mux.Charged(f.server))
+					}
+					if n := most.Load(); n > 64 {
+						t.Errorf("%d handlers ran at a time", n)
+					}
+					if held > 70<<20 {
+						t.Errorf("%d MB were held", held>>20)
+					}
+					answers := 0
+					why, err := f.nc.Receive(false, func(in *buf.In) (bool, error) {
+						for {
+							ev, need, err := f.s.Cut(in)
+							if ev.Flags == 0 || err != nil {
+								in.Expect(need)
+								return err == nil, err
+							}
+							if ev.Body.Len() == size {
+								answers++
+							}
+							ev.Body.Release()
+						}
+					})
+					if answers != 1000 || why != netio.Lost || !errors.Is(err, io.EOF) {
+						t.Errorf("%d answers, then %v, %v", answers, why, err)
+					}
+					if err := <-f.ended; !errors.Is(err, io.EOF) {
+						t.Errorf("Run = %v", err)
+					}
+					netio.CloseWithin(f.nc, time.Second)
+				})
+			})
+		}
 	}
 }

@@ -68,7 +68,7 @@ func (c *ServerConn) serveLocked(r *request) {
 // spareLocked starts a spare worker if there is anything that a handler, should
 // it block, would hold up, and none is about to run already.
 func (c *ServerConn) spareLocked() {
-	if !c.spare && (c.queue.n > 0 || !c.reading && !c.lost || c.owed) {
+	if !c.spare && (c.waitingLocked() || !c.reading && !c.lost || c.owed) {
 		c.startLocked()
 	}
 }

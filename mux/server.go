@@ -129,6 +129,7 @@ type ServerConn struct {
 	gone     bool          // netio has told of the end while nobody was in Receive
 	looking  bool          // a goroutine finds out how it ended, see look
 	lost     bool          // nothing more is read
+	half     bool          // and yet answers are awaited, perhaps: only the peer's sending side has ended
 	err      error         // why; set with lost
 	halfOpen *time.Timer   // cancels what runs long after the end of a peer
 
@@ -308,8 +309,8 @@ func (c *ServerConn) batchLocked(fx *aftermath) {
 func (c *ServerConn) loseLocked(err error, fx *aftermath) {
 	c.lost, c.err = true, err
 	signal(c.granted)
-	signal(c.account.eased)
-	half := errors.Is(err, io.EOF) && !c.s.Caps().Mux // only the peer's sending side has ended, perhaps
+	c.account.easeLocked()
+	c.half = errors.Is(err, io.EOF) && !c.s.Caps().Mux
 	how := givenUp
 	if c.cutErr != nil {
 		how = cutOff
@@ -321,7 +322,7 @@ func (c *ServerConn) loseLocked(err error, fx *aftermath) {
 			r.stream.endLocked(rpc.Errorf(rpc.Unavailable, "the connection was lost"))
 			fx.woken = r.stream.stirLocked(fx.woken)
 			c.giveUpLocked(r, how, fx)
-		} else if !half && !r.oneway { // nobody waits for a oneway call anyway: it was accepted, and runs
+		} else if !c.half && !r.oneway { // nobody waits for a oneway call anyway: it was accepted, and runs
 			c.giveUpLocked(r, how, fx)
 		}
 	}
