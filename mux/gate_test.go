@@ -142,7 +142,10 @@ func TestRequestsThatWaitForRoomBegin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				// Each is taken to be answered with 1 MB, until the first is.
-				f := newFramedPeer(t, handlers{"slow": func(_ context.Context, arg string) (string, error) { time.Sleep(50 * time.Millisecond); return arg, nil }}, where)
+				f := newFramedPeer(t, handlers{"slow": func(_ context.Context, arg string) (string, error) {
+					time.Sleep(50 * time.Millisecond)
+					return arg, nil
+				}}, where)
 				start := time.Now()
 				f.call(1000, "slow")
 				all, answers := 0, 0
