@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"math/big"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -82,6 +83,10 @@ func newSimWorld(p *simPlan) *simWorld {
 	return w
 }
 
+// simLogged is what a caller is told of an error that the server has logged. The
+// id is drawn by chance, and is no part of a trace.
+var simLogged = regexp.MustCompile(`internal error [A-Z2-7]{8}`)
+
 // event adds a line to the trace.
 func (w *simWorld) event(format string, args ...any) {
 	w.mu.Lock()
@@ -90,7 +95,7 @@ func (w *simWorld) event(format string, args ...any) {
 }
 
 func (w *simWorld) eventLocked(format string, args ...any) {
-	line := fmt.Sprintf("%12v  ", time.Since(w.began)) + fmt.Sprintf(format, args...)
+	line := fmt.Sprintf("%12v  ", time.Since(w.began)) + simLogged.ReplaceAllString(fmt.Sprintf(format, args...), "internal error")
 	h := fnv.New64a()
 	fmt.Fprint(h, w.mu.hash, line)
 	w.mu.hash = h.Sum64()
