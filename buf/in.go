@@ -41,6 +41,26 @@ type In struct {
 	peak  int32 // largest receive of this period
 	reads uint8 // receives of this period
 	exact bool  // b is for one frame only, or for a step of it, up to end
+
+	given bool // b is another's, who may have given it to several
+
+	left func(bytes int) // counts blocks that the In has left and views have not; nil: nobody counts
+}
+
+// CountLeft has count told of the blocks that the In goes on without while views
+// still refer to them: of their bytes, and once the last view is released, which may
+// be on any goroutine, of minus their bytes. A view of a few bytes keeps the whole
+// block, whatever else came in it. The block of a large frame is not counted:
+// a view of that is about as large.
+func (in *In) CountLeft(count func(bytes int)) { in.left = count }
+
+// leave gives b up, which the In goes on without.
+func (in *In) leave() {
+	if in.left != nil && !in.given && !in.exact && in.b.shared() {
+		in.b.left = in.left
+		in.left(len(in.b.mem))
+	}
+	in.b.Release()
 }
 
 // Len is the number of bytes that wait to be taken.
@@ -187,7 +207,7 @@ func (in *In) Give(v View) {
 		in.b = v.b // with v's reference
 		in.r = offset(v.b.mem, v.p)
 		in.w = in.r + int(v.n)
-		in.end, in.exact = in.w, true // what lies behind may be somebody else's
+		in.end, in.exact, in.given = in.w, true, true // what lies behind may be somebody else's
 		in.want = max(0, in.want-int(v.n))
 		return
 	}
@@ -218,9 +238,9 @@ func (in *In) move(n int) {
 	left := 0
 	if in.b != nil {
 		left = copy(nb.mem, in.b.mem[in.r:in.w])
-		in.b.Release()
+		in.leave()
 	}
-	in.b, in.r, in.w, in.end, in.exact = nb, 0, left, len(nb.mem), false
+	in.b, in.r, in.w, in.end, in.exact, in.given = nb, 0, left, len(nb.mem), false, false
 }
 
 // Close releases everything, unread bytes too. The In may be used again.
@@ -232,8 +252,8 @@ func (in *In) Close() {
 }
 
 func (in *In) drop() {
-	in.b.Release()
-	in.b, in.r, in.w, in.end, in.exact = nil, 0, 0, 0, false
+	in.leave()
+	in.b, in.r, in.w, in.end, in.exact, in.given = nil, 0, 0, 0, false, false
 	if invariant.Enabled {
 		invariant.Check(in.size <= maxSize, "buf: In grew to %d", in.size)
 	}

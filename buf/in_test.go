@@ -342,3 +342,46 @@ func TestInHeld(t *testing.T) {
 	held("closed", 0, 0)
 	v.Release()
 }
+
+// A block that the In has left is counted until its last view is released, and
+// none that is nobody's.
+func TestInCountsWhatItHasLeft(t *testing.T) {
+	n := 0
+	var in In
+	in.CountLeft(func(bytes int) { n += bytes })
+	left := func(when string, want int) {
+		t.Helper()
+		if n != want {
+			t.Errorf("%s: %d bytes are left, want %d", when, n, want)
+		}
+	}
+	receive(&in, make([]byte, 100))
+	v, w := in.View(10), in.View(20)
+	in.Skip(70)
+	left("while the In has the block", 0)
+	in.Idle()
+	left("asleep", MinBlock)
+	receive(&in, make([]byte, 100))
+	x := in.View(10)
+	left("in another block", MinBlock)
+	in.Expect(100 << 10)
+	receive(&in, make([]byte, 1000))
+	left("in a third", 2*MinBlock)
+	v.Release()
+	left("with a view of each", 2*MinBlock)
+	w.Release()
+	left("with one view", MinBlock)
+	in.Close()
+	x.Release()
+	left("in the end", 0)
+	receive(&in, make([]byte, 100))
+	in.View(10).Release()
+	in.Close()
+	left("after a block of nobody", 0)
+	in.Expect(100 << 10)
+	receive(&in, make([]byte, 100<<10))
+	v = in.View(100 << 10)
+	in.Idle()
+	left("the block of a large frame", 0)
+	v.Release()
+}

@@ -1,6 +1,7 @@
 package mux_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -162,6 +163,21 @@ var table = []held{
 			h.most = 0 // not what was charged before it was unpacked
 		}
 	}, least: 80 << 10, beyond: perBatch},
+	{name: "small requests in large blocks", fill: func(t *testing.T, h *holder) {
+		for range 100 {
+			var out buf.Out
+			h.next++
+			ev := &wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: h.next, Method: "wait"}
+			m := h.s.Begin(&out, ev)
+			out.AppendString("x")
+			if err := h.s.End(&out, m, ev); err != nil {
+				t.Fatal(err)
+			}
+			p := append(out.Bytes(), bytes.Repeat(streamFrame(9999, "3", "k", strings.Repeat("v", 10<<10)), 6)...) // of no stream
+			out.Reset()
+			h.raw(p)
+		}
+	}, least: 1 << 20, beyond: perBatch},
 	{name: "hellos that are to be answered", fill: func(t *testing.T, h *holder) {
 		h.r.send.Stall(true)
 		for range 5000 {

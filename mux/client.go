@@ -96,7 +96,7 @@ func NewConn(nc netio.Conn, s wire.Session, cfg Config) *Conn {
 		c.pulse.note(in)
 		more, err = cut(c.s, in, &c.batch, &c.rest)
 		c.pulse.left = in.Len()
-		c.account.incomplete(in.Len() + c.s.Held())
+		c.account.received(in, c.s)
 		return more, err
 	}
 	c.life.streams = &c.streams

@@ -154,14 +154,10 @@ func NewServerConn(nc netio.Conn, s wire.Session, cfg *ServerConfig) *ServerConn
 		// To netio the connection is in order still: it is closed gently.
 		c.s.Allow(c.account.allowance())
 		more, c.cutErr = cut(c.s, in, &c.batch, &c.rest)
-		partial := in.Len()
-		if mid := partial > 0 || c.s.Unfinished() != 0; mid != c.midFrame.Load() {
+		if mid := in.Len() > 0 || c.s.Unfinished() != 0; mid != c.midFrame.Load() {
 			c.midFrame.Store(mid)
 		}
-		if partial >= tellEvery {
-			partial = in.Held() // more than has come: the frame's block
-		}
-		c.account.incomplete(partial + c.s.Held())
+		c.account.received(in, c.s)
 		return more && c.cutErr == nil, nil
 	}
 	return c
