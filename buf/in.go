@@ -66,14 +66,22 @@ func (in *In) leave() {
 // Len is the number of bytes that wait to be taken.
 func (in *In) Len() int { return in.w - in.r }
 
-// Held is how much memory the In keeps, in bytes: its whole block, however little
-// of it waits to be taken. Views count for themselves: a block that views refer
-// to counts here as well until the In goes on in another one.
+// Held is how much memory the In keeps while its connection sleeps, in bytes:
+// its whole block, however little of it waits to be taken, or the larger one that
+// it goes on in for the frame at hand. Views count for themselves: a block that
+// views refer to counts here as well until the In goes on in another one.
 func (in *In) Held() int {
 	if in.b == nil {
 		return 0
 	}
-	return len(in.b.mem)
+	n := len(in.b.mem)
+	if in.want == 0 || in.roomy() {
+		return n
+	}
+	if total, _ := in.next(); !in.little(total) {
+		n = max(n, roundUp(total))
+	}
+	return n
 }
 
 // Peek borrows the next n bytes, contiguous, without taking them. It is nil if
@@ -132,12 +140,18 @@ func (in *In) Space() []byte {
 			}
 			in.r, in.w, in.end, in.exact = 0, 0, len(b.mem), false
 		}
-		room := in.end - in.w
-		if (room >= max(in.want, minRoom) || in.exact && room > 0) && !b.kept() {
+		if in.roomy() && !b.kept() {
 			return b.mem[in.w:in.end:in.end]
 		}
 	}
 	return in.spaceSlow()
+}
+
+// roomy reports whether the block at hand has the room that is wanted, or is for
+// the frame at hand alone and not full.
+func (in *In) roomy() bool {
+	room := in.end - in.w
+	return room >= max(in.want, minRoom) || in.exact && room > 0
 }
 
 // suits reports whether an empty block of n bytes is worth holding on to.
@@ -148,12 +162,7 @@ func (in *In) suits(n int) bool {
 // spaceSlow compacts, or goes on in a fresh block.
 func (in *In) spaceSlow() []byte {
 	left := in.w - in.r
-	total := left + max(in.want, minRoom)
-	exact := in.want > 0 && left+in.want >= exactFrom
-	if exact {
-		total = left + in.want
-	}
-	total = min(total, max(firstStep, stepFactor*left))
+	total, exact := in.next()
 	if in.b != nil && in.b.alone() && total <= len(in.b.mem) && (exact || in.suits(len(in.b.mem))) {
 		copy(in.b.mem, in.b.mem[in.r:in.w])
 		in.r, in.w, in.end = 0, left, len(in.b.mem)
@@ -165,6 +174,25 @@ func (in *In) spaceSlow() []byte {
 	}
 	return in.b.mem[in.w:in.end:in.end]
 }
+
+// next is how large a block has to be that takes what waits, and what is
+// expected or a step of it. exact: nothing else is to be received into it.
+func (in *In) next() (total int, exact bool) {
+	left := in.w - in.r
+	exact = in.want > 0 && left+in.want >= exactFrom
+	if exact {
+		total = left + in.want
+	} else {
+		total = left + max(in.want, minRoom)
+	}
+	if left < total/stepFactor {
+		total = min(total, max(firstStep, stepFactor*left))
+	}
+	return total, exact
+}
+
+// little reports whether too little has arrived to sleep on a block of n bytes.
+func (in *In) little(n int) bool { return in.Len() < n/stepFactor }
 
 // Filled tells that the first n bytes of Space were received.
 func (in *In) Filled(n int) {
@@ -220,15 +248,22 @@ func (in *In) Give(v View) {
 }
 
 // Idle returns memory because the connection is about to sleep: the block, if
-// nothing waits to be taken; most of it, if a large one holds little. What Next
-// and Peek lent is no longer valid.
+// nothing waits to be taken; most of it, if a large one holds little, though more
+// be expected. What Next and Peek lent is no longer valid.
 func (in *In) Idle() {
-	switch {
-	case in.b == nil:
-	case in.r == in.w:
+	if in.b == nil {
+		return
+	}
+	if in.r == in.w {
 		in.drop()
-	case roundUp(in.Len()+in.want) <= len(in.b.mem)/4:
-		in.move(in.Len() + in.want)
+		return
+	}
+	keep := in.Len()
+	if !in.little(len(in.b.mem)) {
+		keep += in.want // in vain it would be moved twice
+	}
+	if roundUp(keep) <= len(in.b.mem)/4 {
+		in.move(keep)
 	}
 }
 

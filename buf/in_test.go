@@ -332,11 +332,28 @@ func TestInHeld(t *testing.T) {
 	in.Skip(10)
 	in.Idle()
 	held("asleep", 0, 0)
-	// A frame of which little has come holds what was reserved for it.
-	in.Expect(100 << 10)
+	// A frame of which little has come holds little while it waits for more.
+	const announced = 16 << 20
+	in.Expect(announced)
 	receive(&in, make([]byte, 10))
 	in.Idle()
-	held("within a frame", 100<<10, 256<<10)
+	held("at the beginning of a frame", 10, MinBlock)
+	// Later it holds what is there for it, which counts before it is received into.
+	for sent := 10; sent < announced; sent *= 2 {
+		ahead := in.Held()
+		in.Space()
+		if sent >= 8<<10 && ahead != len(in.b.mem) {
+			t.Fatalf("a block of %d bytes for a frame of which %d have come; Held said %d", len(in.b.mem), sent, ahead)
+		}
+		in.Idle()
+		held("within a frame", sent, max(MinBlock, stepFactor*sent))
+		for left := sent; left > 0; {
+			n := min(left, len(in.Space()))
+			in.Filled(n)
+			left -= n
+		}
+	}
+	in.Idle()
 	v := in.View(10)
 	in.Close()
 	held("closed", 0, 0)
