@@ -75,6 +75,10 @@ var clientTable = []struct {
 		h.unary()
 		h.raw(append([]byte{0, 7, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0x80, 1, 0, 2}, make([]byte, 400<<10)...))
 	}, least: 400 << 10},
+	{name: "the memory for a frame of which little has come", fill: func(h *clientHolder) {
+		h.unary()
+		h.raw(append([]byte{0, 7, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0x80, 1, 0, 2}, make([]byte, 20<<10)...))
+	}, least: 256 << 10},
 	{name: "answers in pieces that do not end", fill: func(h *clientHolder) {
 		for range 8 {
 			h.unary()
