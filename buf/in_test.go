@@ -333,7 +333,7 @@ func TestInHeld(t *testing.T) {
 	in.Idle()
 	held("asleep", 0, 0)
 	// A frame of which little has come holds little while it waits for more.
-	const announced = 16 << 20
+	const announced = 2 << 20
 	in.Expect(announced)
 	receive(&in, make([]byte, 10))
 	in.Idle()

@@ -87,19 +87,20 @@ type core struct {
 	// Set by the constructor, then constant.
 	out *Output
 
-	gate    gate
 	lost    atomic.Pointer[func()]  // what OnLost was given and has not run
 	closing atomic.Pointer[closing] // the first Close; nil before it
+	gate    gate
 
-	// Owned by the read role, while inside Receive.
+	// Owned by the read role, while inside Receive. Four bytes come first, which
+	// fit behind the gate's.
+	why     Why
+	owed    bool
+	cutOff  bool // step ended this Receive: what it has borrowed stays lent
+	kicked  bool // a kick met a full socket: the next Receive's to report
 	in      buf.In
 	step    Step
 	err     error
-	pending error // found together with a full socket: the next Receive's to report
-	kicked  bool  // a kick was: the same
-	owed    bool
-	cutOff  bool // step ended this Receive: what it has borrowed stays lent
-	why     Why
+	pending error // found together with a full socket: the same
 }
 
 // Output is Conn's.
