@@ -70,9 +70,10 @@ func (c *Conn) failIdle() {
 // peer takes nothing any more, or Close aborts the connection.
 func (c *Conn) end() {
 	c.out.Lock()
-	lingers := c.onTheWay && c.life.abandoned > 0
+	lingers := c.onTheWay && (c.life.abandoned > 0 || c.caps.Pending || c.caps.Mux)
 	c.unlock(false)
-	if lingers { // a late answer that met a closed socket would reset what is on the way
+	if lingers { // a late answer, a hello or a goodbye that met a closed socket would reset what is on the way
+		c.out.Wait(context.Background(), 1) //nolint:errcheck // seen by Close
 		linger(c.nc)
 	}
 	c.nc.Close(context.Background()) //nolint:errcheck // nobody is left to tell
