@@ -45,6 +45,7 @@ type guest struct {
 	from  netip.Addr      // zero: none, such as over a unix socket
 	c     *mux.ServerConn // nil: its protocol is not known yet
 	known chan struct{}   // closed when it is, or never will be; nil while nobody waits for that
+	busy  time.Time       // when it was last seen with calls
 	goes  bool            // it is being drained, for it was idle
 }
 
@@ -167,11 +168,12 @@ func (d *door) all() (conns []*mux.ServerConn) {
 
 // idle chooses at most n connections to go, the oldest first, of those that
 // have had no calls since a moment before.
-func (d *door) idle(before time.Time, n int) (conns []*mux.ServerConn) {
+func (d *door) idle(before time.Time, n int) (chosen []*guest) {
 	type idler struct {
 		g     *guest
 		since time.Time
 	}
+	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var found []idler
@@ -179,7 +181,15 @@ func (d *door) idle(before time.Time, n int) (conns []*mux.ServerConn) {
 		if g.c == nil || g.goes {
 			continue
 		}
-		if since := g.c.Idle(); !since.IsZero() && since.Before(before) {
+		since := g.c.Idle()
+		if since.IsZero() {
+			g.busy = now
+			continue
+		}
+		if g.busy.After(since) {
+			since = g.busy // its last call has ended after that
+		}
+		if since.Before(before) {
 			found = append(found, idler{g, since})
 		}
 	}
@@ -189,10 +199,16 @@ func (d *door) idle(before time.Time, n int) (conns []*mux.ServerConn) {
 	}
 	for _, f := range found {
 		f.g.goes = true
-		conns = append(conns, f.g.c)
+		chosen = append(chosen, f.g)
 	}
-	d.evicted.Add(int64(len(conns)))
-	return conns
+	return chosen
+}
+
+// stays notes that g has calls again: it does not go.
+func (d *door) stays(g *guest) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g.goes = false
 }
 
 const (
@@ -229,11 +245,15 @@ func (v *serving) place(ctx context.Context) bool {
 
 // evict drains at most n connections without calls since a moment before.
 func (v *serving) evict(before time.Time, n int) {
-	for _, c := range v.door.idle(before, n) {
+	for _, g := range v.door.idle(before, n) {
 		v.work.Go(func() {
-			ctx, cancel := context.WithTimeout(v.cfg.Base, evictGrace)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(v.cfg.Base), evictGrace)
 			defer cancel()
-			c.Drain(ctx)
+			if g.c.DrainIdle(ctx) {
+				v.door.evicted.Inc()
+			} else {
+				v.door.stays(g)
+			}
 		})
 	}
 }

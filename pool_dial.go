@@ -110,10 +110,7 @@ func (p *pool) open(q *search) (*pooled, error) {
 	op := "dial"
 	if err == nil && p.tls != nil {
 		op = "TLS handshake"
-		plain := nc
-		if nc, err = netio.Client(dialing, plain, p.tlsConfig()); err != nil {
-			discard(plain)
-		}
+		nc, err = p.secure(nc)
 	}
 	pc := &pooled{opens: q.opens, used: true}
 	pc.enter(q.bytes)
@@ -150,6 +147,18 @@ func (p *pool) known() kind {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.mu.kind
+}
+
+// secure makes a connection one of TLS, within the time that the limits give.
+func (p *pool) secure(plain netio.Conn) (netio.Conn, error) {
+	ctx, cancel := context.WithTimeout(p.dials, p.lim.Handshake)
+	defer cancel()
+	nc, err := netio.Client(ctx, plain, p.tlsConfig())
+	if err != nil {
+		discard(plain)
+		return nil, err
+	}
+	return nc, nil
 }
 
 // tlsConfig names the server after the target where the user did not.

@@ -47,6 +47,9 @@ func Serve(ctx context.Context, addr string, services ...rpc.Service) error {
 // one that blocks holds up many connections.
 func Listen(addr string) (*netio.Listener, error) {
 	t, err := parseTarget(addr)
+	if err == nil && t.hasThrift {
+		err = badTarget(addr, "a listener takes no settings: it finds out what each connection speaks")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -226,12 +229,8 @@ func discard(nc netio.Conn) {
 
 // serve is the goroutine of one connection: it finds the protocol, then reads.
 func (v *serving) serve(plain netio.Conn) {
-	timer := time.AfterFunc(v.lim.FirstBytes, plain.Abort)
 	nc, proto, err := v.identify(plain)
-	if intime := timer.Stop(); err != nil {
-		if !intime {
-			err = fmt.Errorf("its protocol was not known after %v", v.lim.FirstBytes)
-		}
+	if err != nil {
 		discard(nc)
 		v.door.leave(plain)
 		v.debug("rpc: connection closed", plain, err)
@@ -263,12 +262,16 @@ func (v *serving) identify(nc netio.Conn) (netio.Conn, wire.Protocol, error) {
 		}
 		nc = secure
 	}
+	timer := time.AfterFunc(v.lim.FirstBytes, nc.Abort)
 	var proto wire.Protocol
 	_, err := nc.Receive(false, func(in *buf.In) (more bool, err error) {
 		proto, err = v.sniff(in.Peek(min(in.Len(), maxPrefix)))
 		return proto == nil, err
 	})
-	if err == nil && proto == nil {
+	switch intime := timer.Stop(); {
+	case !intime:
+		err = fmt.Errorf("its protocol was not known after %v", v.lim.FirstBytes)
+	case err == nil && proto == nil:
 		err = errors.New("closed before the protocol was known")
 	}
 	return nc, proto, err
@@ -291,8 +294,15 @@ func (v *serving) sniff(prefix []byte) (wire.Protocol, error) {
 	return nil, fmt.Errorf("no protocol begins with %q", prefix[:min(len(prefix), 8)])
 }
 
-// handshake makes nc a TLS connection within the time that the limits give.
-func (v *serving) handshake(nc netio.Conn) (netio.Conn, error) {
+// handshake makes nc a TLS connection within the time that the limits give. A
+// panic of the user's TLS code, which any stranger may reach, costs nc only.
+func (v *serving) handshake(nc netio.Conn) (secure netio.Conn, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			v.cfg.Logger.Error("rpc: panic in a TLS handshake", "peer", nc.Remote().String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = errors.New("panic in the TLS handshake")
+		}
+	}()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.cfg.Base), v.lim.Handshake)
 	defer cancel()
 	return netio.Server(ctx, nc, v.s.TLS)

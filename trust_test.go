@@ -328,6 +328,14 @@ func TestAnAddressHasAShareOfWhatIsHeld(t *testing.T) {
 	greedy.Wait()
 }
 
+// framedEcho is a call of echo, framed.
+func framedEcho(arg string) []byte {
+	msg := thrift.AppendMessageBegin(nil, "echo", thrift.Call, 1)
+	msg = binary.BigEndian.AppendUint32(append(msg, 11, 0, 1), uint32(len(arg)))
+	msg = append(append(msg, arg...), 0)
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(msg))), msg...)
+}
+
 // echoFrom makes a call of echo, framed, from an address of this machine.
 func echoFrom(t *testing.T, from, target, arg string) {
 	t.Helper()
@@ -338,13 +346,11 @@ func echoFrom(t *testing.T, from, target, arg string) {
 	}
 	defer nc.Close()
 	nc.SetDeadline(time.Now().Add(10 * time.Second))
-	msg := thrift.AppendMessageBegin(nil, "echo", thrift.Call, 1)
-	msg = binary.BigEndian.AppendUint32(append(msg, 11, 0, 1), uint32(len(arg)))
-	msg = append(append(msg, arg...), 0)
-	if _, err := nc.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(msg))), msg...)); err != nil {
+	msg := framedEcho(arg)
+	if _, err := nc.Write(msg); err != nil {
 		t.Fatal(err)
 	}
-	answer := make([]byte, 4+len(msg))
+	answer := make([]byte, len(msg))
 	if _, err := io.ReadFull(nc, answer); err != nil {
 		t.Fatal(err)
 	}

@@ -15,9 +15,33 @@ import (
 // of a request. What still runs after all is left to itself; Running names it.
 func (c *ServerConn) Drain(ctx context.Context) {
 	c.out.Lock()
+	c.drainLocked()
+	c.unlock()
+	c.seeOff(ctx)
+}
+
+// DrainIdle is Drain of a connection that has no calls. False: it has some, and
+// goes on.
+func (c *ServerConn) DrainIdle(ctx context.Context) (drains bool) {
+	c.out.Lock()
+	if drains = c.requests.n == 0; drains {
+		c.drainLocked()
+	}
+	c.unlock()
+	if drains {
+		c.seeOff(ctx)
+	}
+	return drains
+}
+
+// drainLocked takes no calls from now on, and says so.
+func (c *ServerConn) drainLocked() {
 	c.draining = true
 	encode(c.out.Out(), c.s, &wire.Event{Flags: wire.GoAway}, nil) // a peer that cannot be told frames nothing
-	c.unlock()
+}
+
+// seeOff waits for the end of a connection that drains, and makes it.
+func (c *ServerConn) seeOff(ctx context.Context) {
 	if !c.waitIdle(ctx.Done()) {
 		c.giveUpAll(drained)
 		grace, cancel := context.WithTimeout(context.Background(), cancelGrace)

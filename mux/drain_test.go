@@ -116,3 +116,28 @@ func TestDrainNamesWhatRunsOn(t *testing.T) {
 		close(open)
 	})
 }
+
+// DrainIdle leaves a connection alone that has a call, however it came to be
+// chosen, and drains one that has none.
+func TestDrainIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, ttheader.TTHeader, rpc.Limits{}, handlers{
+			"slow": func(context.Context, string) (string, error) { time.Sleep(10 * time.Second); return "done", nil },
+		})
+		answer := make(chan error, 1)
+		go func() { _, _, err := r.call(t.Context(), "slow", ""); answer <- err }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if r.server.DrainIdle(ctx) {
+			t.Error("a connection with a call drains")
+		}
+		if err := <-answer; err != nil {
+			t.Errorf("slow = %v", err)
+		}
+		synctest.Wait()
+		if !r.server.DrainIdle(t.Context()) {
+			t.Error("an idle connection does not drain")
+		}
+	})
+}

@@ -16,7 +16,7 @@ import (
 
 const (
 	// handshakeTime is how long a handshake may take if its context does not
-	// say less.
+	// say how long.
 	handshakeTime = 5 * time.Second
 	// sealAhead is how much is encrypted before it is sent, in bytes: enough
 	// for one large send, little enough to be still in the cache then.
@@ -67,7 +67,7 @@ type TLS struct {
 // stands on it. Nothing is queued on c and nobody is in Receive; bytes that were
 // received and left, to look at the first of them, are the handshake's. From
 // then on c belongs to the TLS, and it is closed if the handshake fails. The handshake
-// runs in the caller's goroutine until ctx ends, at most 5 s. config is that of
+// runs in the caller's goroutine until ctx ends, at most 5 s if that has no deadline. config is that of
 // tls.Client. The error is an *Error.
 func Client(ctx context.Context, c Conn, config *tls.Config) (*TLS, error) {
 	return handshake(ctx, c, func(nc net.Conn) *tls.Conn { return tls.Client(nc, config) })
@@ -83,8 +83,11 @@ func handshake(ctx context.Context, c Conn, side func(net.Conn) *tls.Conn) (*TLS
 	t.out, t.local, t.remote = c.Output(), c.Local(), c.Remote()
 	t.tc = side((*tlsLower)(t))
 	t.onIn, t.hsStep = t.decryptFrom, t.handshakeStep
-	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
-	defer cancel()
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, handshakeTime)
+		defer cancel()
+	}
 	err := t.tc.HandshakeContext(ctx)
 	if err == nil {
 		// What is left to send is the last flight: nobody looks at ctx any more.

@@ -1,0 +1,103 @@
+package limosa_test
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/simnet"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// A connection is idle from the end of its last call, not from its beginning.
+func TestIdleAfterALongCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(nil)
+		s, m := one("long", func(context.Context, *rpc.Call) error { time.Sleep(time.Minute); return nil })
+		stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{s}, Limits: rpc.Limits{ServerIdle: 10 * time.Second}})
+		c := netClient(n, &limosa.Client{Thrift: limosa.Framed})
+		if _, err := call(t.Context(), c, m, ""); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(8 * time.Second)
+		if len(n.Links("", "")) != 1 {
+			t.Error("the connection has gone less than ServerIdle after its last call")
+		}
+		time.Sleep(5 * time.Second)
+		if len(n.Links("", "")) != 0 {
+			t.Error("the connection is there still")
+		}
+		stop()
+		<-ended
+		c.Close()
+	})
+}
+
+// The first bytes of a TLS connection come after its handshake, and have their
+// own time.
+func TestSlowHandshake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(func(int, string, string) netio.PipeConfig { return netio.PipeConfig{Delay: 2 * time.Second} })
+		stop, ended := netServer(t, n, &limosa.Server{
+			Services: []rpc.Service{service(nil)}, TLS: simCertificate(),
+			Limits: rpc.Limits{Handshake: 20 * time.Second, FirstBytes: 5 * time.Second},
+		})
+		nc, err := n.Dial(t.Context(), "client", "server")
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn := tls.Client(nc.NetConn(), &tls.Config{InsecureSkipVerify: true})
+		if err := conn.HandshakeContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		if _, err := conn.Write(framedEcho("hello")); err != nil {
+			t.Fatal(err)
+		}
+		conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+		if n, err := conn.Read(make([]byte, 100)); err != nil {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+		conn.Close()
+		stop()
+		<-ended
+	})
+}
+
+// A panic of a user's TLS code, which a stranger may reach, costs his connection
+// and not the process.
+func TestTLSCodeThatPanics(t *testing.T) {
+	cert, pool := certificate(t)
+	cfg := &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+		if h.ServerName == "panic" {
+			panic("mine")
+		}
+		return nil, nil
+	}, Certificates: []tls.Certificate{cert}}
+	target, _ := start(t, &limosa.Server{Services: []rpc.Service{service(nil)}, TLS: cfg}, "127.0.0.1:0")
+	if nc, err := tls.DialWithDialer(&net.Dialer{Timeout: 10 * time.Second}, "tcp", target, &tls.Config{ServerName: "panic", RootCAs: pool}); err == nil {
+		nc.Close()
+		t.Error("the handshake has ended well")
+	}
+	c := &limosa.Client{Target: target, TLS: &tls.Config{RootCAs: pool}}
+	defer c.Close()
+	if _, err := call(t.Context(), c, echoMethod, ""); err != nil {
+		t.Error(err)
+	}
+}
+
+// A listener has no settings: what a connection speaks is found out.
+func TestListenTakesNoSettings(t *testing.T) {
+	l, err := limosa.Listen("127.0.0.1:0?thrift=framed")
+	if rpc.CodeOf(err) != rpc.InvalidArgument {
+		t.Errorf("Listen = %v", err)
+	}
+	if err == nil {
+		l.Close()
+	}
+}
