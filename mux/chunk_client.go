@@ -9,11 +9,23 @@ import (
 	"github.com/limosa-rpc/limosa/wire"
 )
 
-// sendRest sends what is left of a request in pieces, one at a time of all
-// that this connection's callers send. It ends early if the call has ended; who
+// awaitTurn waits until no other large request is on its way in pieces: the peer has
+// to gather all that are begun.
+func (c *Conn) awaitTurn(ctx context.Context) error {
+	select {
+	case c.large <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return c.interrupted(ctx, rpc.NotSent)
+	}
+}
+
+// sendRest sends what is left of a request in pieces; it is its turn, which ends
+// here. It ends early if the call has ended; who
 // waits for it learns why. An error is that of a piece that could not be framed:
 // what is with the peer will never be whole.
 func (c *Conn) sendRest(ctx context.Context, r registered) error {
+	defer func() { <-c.large }()
 	ev := wire.Event{ID: r.id, Total: r.total}
 	over := func() bool { return r.slot.word.Load() != word(r.id, waiting) }
 	may := func() bool {
@@ -25,11 +37,6 @@ func (c *Conn) sendRest(ctx context.Context, r registered) error {
 		c.out.Lock()
 		n, beside := c.mix.next(r.rest.Len(), true)
 		c.unlock(false)
-		select {
-		case c.large <- struct{}{}:
-		case <-ctx.Done():
-			return nil
-		}
 		err := c.out.Wait(ctx, chunkRoom)
 		if err == nil && beside {
 			if err = awaitRoom(ctx, c.granted, c.lim.WriteStall, may); err == netio.ErrStalled {
@@ -48,7 +55,6 @@ func (c *Conn) sendRest(ctx context.Context, r registered) error {
 			n = piece(&ev, r.rest, n)
 			err = c.append(&ev, func(out *buf.Out) error { out.MovePart(r.rest, n); return nil })
 		}
-		<-c.large
 		if stop {
 			return nil
 		} else if err != nil {

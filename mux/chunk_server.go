@@ -9,9 +9,15 @@ import (
 )
 
 // sendPieces sends all but the last piece of a large answer; that one goes the
-// way of every answer. It waits for room, so a spare worker has to stand by.
+// way of every answer. It waits for its turn, since the peer has to gather all that
+// are begun, and for room, so a spare worker has to stand by.
 func (c *ServerConn) sendPieces(r *request) {
-	reply := &r.ev
+	reply, turn := &r.ev, false
+	defer func() {
+		if turn {
+			<-c.large
+		}
+	}()
 	for {
 		c.out.Lock()
 		if r.is(givenUp) {
@@ -35,13 +41,16 @@ func (c *ServerConn) sendPieces(r *request) {
 		}
 		c.unlock()
 
-		c.large <- struct{}{}
+		if !turn {
+			c.large <- struct{}{}
+			turn = true
+		}
 		err := c.out.Wait(context.Background(), chunkRoom)
 		if err == nil && r.beside {
 			may := func() bool {
 				c.out.Lock()
 				defer c.unlock()
-				return c.s.Room(0) > 0 || c.lost || r.is(givenUp)
+				return c.s.Room(0) > 0 || c.lost || r.is(givenUp) || c.account.fullLocked()
 			}
 			if err = awaitRoom(context.Background(), c.granted, c.cfg.Limits.WriteStall, may); err == netio.ErrStalled {
 				c.nc.Abort()
@@ -50,7 +59,6 @@ func (c *ServerConn) sendPieces(r *request) {
 		if err == nil {
 			err = c.sendPiece(r, reply, n)
 		}
-		<-c.large
 		if err != nil {
 			return
 		}
@@ -58,9 +66,9 @@ func (c *ServerConn) sendPieces(r *request) {
 }
 
 // spendLocked has the next piece of r's answer take credit, if it has to and
-// there is any. There may be none for the last piece, which does not wait, and
-// for those of a call that was given up: nobody may be reading them, or
-// granting anything.
+// there is any. There may be none for the last piece, which does not wait, for
+// those of a call that was given up, since nobody may be reading them, or granting
+// anything, and while the account is full: what is granted may not be read then.
 func (c *ServerConn) spendLocked(r *request) {
 	if r.beside && c.s.Room(0) > 0 {
 		r.ev.Flags |= wire.Credit

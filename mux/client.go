@@ -47,7 +47,7 @@ type Conn struct {
 	ready   chan struct{} // closed once the peer's abilities are known
 	ended   chan struct{} // closed when the connection is gone and every call was told
 	turn    chan struct{} // capacity 1: the reader is the last link of a chain of wake-ups
-	large   chan struct{} // capacity 1: held by who sends a piece of a large request
+	large   chan struct{} // capacity 1: held by who sends a large request in pieces
 	granted chan struct{} // capacity 1: the peer has granted credit for pieces, or waiting for it is over
 	work    sync.WaitGroup
 
@@ -176,20 +176,27 @@ type registered struct {
 // send puts the request into the output: one critical section, or two if a
 // large request comes unexpected.
 func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err error) {
-	timeout, err := c.remaining(ctx)
-	if err != nil {
-		return r, err
+	if ctx.Err() != nil {
+		return r, c.interrupted(ctx, rpc.NotSent)
 	}
 	call.SetEncoding(c.enc)
-	if call.Method.LargeRequest() {
-		if r.rest, err = encodePrivate(call.AppendRequest); err != nil {
+	if !call.Method.LargeRequest() {
+		if err = c.register(ctx, call, &r); err != errPieces {
 			return r, err
 		}
 	}
-	if err = c.register(ctx, call, timeout, &r); err == errPieces {
-		if r.rest, err = encodePrivate(call.AppendRequest); err == nil {
-			err = c.register(ctx, call, timeout, &r)
-		}
+	if r.rest, err = encodePrivate(call.AppendRequest); err != nil {
+		return r, err
+	}
+	if r.rest.Len() <= chunkFrom {
+		err = c.register(ctx, call, &r)
+		return r, err
+	}
+	if err = c.awaitTurn(ctx); err != nil {
+		return r, err
+	}
+	if err = c.register(ctx, call, &r); r.total == 0 || err != nil {
+		<-c.large // it went whole, or not at all
 	}
 	return r, err
 }
@@ -197,11 +204,15 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err erro
 // register is send's critical section; a request that was expected to be large
 // is encoded already. errPieces: this one is, and was not expected to be;
 // nothing has happened yet.
-func (c *Conn) register(ctx context.Context, call *rpc.Call, timeout time.Duration, r *registered) (err error) {
+func (c *Conn) register(ctx context.Context, call *rpc.Call, r *registered) (err error) {
 	if c.out.Queued() > c.lim.QueuedBytes {
 		if err := c.out.Wait(ctx, c.lim.QueuedBytes); err != nil && ctx.Err() != nil {
 			return c.interrupted(ctx, rpc.NotSent)
 		}
+	}
+	timeout, err := c.remaining(ctx)
+	if err != nil {
+		return err
 	}
 
 	c.out.Lock()

@@ -140,6 +140,9 @@ func (c *ServerConn) haltLocked(bar barrier) {
 	a := &c.account
 	before, eased := a.freed, a.easedLocked()
 	c.halted = true
+	if bar == full {
+		signal(c.granted) // who waits for credit waits for what is not read now
+	}
 	c.out.Unlock()
 	switch {
 	case owes && bar == unread:

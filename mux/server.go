@@ -91,7 +91,7 @@ type ServerConn struct {
 	peer    string
 	step    netio.Step
 	over    chan struct{} // closed when the last worker has left
-	large   chan struct{} // capacity 1: held by who sends a piece of a large answer
+	large   chan struct{} // capacity 1: held by who sends a large answer in pieces
 	granted chan struct{} // capacity 1: the peer has granted credit for pieces, or waiting for it is over
 	ended   func(error)   // set by Run
 	loop    loopRole
