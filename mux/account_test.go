@@ -342,6 +342,11 @@ func (h *holder) stream(method string, msg func(i int) string, n int) {
 	}
 }
 
+// more sends one more message of a stream that is open.
+func (h *holder) more(id uint64, msg string) {
+	h.send(&wire.Event{Flags: wire.Stream | wire.Message, ID: id}, msg)
+}
+
 // release has all handlers go on.
 func (h *holder) release() { h.once.Do(func() { close(h.open) }) }
 

@@ -149,7 +149,7 @@ func NewServerConn(nc netio.Conn, s wire.Session, cfg *ServerConfig) *ServerConn
 	}
 	c.loop.init(c)
 	c.account.init(cfg.Total, cfg.Limits.HeldPerConn, c.out)
-	c.streams.account = &c.account
+	c.streams.account, c.streams.serves = &c.account, true
 	c.step = func(in *buf.In) (more bool, err error) {
 		// To netio the connection is in order still: it is closed gently.
 		c.s.Allow(c.account.allowance())

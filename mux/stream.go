@@ -87,6 +87,7 @@ type stream struct {
 // streams is what the streams of a connection share, guarded by the output lock.
 type streams struct {
 	account *Account // nil: not counted. Set by the half, then constant
+	serves  bool     // the half is a server's; constant too
 
 	open  int
 	held  int // what waits in their queues
@@ -103,6 +104,10 @@ func (w *streams) changeLocked(n int) {
 
 // refusing reports whether nothing more is to be held.
 func (w *streams) refusing() bool { return w.account != nil && w.account.refusing }
+
+// crowded reports the same of all connections of a server. What a client's hold is
+// bounded by who opens streams.
+func (w *streams) crowded() bool { return w.serves && w.account.crowdedLocked() }
 
 // messageLeast is what a message that waits weighs at the least: its place in
 // the queue.
@@ -431,6 +436,8 @@ func weight(md rpc.Metadata) (n int) {
 func (s *stream) holdLocked(body buf.View) *rpc.Error {
 	n := body.Len() + max(s.cost, messageLeast)
 	switch {
+	case s.whole.crowded():
+		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Sent: rpc.Processed, Msg: "the connections of this server hold all that they may"}
 	case s.whole.refusing():
 		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Sent: rpc.Processed, Msg: "this connection holds all that it may"}
 	case s.credit <= 0 && s.bounded():

@@ -11,7 +11,7 @@ import (
 )
 
 // What is larger than is allowed now is refused and read past, also if much of it
-// has come; small requests, streams and what is allowed again are taken.
+// has come; small requests and what is allowed again are taken.
 func TestAllow(t *testing.T) {
 	const allowed, size = 16 << 10, 300 << 10
 	message := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), make([]byte, size)...)
@@ -168,5 +168,78 @@ func TestPiecesThatAreReadPast(t *testing.T) {
 		if n := len(server.(*Session).in.parts.all); n != 0 || server.Held() > 4<<10 {
 			t.Errorf("%s: %d messages are unfinished, %d bytes are held", name, n, server.Held())
 		}
+	}
+}
+
+// A message of a stream that is larger than is allowed now ends its stream, and is
+// read past.
+func TestAllowOfStreams(t *testing.T) {
+	const allowed, size = 16 << 10, 300 << 10
+	c := Protocol{NoOffer: true}.Open(wire.Client, testLimits)
+	var p []byte
+	for _, ev := range []wire.Event{{Flags: wire.Open | wire.Stream}, {Flags: wire.Message | wire.Stream}} {
+		ev.ID, ev.Method = 7, "chat"
+		body := make([]byte, size)
+		if ev.Flags&wire.Open != 0 {
+			body = nil
+		}
+		b, err := frameBytes(c, &ev, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p = append(p, b...)
+	}
+	s := Protocol{}.Open(wire.Server, testLimits)
+	s.Allow(allowed)
+	var in buf.In
+	defer in.Close()
+	most := 0
+	var evs []wire.Event
+	for len(p) > 0 {
+		n := min(len(p), 1000)
+		feed(&in, p[:n])
+		p = p[n:]
+		got, _, err := cutAll(s, &in)
+		if evs = append(evs, got...); err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, in.Len())
+	}
+	if len(evs) != 2 || evs[0].Err != nil || evs[1].Err == nil || evs[1].Err.Code != rpc.ResourceExhausted || evs[1].Flags != wire.Stream || most > 1000 {
+		t.Errorf("%d events, %d bytes were kept", len(evs), most)
+	}
+}
+
+// A bare message that is larger than is allowed now is answered, and then its
+// connection closed, since its end is unknown; one that is there whole is refused.
+func TestAllowOfBareMessages(t *testing.T) {
+	const allowed, size = 16 << 10, 300 << 10
+	p := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), 0x0b, 0, 1)
+	p = append(binary.BigEndian.AppendUint32(p, size), make([]byte, size+1)...)
+	for _, before := range []int{0, 100, len(p)} { // bytes that came while all was allowed
+		s := Protocol{}.Open(wire.Server, testLimits)
+		var in buf.In
+		feed(&in, p[:before])
+		if before < len(p) {
+			if ev, need, err := s.Cut(&in); ev.Flags != 0 || need < 1 || err != nil {
+				t.Fatalf("%s, %d, %v", trace(ev), need, err)
+			}
+		}
+		s.Allow(allowed)
+		var ev wire.Event
+		var err error
+		for at := before; ; at += 1000 {
+			feed(&in, p[min(at, len(p)):min(at+1000, len(p))])
+			if ev, _, err = s.Cut(&in); ev.Flags != 0 || err != nil || at >= len(p) {
+				break
+			}
+			if in.Len() > 2*allowed {
+				t.Fatalf("%d bytes are kept", in.Len())
+			}
+		}
+		if err != nil || ev.Err == nil || ev.Err.Code != rpc.ResourceExhausted || ev.Err.Sent != rpc.Refused || ev.Method != "Ping" || (ev.Flags&wire.Close != 0) != (before < len(p)) || in.Len() > 0 {
+			t.Errorf("%d bytes before: %s, %v, %d are left", before, trace(ev), err, in.Len())
+		}
+		in.Close()
 	}
 }

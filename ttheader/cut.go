@@ -206,14 +206,14 @@ func (s *Session) findTTHeader(p []byte) (f frame, need int, err error) {
 		return f, 0, &FrameError{Offset: 12, Why: "empty header"}
 	case o > f.end:
 		return f, 0, &FrameError{Offset: 12, Why: "header beyond the frame's end"}
-	case o > s.maxHeader && n > s.lim.MessageBytes:
+	case o > s.maxHeader && s.tooMuch(n):
 		return f, 0, headerTooLarge(o)
 	}
 	flags := binary.BigEndian.Uint16(p[6:])
 	if flags&flagPart != 0 && s.in.chunks {
 		return s.findPart(f, p, o)
 	}
-	large := n > s.lim.MessageBytes || flags&flagStream == 0 && s.tooMuch(n)
+	large := s.tooMuch(n)
 	if want := f.end; !large && len(p) < want {
 		return f, want - len(p), nil
 	} else if want = min(f.end, o+8); len(p) < want {
@@ -393,9 +393,10 @@ func (s *Session) findBare(f frame, p []byte) (frame, int, error) {
 	case err != nil:
 		f.fault = &rpc.Error{Code: rpc.InvalidArgument, Msg: err.Error()}
 		f.fatal = err
-	case size > s.lim.MessageBytes:
-		f.fault = sizeErr(size, s.lim)
-		f.fatal = &rpc.Error{Code: rpc.ResourceExhausted, Op: "frame", Msg: f.fault.Msg}
+	case s.tooMuch(size):
+		if f.fault = sizeErr(size, s.lim); !done || size > s.lim.MessageBytes {
+			f.fatal = &rpc.Error{Code: rpc.ResourceExhausted, Op: "frame", Msg: f.fault.Msg}
+		}
 	case !done:
 		return f, s.roomFor(f.body+n-len(p), len(p)), nil
 	}

@@ -69,7 +69,7 @@ func (s *Session) cutData(in *buf.In, p []byte, ev *wire.Event) bool {
 		return false
 	}
 	n := int(binary.BigEndian.Uint32(p))
-	if n < dataHead-4 || n > s.lim.MessageBytes || len(p)-4 < n {
+	if n < dataHead-4 || s.tooMuch(n) || len(p)-4 < n {
 		return false
 	}
 	ev.Flags, ev.ID = wire.Message|wire.Stream, s.eventID(binary.BigEndian.Uint32(p[8:]))

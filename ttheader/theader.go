@@ -49,7 +49,7 @@ func (s *Session) findTHeader(p []byte) (f frame, need int, err error) {
 		return f, 0, &FrameError{Offset: 12, Why: "header beyond the frame's end"}
 	case o == f.end:
 		return f, 0, &FrameError{Offset: o, Why: "no message after a THeader"}
-	case o > 2*s.maxHeader && n > s.lim.MessageBytes:
+	case o > 2*s.maxHeader && s.tooMuch(n):
 		return f, 0, headerTooLarge(o)
 	}
 	want := f.end

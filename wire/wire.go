@@ -170,8 +170,8 @@ type Session interface {
 	// caches. The caller holds the read role.
 	Held() int
 
-	// Allow tells a server's session how large a request, and how much of unfinished
-	// ones together, may be from now on, besides its limits: what is larger is
+	// Allow tells a server's session how large a request or a message of a stream,
+	// and how much of unfinished ones together, may be from now on, besides its limits: what is larger is
 	// refused and read past, also if it has begun to arrive. The caller holds the
 	// read role.
 	Allow(bytes int)
