@@ -4,33 +4,48 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // A closing is a Close that runs, or has run.
 type closing struct {
-	done chan struct{} // closed when the connection is
-	err  error         // constant from then on
+	err     error       // of the Close; set before drained
+	drained atomic.Bool // from here on the connection is being closed
+	once    sync.Once
+	done    chan struct{} // closed when the connection is
 }
+
+func newClosing() *closing { return &closing{done: make(chan struct{})} }
+
+// finish lets whoever waits for the Close return.
+func (cl *closing) finish() { cl.once.Do(func() { close(cl.done) }) }
 
 // An ender is a connection as conclude needs it.
 type ender interface {
 	Abort()
+	// release closes what lies below, and wakes who waits there.
 	release()
+	// ended tells those who have asked to be told, in the caller's goroutine. They
+	// may close the connection as well.
+	ended()
 }
 
 // conclude is Close for all connections: it drains, then closes. patient, if not
 // nil, tells whether the caller may wait for room at all.
 func (c *core) conclude(ctx context.Context, e ender, patient func() bool) error {
-	mine := &closing{done: make(chan struct{})}
+	mine := newClosing()
 	if !c.closing.CompareAndSwap(nil, mine) {
 		return c.concludeAgain(ctx, e, patient)
 	}
-	if mine.err = c.out.drain(ctx, patient); mine.err != nil {
+	mine.err = c.out.drain(ctx, patient)
+	mine.drained.Store(true)
+	if mine.err != nil {
 		e.Abort()
 	}
-	c.shut(e.release)
-	close(mine.done)
+	c.shut(e.release, e.ended)
+	mine.finish()
 	return mine.err
 }
 
@@ -53,7 +68,7 @@ func (c *core) concludeAgain(ctx context.Context, e ender, patient func() bool) 
 	if c.out.Queued() > 0 {
 		e.Abort() // ends the drain
 	}
-	c.shut(e.release)
+	c.shut(e.release, e.ended)
 	if patient != nil && !patient() {
 		return nil // whoever drains may wait for the very loop that calls
 	}
@@ -103,7 +118,9 @@ func (o *Output) drain(ctx context.Context, patient func() bool) error {
 			o.forsake()
 			return context.Cause(ctx)
 		case err != errWoken:
-			return o.stalled()
+			o.Fail(ErrStalled)
+			o.giveUp()
+			return o.Err()
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -241,5 +242,65 @@ func TestCloseWaitsWhileOthersQueue(t *testing.T) {
 		if n := <-got; n != queued.Load() {
 			t.Errorf("the peer got %d bytes of %d", n, queued.Load())
 		}
+	})
+}
+
+// Whoever is told of the end by Close may close the connection as well.
+func TestCloseWithinClose(t *testing.T) {
+	for name, pair := range map[string]func(t *testing.T) (a, b netio.Conn, stop func()){
+		"tcp": func(t *testing.T) (a, b netio.Conn, stop func()) { return dialed(t, "tcp") },
+		"pipe": func(t *testing.T) (a, b netio.Conn, stop func()) {
+			a, b = netio.Pipe(netio.PipeConfig{})
+			return a, b, func() {}
+		},
+		"kit": func(t *testing.T) (a, b netio.Conn, stop func()) {
+			a, b = belts()
+			return a, b, func() {}
+		},
+	} {
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, ctx := range []context.Context{t.Context(), over} { // in order, and cut off
+			a, b, stop := pair(t)
+			closed := make(chan error, 2)
+			a.OnLost(func() { closed <- a.Close(context.WithoutCancel(ctx)) })
+			if ctx == over {
+				go write(a, string(make([]byte, 32<<20))) //nolint:errcheck // Close ends it
+				for a.Output().Queued() < 16<<20 {
+					runtime.Gosched()
+				}
+			}
+			go func() { closed <- a.Close(ctx) }()
+			for range 2 {
+				select {
+				case err := <-closed:
+					if (err == nil) != (ctx != over) {
+						t.Errorf("%s: Close: %v", name, err)
+					}
+				case <-time.After(10 * time.Second):
+					t.Fatalf("%s: Close hangs", name)
+				}
+			}
+			b.Abort()
+			stop()
+		}
+	}
+}
+
+// So may whoever is told because a Close met a peer that takes nothing.
+func TestCloseWithinAStalledClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := netio.Pipe(netio.PipeConfig{WriteStall: time.Second})
+		c, _ := secured(t, a, b, 0)
+		a.Stall(true)
+		within := make(chan error, 1)
+		c.OnLost(func() { within <- c.Close(context.Background()) })
+		if err := c.Close(context.Background()); !errors.Is(err, netio.ErrStalled) {
+			t.Error("Close:", err)
+		}
+		if err := <-within; !errors.Is(err, netio.ErrStalled) {
+			t.Error("Close within Close:", err)
+		}
+		b.Abort()
 	})
 }

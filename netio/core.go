@@ -261,8 +261,9 @@ func wakeReader(nc net.Conn, g *gate) {
 	}
 }
 
-// shut is what Close and Abort have in common; release closes the transport.
-func (c *core) shut(release func()) {
+// shut is what Close and Abort have in common; release closes the transport,
+// and ended, if not nil, tells who waits for that besides OnLost.
+func (c *core) shut(release, ended func()) {
 	first, free := c.gate.close()
 	if !first {
 		return
@@ -272,5 +273,15 @@ func (c *core) shut(release func()) {
 	if free {
 		c.in.Close()
 	}
+	// Before anybody is told: who is may call Close, which waits for this.
+	if cl := c.closing.Load(); cl != nil && cl.drained.Load() {
+		cl.finish()
+	}
+	if ended != nil {
+		ended()
+	}
 	c.runLost()
 }
+
+// ended is an ender's: nobody is told but by OnLost.
+func (c *core) ended() {}

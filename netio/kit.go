@@ -124,7 +124,7 @@ func (k *Core) CloseBy(ctx context.Context, t Transport) error {
 }
 
 // AbortBy is Abort of t, after whatever tells the peer that it is no orderly end.
-func (k *Core) AbortBy(t Transport) { k.core.shut(t.Release) }
+func (k *Core) AbortBy(t Transport) { k.core.shut(t.Release, nil) }
 
 // Closed reports whether Close or Abort has run.
 func (k *Core) Closed() bool { return k.core.gate.closed() }
@@ -137,3 +137,4 @@ func (k *Core) NetConnOver(c Conn, nc net.Conn) net.Conn { return newNetView(c, 
 type kitEnder struct{ Transport }
 
 func (e kitEnder) release() { e.Release() }
+func (e kitEnder) ended()   {}

@@ -429,17 +429,19 @@ func (c *looped) Abort() {
 		sys.SetAbortOnClose(c.handle.fd) //nolint:errcheck // broken already: nothing to reset
 		c.handle.done()
 	}
-	c.shut(c.release)
+	c.shut(c.release, c.ended)
 }
 
-// release closes the socket, once, and wakes who waits.
+// release closes the socket, once, and wakes who waits to send.
 func (c *looped) release() {
 	c.loop.remove(c.ticket)
 	c.handle.close()
 	c.wakeSender()
-	c.signal(wordClosed, nil)
 	c.limit.give()
 }
+
+// ended ends a Receive that is parked.
+func (c *looped) ended() { c.signal(wordClosed, nil) }
 
 // CloseWrite is Conn's.
 func (c *looped) CloseWrite() error { return c.out.closeWrite() }

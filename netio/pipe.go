@@ -223,7 +223,7 @@ func (c *PipeConn) Abort() {
 		c.tx.fail(ErrReset)
 		c.rx.closeReceiver()
 		c.limit.give()
-	})
+	}, nil)
 }
 
 // CloseWrite is Conn's.

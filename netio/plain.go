@@ -176,7 +176,7 @@ func (p *plain) Abort() {
 	if t, ok := p.nc.(interface{ SetLinger(int) error }); ok {
 		t.SetLinger(0) //nolint:errcheck
 	}
-	p.shut(p.release)
+	p.shut(p.release, nil)
 }
 
 func (p *plain) release() {

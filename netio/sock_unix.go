@@ -288,7 +288,7 @@ func (c *sock) Abort() {
 	if t, ok := c.nc.(*net.TCPConn); ok {
 		t.SetLinger(0) //nolint:errcheck // closed already: nothing to reset
 	}
-	c.shut(c.release)
+	c.shut(c.release, nil)
 }
 
 // release closes the socket, once. It waits for a callback that runs.
