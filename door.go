@@ -24,7 +24,8 @@ type door struct {
 	share  int           // of it, for an address, bytes; 0: no bound
 	places chan struct{} // a token for each connection that may be open
 
-	open, refused, evicted *stats.Gauge
+	open             *stats.Gauge
+	refused, evicted *stats.Counter
 
 	mu struct {
 		sync.Mutex
@@ -65,8 +66,8 @@ func newDoor(lim *rpc.Limits, held int, set *stats.Set) *door {
 		d.share = max(held/4, lim.HeldPerConn)
 	}
 	d.open = set.Gauge("rpc_server_conns", "Connections that are open.")
-	d.refused = set.Gauge("rpc_server_conns_refused", "Connections that were refused since their address has its share.")
-	d.evicted = set.Gauge("rpc_server_conns_evicted", "Connections that were closed for they were idle, for long or when others needed the place.")
+	d.refused = set.Counter("rpc_server_conns_refused", "Connections that were refused since their address has its share.")
+	d.evicted = set.Counter("rpc_server_conns_evicted", "Connections that were closed for they were idle, for long or when others needed the place.")
 	d.mu.all, d.mu.peers = map[netio.Conn]*guest{}, map[netip.Addr]*peer{}
 	return d
 }

@@ -350,13 +350,16 @@ func TestMistakesInSettings(t *testing.T) {
 		return l
 	}
 	for what, err := range map[string]error{
-		"no listener":       new(limosa.Server).Serve(t.Context()),
-		"a listener is nil": new(limosa.Server).Serve(t.Context(), listen(), nil),
-		"Limits.Conns":      (&limosa.Server{Limits: rpc.Limits{Conns: -5}}).Serve(t.Context(), listen()),
-		"Drain is -1s":      (&limosa.Server{Drain: -time.Second}).Serve(t.Context(), listen()),
-		"Limits.Silence":    clientError(t, &limosa.Client{Limits: rpc.Limits{Silence: -1}}),
-		"timeout is below":  clientError(t, &limosa.Client{StreamTimeout: -1}),
-		"Form(77)":          clientError(t, &limosa.Client{Thrift: 77}),
+		"no listener":            new(limosa.Server).Serve(t.Context()),
+		"a listener is nil":      new(limosa.Server).Serve(t.Context(), listen(), nil),
+		"?thrift is for clients": limosa.Serve(t.Context(), "127.0.0.1:0?thrift=framed"),
+		"unix:///tmp/x":          limosa.Serve(t.Context(), "unix://tmp/x"),
+		"unknown scheme":         limosa.Serve(t.Context(), "http://127.0.0.1:0"),
+		"Limits.Conns":           (&limosa.Server{Limits: rpc.Limits{Conns: -5}}).Serve(t.Context(), listen()),
+		"Drain is -1s":           (&limosa.Server{Drain: -time.Second}).Serve(t.Context(), listen()),
+		"Limits.Silence":         clientError(t, &limosa.Client{Limits: rpc.Limits{Silence: -1}}),
+		"timeout is below":       clientError(t, &limosa.Client{StreamTimeout: -1}),
+		"Form(77)":               clientError(t, &limosa.Client{Thrift: 77}),
 	} {
 		if rpc.CodeOf(err) != rpc.InvalidArgument || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
@@ -415,6 +418,48 @@ func (s *syncBuffer) take() string {
 	defer s.mu.Unlock()
 	defer s.b.Reset()
 	return s.b.String()
+}
+
+// TestPeerThatSpeaksSomethingElse: a call that a peer leaves without an answer,
+// as most do with what they do not understand, asks what the peer speaks, until
+// one was answered.
+func TestPeerThatSpeaksSomethingElse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			nc.Read(make([]byte, 1<<10))
+			nc.Close()
+		}
+	}()
+	for _, form := range []limosa.Form{limosa.TTHeader, limosa.Framed} {
+		c := &limosa.Client{Target: l.Addr().String(), Thrift: form}
+		_, err := call(t.Context(), c, echoMethod, "")
+		if rpc.CodeOf(err) != rpc.Unavailable || rpc.SentOf(err) != rpc.Maybe || !strings.Contains(err.Error(), "does it speak "+form.String()+"?") {
+			t.Errorf("%v: %v", form, err)
+		}
+		c.Close()
+	}
+	target, stop := start(t, &limosa.Server{Services: []rpc.Service{service(nil)}}, "127.0.0.1:0")
+	defer stop()
+	for _, form := range []limosa.Form{limosa.TTHeader, limosa.Framed} {
+		c := &limosa.Client{Target: target, Thrift: form}
+		if _, err := call(t.Context(), c, echoMethod, ""); err != nil {
+			t.Error(err)
+		}
+		_, err := call(limosa.With(t.Context(), limosa.Timeout(time.Millisecond)), c, waitMethod, "")
+		if rpc.CodeOf(err) != rpc.DeadlineExceeded || strings.Contains(err.Error(), "speak") {
+			t.Errorf("%v, and the peer had answered: %v", form, err)
+		}
+		c.Close()
+	}
 }
 
 // clientError is what a client's call fails with.

@@ -2,6 +2,7 @@ package limosa
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -112,6 +113,9 @@ func copyBytes(encode func(*buf.Out) error) (buf.View, error) {
 	defer out.Reset()
 	start := out.Mark()
 	if err := encode(&out); err != nil {
+		if e, ok := errors.AsType[*rpc.Error](err); ok {
+			return buf.View{}, e
+		}
 		return buf.View{}, &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: err}
 	}
 	return out.Take(start), nil

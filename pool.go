@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -87,6 +88,7 @@ type pool struct {
 		why    error     // what the last dial failed with
 		reaper *time.Timer
 		closed bool
+		heard  bool // the peer has answered a call
 	}
 }
 
@@ -166,17 +168,39 @@ func (p *pool) try(ctx context.Context, call *rpc.Call, q search, n int) (again 
 	if err != nil {
 		return false, err
 	}
-	if err = p.use(ctx, call, pc, q.bytes); err == nil || n == attempts || call.Driven() {
+	if err = p.use(ctx, call, pc, q.bytes); err == nil || call.Driven() {
 		return false, err
 	}
-	return p.again(ctx, n, err), err
+	if n < attempts && p.again(ctx, n, err) {
+		return true, err
+	}
+	return false, p.doubt(err)
+}
+
+// doubt has the error of a call whose peer has never answered one ask what the
+// peer speaks: most say nothing to what they do not understand.
+func (p *pool) doubt(err error) error {
+	e, ok := errors.AsType[*rpc.Error](err)
+	if !ok || e.Sent != rpc.Maybe || e.Code != rpc.Unavailable && e.Code != rpc.DeadlineExceeded {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.heard || p.mu.kind == multiplex {
+		return err
+	}
+	x := *e
+	x.Msg = strings.TrimPrefix(x.Msg+"; no call to this peer was answered yet: does it speak "+p.proto.Name()+"?", "; ")
+	return &x
 }
 
 // use makes a call on pc, which it is counted into, and counts it out: also
 // when the caller's own code, which drives a stream, panics.
 func (p *pool) use(ctx context.Context, call *rpc.Call, pc *pooled, bytes int) error {
-	defer p.release(pc, bytes)
+	answered := false
+	defer func() { p.release(pc, bytes, answered) }()
 	err := pc.conn.Do(ctx, call)
+	answered = err == nil || rpc.SentOf(err) == rpc.Processed
 	if err != nil {
 		p.mistrust(pc, err)
 	}
@@ -444,10 +468,12 @@ func (p *pool) mistrust(pc *pooled, err error) {
 	}
 }
 
-// release counts a call of so many bytes out of pc.
-func (p *pool) release(pc *pooled, bytes int) {
+// release counts a call of so many bytes out of pc, which its peer has answered
+// or not.
+func (p *pool) release(pc *pooled, bytes int, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.mu.heard = p.mu.heard || answered
 	pc.calls--
 	pc.load -= load(bytes)
 	if pc.calls > 0 {

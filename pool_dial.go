@@ -59,7 +59,7 @@ func (p *pool) spare(pc *pooled, bytes int) {
 	p.mu.Lock()
 	pc.used = false
 	p.mu.Unlock()
-	p.release(pc, bytes)
+	p.release(pc, bytes, false)
 }
 
 // dialLocked starts the dial of one call. If the call does not wait for its end

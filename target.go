@@ -17,7 +17,7 @@ type target struct {
 }
 
 // parseTarget understands host:port, :port, tcp://host:port, unix:///path,
-// unix:path, and the setting ?thrift=NAME of a Form behind any of them.
+// unix:path, a name with @ of Linux's for either, and the setting ?thrift=NAME of a Form behind any of them.
 func parseTarget(s string) (target, error) {
 	var t target
 	rest, query, _ := strings.Cut(s, "?")
@@ -30,10 +30,13 @@ func parseTarget(s string) (target, error) {
 	case scheme == "tcp" || scheme == "unix":
 		t.network, t.addr = scheme, addr
 	default:
-		return t, badTarget(s, fmt.Sprintf("scheme %q needs a resolver, and none is given", scheme))
+		return t, badTarget(s, fmt.Sprintf("unknown scheme %q; want host:port, tcp://host:port or unix:///path", scheme))
 	}
-	if t.addr == "" {
+	switch {
+	case t.addr == "":
 		return t, badTarget(s, "no address")
+	case found && scheme == "unix" && t.addr[0] != '/' && t.addr[0] != '@':
+		return t, badTarget(s, fmt.Sprintf("want unix:///%s; unix:%s is relative to the working directory", t.addr, t.addr))
 	}
 	if t.network == "tcp" {
 		if _, _, err := net.SplitHostPort(t.addr); err != nil {

@@ -184,7 +184,7 @@ func (c *Call) codec() Codec {
 // noCodec stands for the one that a method does not have.
 type noCodec struct{}
 
-var errNoCodec = &Error{Code: Unimplemented, Op: "encoding", Msg: "the method's messages have no such encoding", Sent: NotSent}
+var errNoCodec = &Error{Code: Unimplemented, Op: "encoding", Msg: "the method's codec does not write Thrift's Compact protocol", Sent: NotSent}
 
 func (noCodec) Append(*buf.Out, any) error          { return errNoCodec }
 func (noCodec) Decode(buf.View, any, *Limits) error { return errNoCodec }

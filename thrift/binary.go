@@ -61,7 +61,7 @@ var errTooLong = &TypeError{Type: reflect.TypeFor[string](), Why: "longer than 2
 func (c Binary) Append(out *buf.Out, msg any) error {
 	pl, p, err := planOf(msg)
 	if err != nil {
-		return &rpc.Error{Code: rpc.Internal, Op: "encode", Err: err}
+		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: err}
 	}
 	if pl.of != nil {
 		return appendLazy(out, msg)
@@ -77,7 +77,7 @@ func (c Binary) Append(out *buf.Out, msg any) error {
 		out.Commit(e.fields(out.Block(), pl, p, depth))
 	}
 	if e.err != nil {
-		return &rpc.Error{Code: rpc.Internal, Op: "encode", Err: e.err}
+		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: e.err}
 	}
 	return nil
 }

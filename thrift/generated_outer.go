@@ -24,5 +24,5 @@ func NoResult(result any) error {
 	if *(*unsafe.Pointer)((*words)(unsafe.Pointer(&result)).data) != nil {
 		return nil
 	}
-	return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result", Sent: rpc.Processed} // it is an answer
+	return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result: the handler has returned nil and no error, or an exception that this side does not know", Sent: rpc.Processed} // it is an answer
 }

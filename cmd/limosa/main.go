@@ -61,8 +61,11 @@ func (e codeError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // run runs one command line, args[0] being the tool's name, and gives its exit
 // code.
 func (a *app) run(ctx context.Context, args []string) int {
-	if len(args) > 1 && args[1] == "help" {
+	switch {
+	case len(args) > 1 && args[1] == "help":
 		args = append([]string{args[0]}, append(args[2:], "--help")...)
+	case len(args) == 2 && (args[1] == "-version" || args[1] == "--version"):
+		args = []string{args[0], "version"}
 	}
 	name := "limosa"
 	root := a.root(&name)

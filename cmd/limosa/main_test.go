@@ -80,13 +80,16 @@ func TestBadInput(t *testing.T) {
 		{"call -idl " + idl + " :1 Bye/Echo", 2, `no service "Bye" in the IDL; it has Base, Hello`},
 		{"call -idl " + idl + " :1 Hello/Nope", 2, `service Hello has no method "Nope"; it has Echo, add, twice, note, ping`},
 		{"call -idl " + idl + " nowhere Hello/Echo", 2, "want host:port"},
-		{"call -idl " + idl + " etcd://x/y Hello/Echo", 2, "needs a resolver"},
+		{"call -idl " + idl + " etcd://x/y Hello/Echo", 2, `unknown scheme "etcd"; want host:port`},
 		{"call -idl " + idl + " :1 Hello/Echo {", 2, "no JSON: unexpected end of JSON input at byte 1"},
 		{"call -idl " + idl + " :1 Hello/Echo {}x", 2, "no JSON: invalid character 'x'"},
 		{"call -idl " + idl + " :1 Hello/Echo @" + full + "/missing.json", 2, "missing.json: no such file"},
 		{"call -idl " + idl + ` :1 Hello/Echo {"massage":"hi"}`, 2, "massage"},
 		{"call -idl " + idl + ` :1 Hello/Echo {"message":5}`, 2, "message"},
 		{"call -idl " + idl + ` :1 Hello/add {"a":1e30}`, 2, "a"},
+		{"call -idl " + idl + " :1 Hello/Echo -H a=b -transport framed", 2, "no place for metadata"},
+		{"call -idl " + idl + " :1?thrift=buffered Hello/Echo -H a=b", 2, "no place for metadata"},
+		{"call -idl " + idl + " :1?thrift=framed Hello/Echo -transport buffered", 2, "give one of them"},
 		{"call -idl " + idl + " :1 Hello/Echo -H novalue", 2, `-H "novalue" is not key=value`},
 		{"call -idl " + idl + " :1 Hello/Echo -H limosa-x=1", 2, "reserved"},
 		{"call -idl " + idl + " :1 Hello/Echo -transport http", 2, `unknown -transport "http"`},
@@ -129,6 +132,9 @@ func TestHelp(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
+	if code, out, errs := runTool(t, "", "--version"); code != 0 || errs != "" || !strings.HasPrefix(out, "limosa ") {
+		t.Errorf("limosa --version: exit code %d\n%s%s", code, out, errs)
+	}
 	code, out, _ := runTool(t, "", "version", "-o", "json")
 	var v versionInfo
 	if err := json.Unmarshal([]byte(out), &v); err != nil || code != 0 {

@@ -46,9 +46,15 @@ func openTarget(c *cli.Command, addr, path string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
+	if strings.Contains(addr, "?") && c.IsSet("transport") {
+		return nil, usagef("-transport and ?thrift= in the address: give one of them")
+	}
 	t := &target{}
 	if t.header, err = parseHeader(c.StringSlice("H")); err != nil {
 		return nil, err
+	}
+	if bare := strings.Contains(addr, "?thrift=framed") || strings.Contains(addr, "?thrift=buffered"); len(t.header) > 0 && (bare || form == limosa.Framed || form == limosa.Buffered) {
+		return nil, usagef("-H needs ttheader or theader: framed and buffered messages have no place for metadata")
 	}
 	schema, err := loadIDL(c.String("idl"), c.StringSlice("I"))
 	if err != nil {
