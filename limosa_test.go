@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/big"
 	"net"
@@ -459,6 +460,49 @@ func TestPeerThatSpeaksSomethingElse(t *testing.T) {
 			t.Errorf("%v, and the peer had answered: %v", form, err)
 		}
 		c.Close()
+	}
+}
+
+// TestIdempotentCallsAreTriedAgain: a call whose connection was lost may have
+// been served; it is made again only if its method says that this does no harm.
+func TestIdempotentCallsAreTriedAgain(t *testing.T) {
+	target, stop := start(t, &limosa.Server{Services: []rpc.Service{service(nil)}}, "127.0.0.1:0")
+	defer stop()
+	for _, idempotent := range []bool{false, true} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var relays sync.WaitGroup
+		relays.Go(func() {
+			for n := 1; ; n++ {
+				nc, err := l.Accept()
+				if err != nil {
+					return
+				}
+				if n == 1 { // takes the call, and is gone
+					nc.Read(make([]byte, 1<<10))
+					nc.Close()
+					continue
+				}
+				to, err := net.Dial("tcp", target)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				relays.Go(func() { io.Copy(to, nc); to.Close() })
+				relays.Go(func() { io.Copy(nc, to); nc.Close() })
+			}
+		})
+		m := &rpc.Method{Service: "Test", Name: "echo", Idempotent: idempotent, Codec: text{}, New: rpc.New[string, string]}
+		c := &limosa.Client{Target: l.Addr().String(), Thrift: limosa.Framed}
+		got, err := call(t.Context(), c, m, "once more")
+		if idempotent && (err != nil || got != "once more") || !idempotent && (rpc.CodeOf(err) != rpc.Unavailable || rpc.SentOf(err) != rpc.Maybe) {
+			t.Errorf("idempotent %v: %q, %v", idempotent, got, err)
+		}
+		c.Close()
+		l.Close()
+		relays.Wait()
 	}
 }
 

@@ -171,7 +171,7 @@ func (p *pool) try(ctx context.Context, call *rpc.Call, q search, n int) (again 
 	if err = p.use(ctx, call, pc, q.bytes); err == nil || call.Driven() {
 		return false, err
 	}
-	if n < attempts && p.again(ctx, n, err) {
+	if n < attempts && p.again(ctx, n, call, err) {
 		return true, err
 	}
 	return false, p.doubt(err)
@@ -209,10 +209,12 @@ func (p *pool) use(ctx context.Context, call *rpc.Call, pc *pooled, bytes int) e
 
 // again decides whether a call that failed for the nth time with err is tried
 // once more, and waits until then. What was not sent has cost no server
-// anything; what was refused has, and is paid from what calls have earned.
-func (p *pool) again(ctx context.Context, n int, err error) bool {
+// anything; what was refused has, or was lost with its connection and does no
+// harm twice: it is paid from what calls have earned.
+func (p *pool) again(ctx context.Context, n int, call *rpc.Call, err error) bool {
 	sent := rpc.SentOf(err)
-	if rpc.CodeOf(err) != rpc.Unavailable || !sent.Retryable() || sent == rpc.Refused && !p.spend() {
+	may := sent.Retryable() || sent == rpc.Maybe && call.Method.Idempotent
+	if rpc.CodeOf(err) != rpc.Unavailable || !may || sent != rpc.NotSent && !p.spend() {
 		return false
 	}
 	if n > 1 {
