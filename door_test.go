@@ -103,7 +103,7 @@ func TestShareOfAnAddress(t *testing.T) {
 	if _, err := nc.Read(make([]byte, 1)); err == nil || errors.Is(err, io.EOF) || !err.(net.Error).Timeout() {
 		t.Errorf("a connection from another address: %v", err)
 	}
-	if n := set.Gauge("rpc_server_conns_refused", "Connections that were refused since their address has its share.").Value(); n != 1 {
+	if n := set.Counter("rpc_server_conns_refused", "Connections that were refused since their address has its share.").Value(); n != 1 {
 		t.Errorf("%d refusals counted", n)
 	}
 }
