@@ -351,16 +351,16 @@ func TestMistakesInSettings(t *testing.T) {
 		return l
 	}
 	for what, err := range map[string]error{
-		"no listener":            new(limosa.Server).Serve(t.Context()),
-		"a listener is nil":      new(limosa.Server).Serve(t.Context(), listen(), nil),
-		"?thrift is for clients": limosa.Serve(t.Context(), "127.0.0.1:0?thrift=framed"),
-		"unix:///tmp/x":          limosa.Serve(t.Context(), "unix://tmp/x"),
-		"unknown scheme":         limosa.Serve(t.Context(), "http://127.0.0.1:0"),
-		"Limits.Conns":           (&limosa.Server{Limits: rpc.Limits{Conns: -5}}).Serve(t.Context(), listen()),
-		"Drain is -1s":           (&limosa.Server{Drain: -time.Second}).Serve(t.Context(), listen()),
-		"Limits.Silence":         clientError(t, &limosa.Client{Limits: rpc.Limits{Silence: -1}}),
-		"timeout is below":       clientError(t, &limosa.Client{StreamTimeout: -1}),
-		"Form(77)":               clientError(t, &limosa.Client{Thrift: 77}),
+		"no listener":                  new(limosa.Server).Serve(t.Context()),
+		"a listener is nil":            new(limosa.Server).Serve(t.Context(), listen(), nil),
+		"a listener takes no settings": limosa.Serve(t.Context(), "127.0.0.1:0?thrift=framed"),
+		"unix:///tmp/x":                limosa.Serve(t.Context(), "unix://tmp/x"),
+		"unknown scheme":               limosa.Serve(t.Context(), "http://127.0.0.1:0"),
+		"Limits.Conns":                 (&limosa.Server{Limits: rpc.Limits{Conns: -5}}).Serve(t.Context(), listen()),
+		"Drain is -1s":                 (&limosa.Server{Drain: -time.Second}).Serve(t.Context(), listen()),
+		"Limits.Silence":               clientError(t, &limosa.Client{Limits: rpc.Limits{Silence: -1}}),
+		"timeout is below":             clientError(t, &limosa.Client{StreamTimeout: -1}),
+		"Form(77)":                     clientError(t, &limosa.Client{Thrift: 77}),
 	} {
 		if rpc.CodeOf(err) != rpc.InvalidArgument || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)

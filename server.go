@@ -53,9 +53,6 @@ func Listen(addr string) (*netio.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.hasThrift {
-		return nil, badTarget(addr, "?thrift is for clients: a server answers in the form that it is asked in")
-	}
 	return netio.Listen(t.network, t.addr, nil)
 }
 
