@@ -371,6 +371,7 @@ func (a *attack) attackFrom(ctx context.Context, victim *trial.Process, d time.D
 	var stderr strings.Builder
 	cmd := trial.Command(ctx, childAttacker, attackerSetting{Case: a.name, Addr: victim.Addr, Duration: d})
 	cmd.Stderr, cmd.WaitDelay = &stderr, time.Second
+	ownGroup(cmd)
 	out, err := cmd.Output()
 	if err != nil {
 		return 0, fmt.Errorf("%w: %s", err, lastLines(stderr.String(), 3))
@@ -390,6 +391,9 @@ func attackerMain(ctx context.Context, args []string) error {
 	var s attackerSetting
 	if len(args) != 1 || json.Unmarshal([]byte(args[0]), &s) != nil {
 		return usageError{childAttacker + " is for bench itself"}
+	}
+	if err := standBack(); err != nil {
+		return err
 	}
 	for _, a := range attacks() {
 		if a.name == s.Case && a.run != nil {
