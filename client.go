@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/stats"
 	"github.com/limosa-rpc/limosa/ttheader"
 )
 
@@ -67,6 +68,7 @@ type Client struct {
 	Interceptors  []rpc.Interceptor // around every call, the first one outermost
 	TLS           *tls.Config       // not nil: speak TLS on TCP
 	Limits        rpc.Limits        // the zero value is the defaults
+	Stats         *stats.Set        // where the client counts what it holds, its connections and its dials; may be nil, and shared
 	Logger        *slog.Logger      // nil: nothing is logged
 
 	network dialer // nil: the system's
@@ -112,7 +114,7 @@ func (c *Client) start() {
 	proto := c.protocol(form)
 	plain := proto
 	plain.NoOffer = true
-	c.pool = newPool(t, proto, plain, c.Limits.WithDefaults(), c.TLS, c.Logger)
+	c.pool = newPool(t, proto, plain, c.Limits.WithDefaults(), c.TLS, c.Logger, c.Stats)
 	if c.network != nil {
 		c.pool.network = c.network
 	}

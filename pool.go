@@ -16,6 +16,7 @@ import (
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/stats"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -67,8 +68,11 @@ type pool struct {
 	log     *slog.Logger
 	ctx     context.Context // ends when calls in flight have to
 	cancel  context.CancelFunc
-	dials   context.Context // ends when the pool is closed
+	dialing context.Context // ends when the pool is closed
 	stop    context.CancelFunc
+
+	open          *stats.Gauge
+	dials, failed *stats.Counter
 
 	work sync.WaitGroup // dials and closes
 
@@ -134,13 +138,20 @@ func (pc *pooled) fits(opens bool) bool {
 	return pc.opens == opens
 }
 
-func newPool(t target, proto, plain wire.Protocol, lim *rpc.Limits, tlsConfig *tls.Config, log *slog.Logger) *pool {
-	p := &pool{target: t, network: netio.Dial, proto: proto, plain: plain, streams: proto.Open(wire.Client, lim).Caps().Streams, lim: lim, log: log, total: mux.NewTotal(cmp.Or(lim.HeldPerClient, heldByDefault()), nil, "")}
+func newPool(t target, proto, plain wire.Protocol, lim *rpc.Limits, tlsConfig *tls.Config, log *slog.Logger, set *stats.Set) *pool {
+	p := &pool{
+		target: t, network: netio.Dial, proto: proto, plain: plain, lim: lim, log: log,
+		streams: proto.Open(wire.Client, lim).Caps().Streams,
+		total:   mux.NewTotal(cmp.Or(lim.HeldPerClient, heldByDefault()), set, "rpc_client_"),
+		open:    set.Gauge("rpc_client_conns", "Connections that take calls."),
+		dials:   set.Counter("rpc_client_dials", "Dials that were begun."),
+		failed:  set.Counter("rpc_client_dials_failed", "Dials that have failed, in their TLS handshake for example."),
+	}
 	if t.network == "tcp" && tlsConfig != nil {
 		p.tls = tlsConfig
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	p.dials, p.stop = context.WithCancel(p.ctx)
+	p.dialing, p.stop = context.WithCancel(p.ctx)
 	p.mu.all = map[*pooled]struct{}{}
 	p.mu.earned = retriesSaved * retryCalls
 	return p
@@ -437,6 +448,7 @@ func (p *pool) settleLocked(pc *pooled) {
 // when its last call has ended.
 func (p *pool) dropLocked(pc *pooled) {
 	delete(p.mu.all, pc)
+	p.open.Dec()
 	p.mu.idle = without(p.mu.idle, pc)
 	p.mu.muxed = without(p.mu.muxed, pc)
 	p.mu.opened = without(p.mu.opened, pc)

@@ -41,7 +41,7 @@ func (p *pool) launchLocked() *flight {
 	f := &flight{done: make(chan struct{})}
 	p.mu.flight = f
 	p.work.Go(func() {
-		pc, err := p.open(&search{})
+		pc, err := p.connect(&search{})
 		if err == nil {
 			p.spare(pc, 0) // before the others look for it
 		}
@@ -70,7 +70,7 @@ func (p *pool) dialLocked(q *search) *flight {
 	want := *q
 	f := &flight{done: make(chan struct{})}
 	p.work.Go(func() {
-		pc, err := p.open(&want)
+		pc, err := p.connect(&want)
 		p.mu.Lock()
 		f.pc, f.err = pc, err
 		left := f.left
@@ -102,9 +102,10 @@ func (p *pool) await(ctx context.Context, f *flight) (*pooled, error) {
 	return nil, p.interruptedLocked(ctx)
 }
 
-// open dials a connection for a call, and counts it in.
-func (p *pool) open(q *search) (*pooled, error) {
-	dialing, cancel := context.WithTimeout(p.dials, dialTimeout)
+// connect dials a connection for a call, and counts it in.
+func (p *pool) connect(q *search) (*pooled, error) {
+	p.dials.Inc()
+	dialing, cancel := context.WithTimeout(p.dialing, dialTimeout)
 	defer cancel()
 	nc, err := p.network(dialing, p.target.network, p.target.addr, &netio.Config{WriteStall: p.lim.WriteStall})
 	op := "dial"
@@ -136,6 +137,7 @@ func (p *pool) open(q *search) (*pooled, error) {
 	}
 	p.mu.pause, p.mu.why = 0, nil
 	p.mu.all[pc] = struct{}{}
+	p.open.Inc()
 	p.settleLocked(pc)
 	return pc, nil
 }
@@ -151,7 +153,7 @@ func (p *pool) known() kind {
 
 // secure makes a connection one of TLS, within the time that the limits give.
 func (p *pool) secure(plain netio.Conn) (netio.Conn, error) {
-	ctx, cancel := context.WithTimeout(p.dials, p.lim.Handshake)
+	ctx, cancel := context.WithTimeout(p.dialing, p.lim.Handshake)
 	defer cancel()
 	nc, err := netio.Client(ctx, plain, p.tlsConfig())
 	if err != nil {
@@ -174,6 +176,7 @@ func (p *pool) tlsConfig() *tls.Config {
 // failedLocked notes a failed dial. The pause before the next one doubles,
 // and varies so that the clients of a restarted server do not come at once.
 func (p *pool) failedLocked(op string, err error) error {
+	p.failed.Inc()
 	p.mu.pause = min(max(2*p.mu.pause, firstPause), lastPause)
 	p.mu.resume = time.Now().Add(p.mu.pause/2 + rand.N(p.mu.pause/2+1))
 	e := p.fault(rpc.Unavailable, "", err)

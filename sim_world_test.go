@@ -41,7 +41,7 @@ type simWorld struct {
 	net     *simnet.Net
 	began   time.Time
 	methods map[rpc.Kind]*rpc.Method
-	stats   *stats.Set // of all servers
+	stats   *stats.Set // of all servers and clients
 
 	work sync.WaitGroup // calls
 
@@ -122,7 +122,7 @@ func (w *simWorld) failed() bool {
 
 func (w *simWorld) newClient(i int) *limosa.Client {
 	c := w.plan.clients[i]
-	client := &limosa.Client{Target: c.host + ":1", Thrift: c.form, Limits: w.plan.client, Logger: slog.New(slog.DiscardHandler)}
+	client := &limosa.Client{Target: c.host + ":1", Thrift: c.form, Limits: w.plan.client, Stats: w.stats, Logger: slog.New(slog.DiscardHandler)}
 	if w.plan.secure {
 		client.TLS = &tls.Config{InsecureSkipVerify: true}
 	}
@@ -339,9 +339,7 @@ func (w *simWorld) end() {
 	w.judgeAll()
 	time.Sleep(20 * time.Minute) // for whatever has a timer
 	synctest.Wait()
-	if held := w.held(); held != 0 {
-		w.fail("the servers' accounts hold %d bytes", held)
-	}
+	w.checkAccounts()
 	if left := simGoroutines(); len(left) > 0 {
 		w.fail("%d goroutines are left", len(left))
 	}
@@ -350,15 +348,19 @@ func (w *simWorld) end() {
 	}
 }
 
-// held is what the accounts of all servers hold; -1: they do not tell.
-func (w *simWorld) held() int64 {
-	held := int64(-1)
+// checkAccounts sees that nothing is held, and nothing open.
+func (w *simWorld) checkAccounts() {
+	left := map[string]int64{"rpc_server_held_bytes": -1, "rpc_client_held_bytes": -1, "rpc_server_conns": -1, "rpc_client_conns": -1}
 	w.stats.Each(func(m stats.Metric) {
-		if m.Name == "rpc_server_held_bytes" {
-			held = m.Value
+		if _, ok := left[m.Name]; ok {
+			left[m.Name] = m.Value
 		}
 	})
-	return held
+	for name, n := range left {
+		if n != 0 {
+			w.fail("%s is %d in the end", name, n)
+		}
+	}
 }
 
 func (w *simWorld) running() int {

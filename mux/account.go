@@ -202,14 +202,14 @@ func (l *left) add(n int) {
 type Total struct {
 	// Set by NewTotal or Share, then constant.
 	limit   int64
-	of      *Total // not nil: this is a share of it
+	of      *Total // not nil: this is a share of it, or is shown by it
 	held    *stats.Gauge
-	refused *stats.Counter // the Total's, for its shares too
+	refused *stats.Counter // of it and its shares
 }
 
 // Share makes a share of t for limit bytes, 0 being no limit.
 func (t *Total) Share(limit int) *Total {
-	return &Total{limit: int64(limit), of: t, held: new(stats.Gauge), refused: t.refused}
+	return &Total{limit: int64(limit), of: t, held: new(stats.Gauge), refused: new(stats.Counter)}
 }
 
 // add counts n bytes, which may be fewer than none.
@@ -227,19 +227,19 @@ func (t *Total) gauges() (all []*stats.Gauge) {
 	return all
 }
 
-// NewTotal makes a Total for limit bytes, 0 being no limit, that counts in set:
-// held_bytes, and calls_refused because of it, each with prefix before it. set
-// may be nil.
+// NewTotal makes a Total for limit bytes, 0 being no limit, and shows it in set:
+// held_bytes, and calls_refused because of it, each with prefix before it. Several
+// may be shown in one set, which then has their sums. set may be nil.
 func NewTotal(limit int, set *stats.Set, prefix string) *Total {
-	if set == nil {
-		set = stats.NewSet()
+	t := &Total{limit: int64(limit), held: new(stats.Gauge), refused: new(stats.Counter)}
+	if set != nil {
+		set.Gauge(prefix+"held_limit_bytes", "What connections may hold before new calls are refused; 0: no limit. The latest, of several that count here.").Set(int64(limit))
+		t.of = &Total{
+			held:    set.Gauge(prefix+"held_bytes", "What peers make this side hold, over all connections, to within a few KB for each."),
+			refused: set.Counter(prefix+"held_refused_calls", "Calls that were refused because of what is held."),
+		}
 	}
-	set.Gauge(prefix+"held_limit_bytes", "What connections may hold before new calls are refused; 0: no limit.").Set(int64(limit))
-	return &Total{
-		limit:   int64(limit),
-		held:    set.Gauge(prefix+"held_bytes", "What peers make this side hold, over all connections, to within a few KB for each."),
-		refused: set.Counter(prefix+"held_refused_calls", "Calls that were refused because of what is held."),
-	}
+	return t
 }
 
 // Held is the number of bytes that are held, to within a few KB a connection.
@@ -270,7 +270,7 @@ func (t *Total) Full() bool {
 
 // refuse counts a call that was refused.
 func (t *Total) refuse() {
-	if t != nil {
+	for ; t != nil; t = t.of {
 		t.refused.Inc()
 	}
 }
