@@ -133,6 +133,9 @@ func waitForCredit(t *testing.T, up bool, end string) {
 	}
 	if want != rpc.Unavailable {
 		r.echoes(t)
+		if n := mux.Abandoned(r.client); n != 0 {
+			t.Errorf("%d late answers are awaited", n)
+		}
 		// The credit that was granted before may come ahead of the news, and be spent.
 		if n := from.Output().Handed() - before; end != "credit" && n > mostOnTheWay+ttheader.PieceWindow/2+128<<10 {
 			t.Errorf("%d bytes were sent of a call that was given up", n)

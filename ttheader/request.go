@@ -90,6 +90,12 @@ func (s *Session) signalled(ev *wire.Event, f *frame) error {
 		if !ok {
 			code = rpc.Canceled
 		}
+		if g := s.in.parts.all[h.seq]; g != nil && g.kept != nil {
+			s.in.parts.forget(h.seq)
+			*ev = g.ev // the client waits for an answer: its id is free then
+			s.refuse(ev, &rpc.Error{Code: code, Msg: "the call was given up before its message was whole"})
+			return nil
+		}
 		s.in.parts.forget(h.seq)
 		ev.Flags |= wire.Reset
 		ev.ID = uint64(h.seq)
