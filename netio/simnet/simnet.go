@@ -51,7 +51,7 @@ func (n *Net) Dial(ctx context.Context, from, to string) (netio.Conn, error) {
 		return nil, dialError(to, err)
 	}
 	for {
-		l, healed := n.reach(from, to)
+		l, healed := n.reach(link, cfg)
 		if healed != nil {
 			select {
 			case <-healed:
@@ -63,15 +63,11 @@ func (n *Net) Dial(ctx context.Context, from, to string) (netio.Conn, error) {
 		if l == nil {
 			return nil, dialError(to, syscall.ECONNREFUSED)
 		}
-		client, server := netio.Pipe(cfg)
-		n.mu.Lock()
-		link.client, link.server = client, server
-		n.mu.Unlock()
-		if !l.offer(server.NetConn()) {
-			client.Abort()
+		if !l.offer(link.server.NetConn()) {
+			link.client.Abort()
 			continue // closed meanwhile
 		}
-		return client, nil
+		return link.client, nil
 	}
 }
 
@@ -87,18 +83,22 @@ func (n *Net) reserve(from, to string) (netio.PipeConfig, *Link) {
 	return n.shape(link.Number, from, to), link
 }
 
-// reach gives the listener at to, nil if there is none, or what is closed when
-// a partition has ended.
-func (n *Net) reach(from, to string) (l *listener, healed <-chan struct{}) {
+// reach gives the listener at the end of link, nil if there is none, and makes
+// the connection; or what is closed when a partition has ended. It does both at
+// once, so that a partition cuts what is made before it.
+func (n *Net) reach(link *Link, cfg netio.PipeConfig) (l *listener, healed <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.mu.cut[path{from, to}] {
-		return n.mu.listeners[to], nil
+	if n.mu.cut[path{link.From, link.To}] {
+		if n.mu.healed == nil {
+			n.mu.healed = make(chan struct{})
+		}
+		return nil, n.mu.healed
 	}
-	if n.mu.healed == nil {
-		n.mu.healed = make(chan struct{})
+	if l = n.mu.listeners[link.To]; l != nil {
+		link.client, link.server = netio.Pipe(cfg)
 	}
-	return nil, n.mu.healed
+	return l, nil
 }
 
 // Links gives the connections that from has made to to and that are not known

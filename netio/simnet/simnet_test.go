@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -189,4 +190,41 @@ func TestLimit(t *testing.T) {
 			client.Abort()
 		}
 	})
+}
+
+// A connection that is made while a partition begins is cut as well.
+func TestPartitionMeetsADial(t *testing.T) {
+	for i := range 500 {
+		n := simnet.New(nil)
+		l, err := n.Listen("b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		cut := make(chan struct{})
+		go func() {
+			defer close(cut)
+			for range i % 50 {
+				runtime.Gosched()
+			}
+			n.Partition("a", "b")
+		}()
+		c, err := n.Dial(ctx, "a", "b")
+		<-cut
+		if err == nil {
+			server, _ := l.Accept()
+			send(c, "across")
+			server.SetReadDeadline(time.Now().Add(time.Millisecond))
+			if k, _ := server.Read(make([]byte, 10)); k > 0 {
+				t.Errorf("attempt %d: bytes cross the partition", i)
+			}
+			server.Close()
+			c.Abort()
+		}
+		l.Close()
+		cancel()
+		if t.Failed() {
+			return
+		}
+	}
 }
