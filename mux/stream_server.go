@@ -17,9 +17,8 @@ type serverStream struct {
 	r request
 }
 
-// openStreamLocked takes in the call that ev opens. One that is refused is
-// answered here; the others begin behind their batch, for what is opened and reset
-// in one needs no goroutine.
+// openStreamLocked begins the call that ev opens, on a goroutine of its own: a
+// stream's handler is expected to block. One that is refused is answered here.
 func (c *ServerConn) openStreamLocked(ev *wire.Event) {
 	if c.requests.find(ev.ID) != nil {
 		return // the peer has lost count; what it sends goes to the first
@@ -42,24 +41,12 @@ func (c *ServerConn) openStreamLocked(ev *wire.Event) {
 	c.streams.open++
 	c.listLocked(r)
 	if err != nil {
-		s.finishLocked(refused(r, Public(nil, err, nil)), nil) // no user's code runs under the lock, a logger's neither
+		s.finishLocked(refused(r, Public(nil, err, nil))) // no user's code runs under the lock, a logger's neither
 		return
 	}
-	c.opened = append(c.opened, s)
-}
-
-// beginStreamsLocked begins the streams that the batch has opened, each on a
-// goroutine of its own: a stream's handler is expected to block.
-func (c *ServerConn) beginStreamsLocked() {
-	for _, s := range c.opened {
-		if s.r.is(queued) {
-			s.r.enter(begun)
-			c.workers++
-			go c.serveStream(s)
-		}
-	}
-	clear(c.opened)
-	c.opened = c.opened[:0]
+	r.enter(begun)
+	c.workers++
+	go c.serveStream(s)
 }
 
 // serveStream runs the handler of a stream and ends it. It is a worker.
@@ -76,7 +63,7 @@ func (c *ServerConn) endStream(s *serverStream, err error) {
 	r := &s.r
 	err = c.public(r, r.outcome(err))
 	c.out.Lock()
-	list := s.finishLocked(err, nil)
+	list := s.finishLocked(err)
 	c.unlock()
 	wake(list)
 	s.drain()
@@ -86,8 +73,8 @@ func (c *ServerConn) endStream(s *serverStream, err error) {
 	}
 }
 
-// finishLocked ends the stream with err. It adds those whose wait is over to list.
-func (s *serverStream) finishLocked(err error, list *waiter) *waiter {
+// finishLocked ends the stream with err. It returns those whose wait is over.
+func (s *serverStream) finishLocked(err error) *waiter {
 	c, r := s.c, &s.r
 	s.ev.Err, _ = errors.AsType[*rpc.Error](err)
 	if r.call != nil {
@@ -103,7 +90,7 @@ func (s *serverStream) finishLocked(err error, list *waiter) *waiter {
 	s.dropLocked()
 	r.enter(finished)
 	c.exitLocked(r)
-	return s.stirLocked(list)
+	return s.stirLocked(nil)
 }
 
 // runStream runs the handler.

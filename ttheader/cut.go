@@ -163,6 +163,7 @@ func (s *Session) findMesh(p []byte) (f frame, need int, err error) {
 	q := parser{h: &s.in.head, p: p[:o], o: 4, answer: s.side == wire.Client, lim: s.lim}
 	if o > 4 {
 		err = q.strings()
+		q.h.unpin()
 	}
 	return f, 0, f.headerErr(err)
 }

@@ -104,7 +104,25 @@ func (p *parser) blocks() error {
 	if p.fine > 0 {
 		p.h.timeout = p.fine
 	}
+	p.h.unpin()
 	return nil
+}
+
+// looseText is what the copied block may be besides twice the pairs in it.
+const looseText = 512
+
+// unpin gives the pairs copies of their own where the block that they are parts of
+// is mostly something else: that is no user's metadata, and nobody accounts for it.
+func (h *header) unpin() {
+	if len(h.text) <= 2*h.bytes+looseText {
+		return
+	}
+	for _, pairs := range []rpc.Metadata{h.pairs, h.details} {
+		for i := range pairs {
+			pairs[i].Key, pairs[i].Value = strings.Clone(pairs[i].Key), strings.Clone(pairs[i].Value)
+		}
+	}
+	h.text = ""
 }
 
 func (p *parser) number() (int, error) {
