@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"fmt"
 	"reflect"
 	"time"
 )
@@ -107,7 +108,7 @@ func (l *Limits) Check() error {
 	v := reflect.ValueOf(*l)
 	for i := range v.NumField() {
 		if v.Field(i).Int() < 0 {
-			return Errorf(InvalidArgument, "Limits.%s is %v, below zero", v.Type().Field(i).Name, v.Field(i))
+			return &Error{Code: InvalidArgument, Op: "limits", Sent: NotSent, Msg: fmt.Sprintf("Limits.%s is %v, below zero", v.Type().Field(i).Name, v.Field(i))}
 		}
 	}
 	return nil

@@ -280,6 +280,7 @@ func receiveAll[R any](s Stream, yield func(*R, error) bool) error {
 
 // sendAll sends in until it ends, or until the peer has ended the call.
 func sendAll[A any](ctx context.Context, s Stream, in iter.Seq2[*A, error]) error {
+	sent := false
 	for m, err := range in {
 		if err != nil {
 			return err
@@ -287,8 +288,9 @@ func sendAll[A any](ctx context.Context, s Stream, in iter.Seq2[*A, error]) erro
 		if err := s.Send(m); err == io.EOF {
 			return nil
 		} else if err != nil {
-			return err
+			return partly(err, sent)
 		}
+		sent = true
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -297,6 +299,18 @@ func sendAll[A any](ctx context.Context, s Stream, in iter.Seq2[*A, error]) erro
 		return nil // in ended because of it: that is no orderly end
 	}
 	return s.CloseSend()
+}
+
+// partly gives the error of a message before which others may have been sent: the
+// call was begun, whatever became of this one.
+func partly(err error, sent bool) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || !sent || e.Sent != NotSent {
+		return err
+	}
+	x := *e
+	x.Sent = Maybe
+	return &x
 }
 
 // First gives the one message of a server-streaming call, on the server.
@@ -325,7 +339,8 @@ func Arriving[A any](c *Call) iter.Seq2[*A, error] {
 }
 
 // SendAll sends the handler's messages. It stops at the first error of out, which it
-// returns, and when the client has gone.
+// returns, and when the client has gone. If the call is over by the end of out, that is
+// the error: a client must not take a part for the whole.
 func SendAll[R any](c *Call, out iter.Seq2[*R, error]) error {
 	s := c.Stream()
 	for m, err := range out {
@@ -336,7 +351,7 @@ func SendAll[R any](c *Call, out iter.Seq2[*R, error]) error {
 			return err
 		}
 	}
-	return nil
+	return (*callContext)(c).Err() // a handler that stops because of it need not say so
 }
 
 // SendLast sends the one answer of a client-streaming call, unless there is an
