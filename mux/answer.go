@@ -202,7 +202,10 @@ func (c *ServerConn) appendLocked(r *request) bool {
 		case errPieces:
 			return false
 		}
-		r.err = c.public(r, r.err)
+		e, log := publicOf(r.call, r.err, c.cfg.Logger)
+		if r.err = refused(r, e); log != nil {
+			c.spawnLocked(log)
+		}
 	}
 	reply.Flags, reply.Trailer, reply.Total = wire.End, nil, 0
 	reply.Err, _ = errors.AsType[*rpc.Error](r.err)

@@ -50,28 +50,37 @@ func Handle(ctx context.Context, call *rpc.Call, serve rpc.Next, l *slog.Logger)
 // without its text. With a logger the withheld text is logged under an id that
 // the caller is given. call may be nil if none was made.
 func Public(call *rpc.Call, err error, l *slog.Logger) *rpc.Error {
+	e, log := publicOf(call, err, l)
+	if log != nil {
+		log()
+	}
+	return e
+}
+
+// publicOf is Public for who holds a lock, under which no logger runs, since its
+// handler is the user's: log, if not nil, is to be called after the unlock.
+func publicOf(call *rpc.Call, err error, l *slog.Logger) (e *rpc.Error, log func()) {
 	if err == nil {
-		return nil
+		return nil, nil
 	}
 	if call != nil && call.Method.Except != nil && call.Method.Except(call.Response(), err) {
-		return nil
+		return nil, nil
 	}
 	if e, ok := rpc.Public(err); ok {
-		return &rpc.Error{Code: e.Code, Msg: e.Msg, Details: e.Details, Sent: e.Sent}
+		return &rpc.Error{Code: e.Code, Msg: e.Msg, Details: e.Details, Sent: e.Sent}, nil
 	}
 	if e, ok := errors.AsType[*rpc.Error](err); ok && !e.Remote && e.Code == rpc.ResourceExhausted {
 		// A limit of this side, such as an answer that is too large.
-		return &rpc.Error{Code: e.Code, Msg: e.Msg}
+		return &rpc.Error{Code: e.Code, Msg: e.Msg}, nil
 	}
 	hidden := &rpc.Error{Code: rpc.Internal, Msg: "internal error"}
-	if l != nil {
-		id := rand.Text()[:8]
-		hidden.Msg += " " + id
-		method := "unknown"
-		if call != nil {
-			method = call.Method.String()
-		}
-		l.Error("rpc: a handler failed", "id", id, "method", method, "err", err)
+	if l == nil {
+		return hidden, nil
 	}
-	return hidden
+	id, method := rand.Text()[:8], "unknown"
+	hidden.Msg += " " + id
+	if call != nil {
+		method = call.Method.String()
+	}
+	return hidden, func() { l.Error("rpc: a handler failed", "id", id, "method", method, "err", err) }
 }
