@@ -3,6 +3,7 @@ package limosa
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -70,7 +71,7 @@ func (l *local) Do(ctx context.Context, c *rpc.Call) error {
 	c.Trailer = served.Trailer.Clone()
 	body, err := copyBytes(served.AppendResponse)
 	if err != nil {
-		return err
+		return told(mux.Public(nil, fmt.Errorf("the answer of %v: %w", served.Method, err), l.log))
 	}
 	defer body.Release()
 	declared, err := c.DecodeResponse(body, l.lim)
@@ -101,10 +102,15 @@ func (l *local) serve(ctx context.Context, c *rpc.Call, h rpc.Handler) (*rpc.Cal
 	}
 	err = mux.Handle(serverCtx, call, h.Serve, l.log)
 	if public := mux.Public(call, err, l.log); public != nil && h.Method.Kind != rpc.Oneway {
-		public.Peer, public.Remote, public.Sent = localPeer, true, rpc.Processed
-		return nil, public
+		return nil, told(public)
 	}
 	return call, nil
+}
+
+// told is an error of a handler, of mux.Public, as its caller gets it.
+func told(public *rpc.Error) error {
+	public.Peer, public.Remote, public.Sent = localPeer, true, rpc.Processed
+	return public
 }
 
 // copyBytes encodes a message into memory of its own.

@@ -36,8 +36,7 @@ func (l *local) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 		defer func() {
 			call.End(context.Canceled)
 			if public != nil {
-				public.Peer, public.Remote, public.Sent = localPeer, true, rpc.Processed
-				down.close(public)
+				down.close(told(public))
 			}
 			down.close(nil)
 			up.abandon()
@@ -56,8 +55,10 @@ func (l *local) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 	}()
 	err := c.Drive(ctx, &localStream{ctx: ctx, codec: c.Method.Codec, in: down, out: up, lim: l.lim, client: true})
 	over = true
-	if err == nil {
-		err = down.failure()
+	if end := down.failure(); err == nil {
+		err = end
+	} else if end == nil || !errors.Is(err, end) {
+		err = mux.Begun(localPeer, err)
 	}
 	if errors.Is(err, rpc.ErrStopped) {
 		return nil
@@ -78,7 +79,7 @@ type localStream struct {
 func (s *localStream) Send(msg any) error {
 	body, err := copyBytes(func(out *buf.Out) error { return s.codec.Append(out, msg) })
 	if err != nil {
-		return err
+		return mux.Begun(localPeer, err) // its handler runs from the beginning
 	}
 	if err = s.out.push(s.ctx, body); err != nil {
 		body.Release()

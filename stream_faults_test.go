@@ -2,6 +2,7 @@ package limosa_test
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"runtime"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
 )
@@ -73,6 +75,48 @@ func TestMessagesThatPanicOrExit(t *testing.T) {
 		}()
 		_, err = errOf(talk(ctx, c, func(yield func(*string, error) bool) { yield(new("x"), nil); panic("mine") }))
 		t.Errorf("messages that panic: %v", err)
+	})
+}
+
+// picky is a codec that does not encode "bad".
+type picky struct{ text }
+
+func (c picky) Append(out *buf.Out, msg any) error {
+	if *msg.(*string) == "bad" {
+		return errors.New("no")
+	}
+	return c.text.Append(out, msg)
+}
+
+// Whatever a stream ends with after its first message, it is not safe to repeat:
+// its handler runs. Nor is a call whose answer cannot be encoded.
+func TestWhatWasBegunIsNotSafeToRepeat(t *testing.T) {
+	began := make(chan struct{}, 1)
+	s, m := one("join", func(_ context.Context, c *rpc.Call) error {
+		began <- struct{}{}
+		_, err := errOf(rpc.Arriving[string](c))
+		return err
+	})
+	m.Kind, m.Codec = rpc.ClientStream, picky{}
+	u, answer := one("answer", func(_ context.Context, c *rpc.Call) error { *rpc.Result[string](c) = "bad"; return nil })
+	answer.Codec = picky{}
+	s.Methods = append(s.Methods, u.Methods...)
+	another := &rpc.Error{Code: rpc.Unavailable, Op: "dial", Sent: rpc.NotSent}
+	bothPaths(t, s, func(t *testing.T, c rpc.Caller) {
+		for name, end := range map[string]error{"a message that cannot be encoded": nil, "what another call has failed with": another} {
+			_, err := rpc.Gather[string, string](t.Context(), c, &rpc.NewCall[string, string](m, "One").Call, func(yield func(*string, error) bool) {
+				if yield(new("good"), nil) {
+					<-began
+					yield(new("bad"), end)
+				}
+			})
+			if err == nil || rpc.SentOf(err) != rpc.Maybe || end != nil && !errors.Is(err, end) {
+				t.Errorf("%s: %v, %v", name, rpc.SentOf(err), err)
+			}
+		}
+		if _, err := call(t.Context(), c, answer, ""); rpc.CodeOf(err) != rpc.Internal || rpc.SentOf(err) != rpc.Processed {
+			t.Errorf("an answer that cannot be encoded: %v, %v", rpc.SentOf(err), err)
+		}
 	})
 }
 

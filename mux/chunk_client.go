@@ -64,11 +64,11 @@ func (c *Conn) sendRest(ctx context.Context, r registered) error {
 	return nil
 }
 
-// unsendable is the error of a call of which some pieces were sent and another
-// could not be framed.
-func (c *Conn) unsendable(err error) error {
+// unsendable is the error of a call of which something was sent and something
+// else could not be encoded or framed: the peer may have begun it.
+func unsendable(peer string, err error) error {
 	e := *coded(err, rpc.Internal, "encode")
-	e.Peer, e.Sent = c.peer, rpc.Maybe
+	e.Peer, e.Sent = peer, rpc.Maybe
 	return &e
 }
 

@@ -154,7 +154,7 @@ func (c *Conn) Do(ctx context.Context, call *rpc.Call) error {
 	if r.total > 0 {
 		if err := c.sendRest(ctx, r); err != nil && r.slot.word.CompareAndSwap(word(r.id, waiting), word(r.id, gone)) {
 			c.abandon(ctx, r, false)
-			return c.unsendable(err)
+			return unsendable(c.peer, err)
 		}
 	}
 	return c.follow(ctx, r)

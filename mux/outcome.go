@@ -44,6 +44,16 @@ func Handle(ctx context.Context, call *rpc.Call, serve rpc.Next, l *slog.Logger)
 	return err
 }
 
+// Begun gives err, with which the caller's side of a stream has ended, as what is
+// true of a call that the handler may have begun: it is not safe to repeat, although
+// err says so. That is of a message, or of another call that the caller has made.
+func Begun(peer string, err error) error {
+	if err == nil || !rpc.SentOf(err).Retryable() {
+		return err
+	}
+	return &rpc.Error{Code: rpc.CodeOf(err), Op: "call", Peer: peer, Sent: rpc.Maybe, Err: err}
+}
+
 // Public turns the error of a handler into what the caller is told: nil for
 // success and for an exception that the method declares, which is put into the
 // call's result; the error itself if it was meant for the caller; else Internal

@@ -159,6 +159,9 @@ func (s *stream) Send(msg any) error {
 	if large() {
 		var err error
 		if private, err = encodePrivate(func(out *buf.Out) error { return s.call.Method.Codec.Append(out, msg) }); err != nil {
+			s.out.Lock()
+			err = s.unsentLocked(err)
+			s.host.releaseLocked(false)
 			return err
 		}
 		defer private.Reset() // of what was not moved
@@ -238,13 +241,22 @@ func (s *stream) appendLocked(flags wire.Flags, body func(*buf.Out) error) (n in
 		ev.Flags |= s.first
 	}
 	if err := encode(out, s.sess, ev, body); err != nil {
-		return 0, err
+		return 0, s.unsentLocked(err)
 	}
 	s.host.wroteLocked(s, before)
 	s.opened = true
 	s.ev.Header, s.ev.Timeout = nil, 0
 	s.sendDone = s.sendDone || ev.Flags&wire.End != 0
 	return out.Len() - before, nil
+}
+
+// unsentLocked is the error of a message that could not be encoded or framed. Once
+// the stream is opened its handler may run.
+func (s *stream) unsentLocked(err error) error {
+	if s.opened {
+		return unsendable(s.peer, err)
+	}
+	return err
 }
 
 // CloseSend is rpc.Stream's method.

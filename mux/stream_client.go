@@ -119,6 +119,9 @@ func (s *clientStream) finish(err error) error {
 	if err == nil && s.ended {
 		err = s.err
 	}
+	if s.opened && (s.err == nil || !errors.Is(err, s.err)) {
+		err = Begun(c.peer, err)
+	}
 	s.call.Trailer = s.trailer
 	s.dropLocked()
 	fx = fx.and(c.life.met(s.stirLocked(nil))).and(c.life.unread()).and(c.life.idle())

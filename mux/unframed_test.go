@@ -3,8 +3,11 @@ package mux_test
 import (
 	"context"
 	"errors"
+	"iter"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
@@ -35,4 +38,37 @@ func TestAnswerThatCannotBeFramed(t *testing.T) {
 		}
 		r.stop()
 	})
+}
+
+// A later message of a stream that is larger than its limit, whether it was expected
+// to be large or not, ends a call whose handler runs: it is not safe to repeat.
+func TestLaterMessageThatCannotBeFramed(t *testing.T) {
+	for _, expected := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			started := false
+			h := simple
+			h.sum = func(_ context.Context, in iter.Seq2[*string, error]) (*string, error) {
+				started = true
+				for range in {
+					continue
+				}
+				return new("x"), nil
+			}
+			r := newRigBetween(t, ttheader.Protocol{}, rpc.Limits{MessageBytes: 1 << 20}.WithDefaults(), rpc.Limits{}.WithDefaults(), h.route, mux.Spare)
+			if expected {
+				sumMethod.NoteRequest(1 << 20)
+				defer sumMethod.NoteRequest(1)
+			}
+			_, err := r.sum(t.Context(), func(yield func(*string, error) bool) {
+				if yield(new("small"), nil) {
+					time.Sleep(time.Second)
+					yield(new(strings.Repeat("x", 1<<20+1)), nil)
+				}
+			})
+			if !started || rpc.CodeOf(err) != rpc.ResourceExhausted || rpc.SentOf(err) != rpc.Maybe {
+				t.Errorf("%v, %v, started %v", rpc.SentOf(err), err, started)
+			}
+			r.quiet(t)
+		})
+	}
 }
