@@ -355,6 +355,8 @@ func (c *ServerConn) expireLocked(r *request) {
 // drained or cutOff: one that is queued never starts, of another the context ends.
 func (c *ServerConn) giveUpLocked(r *request, how phase, fx *aftermath) {
 	switch {
+	case r.is(queued) && r.stream != nil:
+		fx.woken = r.stream.finishLocked(how.refusal(), fx.woken)
 	case r.is(queued):
 		c.unqueueLocked(r)
 		c.finishLocked(r, how.refusal())

@@ -122,6 +122,7 @@ type ServerConn struct {
 	served   uint32 // requests, to time one now and then
 	workers  int    // goroutines of this connection
 	streams  streams
+	opened   []*serverStream // by the batch at hand
 	mix      mix
 	draining bool
 	heard    bool          // a frame was cut
@@ -295,6 +296,7 @@ func (c *ServerConn) batchLocked(fx *aftermath) {
 	if n := c.queue.n; n > had && known && c.cfg.Watch != nil && c.cfg.Handlers == Spare && c.lone.fits(n, cost) && !c.spare {
 		c.lone.begin(c, n)
 	}
+	c.beginStreamsLocked()
 	clear(c.batch)
 	c.batch = c.batch[:0]
 }

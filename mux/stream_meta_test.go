@@ -7,6 +7,7 @@ import (
 	"iter"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -79,5 +80,56 @@ func TestTrailersOfAClientAreNotKept(t *testing.T) {
 		}
 		a.Abort()
 		<-ended
+	})
+}
+
+// A stream that is opened and reset in one batch has no handler and ends all the
+// same, with what it had received given back; its neighbours are as they were.
+func TestStreamsResetInTheirBatchNeverBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := rpc.Limits{}.WithDefaults()
+		a, b := netio.Pipe(netio.PipeConfig{})
+		live := buf.Live()
+		var began atomic.Int32
+		h := simple
+		h.sum = func(ctx context.Context, _ iter.Seq2[*string, error]) (*string, error) {
+			began.Add(1)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		server := mux.NewServerConn(b, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: h.route, Base: t.Context()})
+		ended := make(chan struct{})
+		go server.Run(func(error) { close(ended) })
+		var out buf.Out
+		client := ttheader.Protocol{NoOffer: true}.Open(wire.Client, lim)
+		frame := func(ev *wire.Event, body string) {
+			m := client.Begin(&out, ev)
+			out.AppendString(body)
+			if err := client.End(&out, m, ev); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const streams = 20
+		for id := uint64(1); id <= streams; id++ {
+			frame(&wire.Event{Flags: wire.Stream | wire.Open, ID: id, Method: "sum"}, "")
+			if id > 1 { // the first goes on
+				frame(&wire.Event{Flags: wire.Stream | wire.Message, ID: id}, "never received")
+				frame(&wire.Event{Flags: wire.Stream | wire.Reset, ID: id}, "")
+			}
+		}
+		put(a, out.Bytes())
+		out.Reset()
+		synctest.Wait()
+		if n := began.Load(); n != 1 {
+			t.Errorf("%d handlers were begun, want that of the stream that goes on", n)
+		}
+		if got := server.Running(); len(got) != 1 {
+			t.Errorf("%q run", got)
+		}
+		a.Abort()
+		<-ended
+		if n := buf.Live() - live; n > 0 {
+			t.Errorf("%d blocks leaked: %s", n, buf.Unreleased())
+		}
 	})
 }

@@ -17,8 +17,9 @@ type serverStream struct {
 	r request
 }
 
-// openStreamLocked begins the call that ev opens, on a goroutine of its own: a
-// stream's handler is expected to block. One that is refused is answered here.
+// openStreamLocked takes in the call that ev opens. One that is refused is
+// answered here; the others begin behind their batch, for what is opened and reset
+// in one needs no goroutine.
 func (c *ServerConn) openStreamLocked(ev *wire.Event) {
 	if c.requests.find(ev.ID) != nil {
 		return // the peer has lost count; what it sends goes to the first
@@ -41,12 +42,24 @@ func (c *ServerConn) openStreamLocked(ev *wire.Event) {
 	c.streams.open++
 	c.listLocked(r)
 	if err != nil {
-		s.finishLocked(refused(r, Public(nil, err, nil))) // no user's code runs under the lock, a logger's neither
+		s.finishLocked(refused(r, Public(nil, err, nil)), nil) // no user's code runs under the lock, a logger's neither
 		return
 	}
-	r.enter(begun)
-	c.workers++
-	go c.serveStream(s)
+	c.opened = append(c.opened, s)
+}
+
+// beginStreamsLocked begins the streams that the batch has opened, each on a
+// goroutine of its own: a stream's handler is expected to block.
+func (c *ServerConn) beginStreamsLocked() {
+	for _, s := range c.opened {
+		if s.r.is(queued) {
+			s.r.enter(begun)
+			c.workers++
+			go c.serveStream(s)
+		}
+	}
+	clear(c.opened)
+	c.opened = c.opened[:0]
 }
 
 // serveStream runs the handler of a stream and ends it. It is a worker.
@@ -63,7 +76,7 @@ func (c *ServerConn) endStream(s *serverStream, err error) {
 	r := &s.r
 	err = c.public(r, r.outcome(err))
 	c.out.Lock()
-	list := s.finishLocked(err)
+	list := s.finishLocked(err, nil)
 	c.unlock()
 	wake(list)
 	s.drain()
@@ -73,8 +86,8 @@ func (c *ServerConn) endStream(s *serverStream, err error) {
 	}
 }
 
-// finishLocked ends the stream with err. It returns those whose wait is over.
-func (s *serverStream) finishLocked(err error) *waiter {
+// finishLocked ends the stream with err. It adds those whose wait is over to list.
+func (s *serverStream) finishLocked(err error, list *waiter) *waiter {
 	c, r := s.c, &s.r
 	s.ev.Err, _ = errors.AsType[*rpc.Error](err)
 	if r.call != nil {
@@ -90,7 +103,7 @@ func (s *serverStream) finishLocked(err error) *waiter {
 	s.dropLocked()
 	r.enter(finished)
 	c.exitLocked(r)
-	return s.stirLocked(nil)
+	return s.stirLocked(list)
 }
 
 // runStream runs the handler.
