@@ -94,7 +94,8 @@ func (p *plain) remember(err error) {
 	case p.why == Enough && err == io.EOF:
 		p.pending = err
 	case p.why == Enough:
-		p.pending = wrapError("receive", p.remote, err)
+		p.out.Fail(wrapError("receive", p.remote, err))
+		p.pending = p.out.Err()
 	}
 }
 
