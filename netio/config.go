@@ -151,7 +151,7 @@ func (n *Net) Pipes() *Pipes { return &n.pipes }
 func (n *Net) Close() error { return errors.Join(n.loops.close(), n.watch.close(), n.pipes.Close()) }
 
 // A Limit bounds how many connections are open at a time, over all listeners
-// that share it.
+// that share it. Each of them holds one more at most, accepted and not handed on.
 type Limit struct{ slots chan struct{} }
 
 // NewLimit makes a Limit of n connections, n at least 1.

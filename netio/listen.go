@@ -150,13 +150,8 @@ func (l *Listener) pump() {
 	defer close(l.ended)
 	pause := acceptPause
 	for {
-		if !l.cfg.Limit.take(l.done) {
-			l.err = net.ErrClosed
-			return
-		}
 		nc, err := l.l.Accept()
 		if err != nil {
-			l.cfg.Limit.give()
 			if !temporary(err) {
 				l.err = l.final(err)
 				return
@@ -166,6 +161,11 @@ func (l *Listener) pump() {
 			continue
 		}
 		pause = acceptPause
+		if !l.cfg.Limit.take(l.done) {
+			nc.Close() //nolint:errcheck // nobody wants it
+			l.err = net.ErrClosed
+			return
+		}
 		select {
 		case l.conns <- nc:
 		case <-l.done:

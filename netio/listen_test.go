@@ -392,3 +392,32 @@ func (l viewListener) Accept() (net.Conn, error) {
 	}
 	return netio.View(c), nil
 }
+
+// A listener to which nobody connects takes no place from another one.
+func TestLimitOfManyListeners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := &netio.Config{Limit: netio.NewLimit(1)}
+		idle, busy := newFake(), newFake()
+		waiting, l := netio.NewListener(idle, cfg), netio.NewListener(busy, cfg)
+		go waiting.Accept(t.Context()) // until Close
+		synctest.Wait()
+		for range 2 {
+			na, nb := net.Pipe()
+			busy.answers <- na
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			c, err := l.Accept(ctx)
+			cancel()
+			if err != nil {
+				t.Errorf("Accept with %d of 1 open: %v", cfg.Limit.Open(), err)
+			} else {
+				c.Abort()
+			}
+			nb.Close()
+		}
+		waiting.Close()
+		l.Close()
+		if n := cfg.Limit.Open(); n != 0 {
+			t.Errorf("%d places are taken in the end", n)
+		}
+	})
+}
