@@ -209,6 +209,12 @@ func heldAttacks() []*attack {
 				x.times(c, 8000, func(i uint32) []byte { return request("wait", seqBase+i, 1, body) })
 			})
 		}},
+		{name: "requests-pinned", why: "in each 64 KB one small call whose handler waits, and else what is refused at once", bound: oneConn, run: func(x *attacker) {
+			c := x.dial()
+			x.hear(c)
+			x.say(c, firstRequest("echo", seqBase, 1, ""))
+			x.repeat(c, func(i uint32) []byte { return beside(request("wait", seqBase+1+i, 1, "")) })
+		}},
 		{name: "requests-held-framed", why: "framed requests of 64 KB, pipelined, whose handlers wait", bound: oneConn, run: func(x *attacker) {
 			c := x.dial()
 			body := strings.Repeat("r", 64<<10)
@@ -230,6 +236,18 @@ func heldAttacks() []*attack {
 			})
 		}},
 	}
+}
+
+// besideIDs is where the ids of calls begin that nobody waits for.
+const besideIDs = 1 << 30
+
+// beside puts 48 KB of calls of a method that does not exist behind frame.
+func beside(frame []byte) []byte {
+	nothing := strings.Repeat("n", 12<<10)
+	for i := range uint32(4) {
+		frame = append(frame, request("nothing", besideIDs+i, 1, nothing)...)
+	}
+	return frame
 }
 
 // pieceAttacks begin messages that do not end.
@@ -321,6 +339,15 @@ func streamAttacks() []*attack {
 				x.say(c, openStream("hold", seqBase+1+i, false))
 			}
 			x.repeat(c, func(i uint32) []byte { return data(seqBase+i%100, 64<<10) })
+		}},
+		{name: "stream-pinned", why: "in each 64 KB one small message for a handler that receives nothing, and else what is refused at once", bound: oneConn, run: func(x *attacker) {
+			c := x.dial()
+			x.hear(c)
+			x.say(c, openStream("hold", seqBase, true))
+			for i := range uint32(1000) {
+				x.say(c, openStream("hold", seqBase+1+i, false))
+			}
+			x.repeat(c, func(i uint32) []byte { return beside(data(seqBase+i%1000, 1)) })
 		}},
 		{name: "stream-resets", why: "streams opened and reset, as fast as possible, on four connections", bound: oneAddress, run: func(x *attacker) {
 			x.many(4, func(int) {

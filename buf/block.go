@@ -49,9 +49,6 @@ type Block struct {
 	mem  []byte
 	free func(*Block) // not nil: memory of a Source, which gets the block back
 
-	// Set by In.leave, under a reference; read once there is none any more.
-	left func(bytes int) // not nil: counts the block until it is gone
-
 	// Atomic.
 	word atomic.Uint64
 
@@ -153,9 +150,6 @@ func (b *Block) gen() uint32 { return uint32(b.word.Load() >> genShift) }
 // read-only): its memory may be written anew.
 func (b *Block) alone() bool { return b.word.Load()&(refMask|keptBit) == 1 && b.free == nil }
 
-// shared reports that the caller's reference is not the only one.
-func (b *Block) shared() bool { return b.word.Load()&refMask > 1 }
-
 func (b *Block) kept() bool { return b.word.Load()&keptBit != 0 }
 
 // retain adds a reference to generation gen, and returns gen.
@@ -191,10 +185,6 @@ func (b *Block) release(gen uint32) {
 
 // gone runs once, after the last reference.
 func (b *Block) gone(kept bool) {
-	if count := b.left; count != nil {
-		b.left = nil
-		count(-len(b.mem))
-	}
 	switch {
 	case b.free != nil:
 		b.free(b)

@@ -37,31 +37,16 @@ type In struct {
 	end  int    // len(b.mem), or less if exact
 	want int    // bytes that the frame at hand still needs, as Expect told
 
-	size  int32 // of the next ordinary block; 0 stands for MinBlock
-	peak  int32 // largest receive of this period
-	reads uint8 // receives of this period
-	exact bool  // b is for one frame only, or for a step of it, up to end
-
-	given bool // b is another's, who may have given it to several
-
-	left func(bytes int) // counts blocks that the In has left and views have not; nil: nobody counts
+	size  int32  // of the next ordinary block; 0 stands for MinBlock
+	peak  int32  // largest receive of this period
+	turn  uint32 // see Turn
+	reads uint8  // receives of this period
+	exact bool   // b is for one frame only, or for a step of it, up to end
 }
 
-// CountLeft has count told of the blocks that the In goes on without while views
-// still refer to them: of their bytes, and once the last view is released, which may
-// be on any goroutine, of minus their bytes. A view of a few bytes keeps the whole
-// block, whatever else came in it. The block of a large frame is not counted:
-// a view of that is about as large.
-func (in *In) CountLeft(count func(bytes int)) { in.left = count }
-
-// leave gives b up, which the In goes on without.
-func (in *In) leave() {
-	if in.left != nil && !in.given && !in.exact && in.b.shared() {
-		in.b.left = in.left
-		in.left(len(in.b.mem))
-	}
-	in.b.Release()
-}
+// Turn is another number once the In has left its block: Views of one turn lie in
+// one block, and those of a later turn in another. It wraps around.
+func (in *In) Turn() uint32 { return in.turn }
 
 // Len is the number of bytes that wait to be taken.
 func (in *In) Len() int { return in.w - in.r }
@@ -235,7 +220,7 @@ func (in *In) Give(v View) {
 		in.b = v.b // with v's reference
 		in.r = offset(v.b.mem, v.p)
 		in.w = in.r + int(v.n)
-		in.end, in.exact, in.given = in.w, true, true // what lies behind may be somebody else's
+		in.end, in.exact = in.w, true // what lies behind may be somebody else's
 		in.want = max(0, in.want-int(v.n))
 		return
 	}
@@ -273,9 +258,10 @@ func (in *In) move(n int) {
 	left := 0
 	if in.b != nil {
 		left = copy(nb.mem, in.b.mem[in.r:in.w])
-		in.leave()
+		in.b.Release()
 	}
-	in.b, in.r, in.w, in.end, in.exact, in.given = nb, 0, left, len(nb.mem), false, false
+	in.b, in.r, in.w, in.end, in.exact = nb, 0, left, len(nb.mem), false
+	in.turn++
 }
 
 // Close releases everything, unread bytes too. The In may be used again.
@@ -287,8 +273,9 @@ func (in *In) Close() {
 }
 
 func (in *In) drop() {
-	in.leave()
-	in.b, in.r, in.w, in.end, in.exact, in.given = nil, 0, 0, 0, false, false
+	in.b.Release()
+	in.b, in.r, in.w, in.end, in.exact = nil, 0, 0, 0, false
+	in.turn++
 	if invariant.Enabled {
 		invariant.Check(in.size <= maxSize, "buf: In grew to %d", in.size)
 	}

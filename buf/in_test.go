@@ -360,45 +360,33 @@ func TestInHeld(t *testing.T) {
 	v.Release()
 }
 
-// A block that the In has left is counted until its last view is released, and
-// none that is nobody's.
-func TestInCountsWhatItHasLeft(t *testing.T) {
-	n := 0
+// Views of one turn lie in one block, and those of a later turn in another.
+func TestInTurn(t *testing.T) {
 	var in In
-	in.CountLeft(func(bytes int) { n += bytes })
-	left := func(when string, want int) {
-		t.Helper()
-		if n != want {
-			t.Errorf("%s: %d bytes are left, want %d", when, n, want)
+	seen := map[uint32]*Block{}
+	for i := range 200 {
+		switch i % 7 {
+		case 2:
+			in.Expect(3 * MinBlock << (i % 5))
+		case 3:
+			in.Idle()
+		case 5:
+			in.Give(ViewOf(make([]byte, 100)))
 		}
+		receive(&in, make([]byte, 1000+i))
+		v := in.View(in.Len() / 2)
+		if b := seen[in.Turn()]; b != nil && b != v.b {
+			t.Fatalf("turn %d has two blocks", in.Turn())
+		}
+		seen[in.Turn()] = v.b
+		defer v.Release()
 	}
-	receive(&in, make([]byte, 100))
-	v, w := in.View(10), in.View(20)
-	in.Skip(70)
-	left("while the In has the block", 0)
-	in.Idle()
-	left("asleep", MinBlock)
-	receive(&in, make([]byte, 100))
-	x := in.View(10)
-	left("in another block", MinBlock)
-	in.Expect(100 << 10)
-	receive(&in, make([]byte, 1000))
-	left("in a third", 2*MinBlock)
-	v.Release()
-	left("with a view of each", 2*MinBlock)
-	w.Release()
-	left("with one view", MinBlock)
+	blocks := map[*Block]bool{}
+	for _, b := range seen {
+		blocks[b] = true
+	}
+	if len(blocks) != len(seen) {
+		t.Errorf("%d turns have %d blocks", len(seen), len(blocks))
+	}
 	in.Close()
-	x.Release()
-	left("in the end", 0)
-	receive(&in, make([]byte, 100))
-	in.View(10).Release()
-	in.Close()
-	left("after a block of nobody", 0)
-	in.Expect(100 << 10)
-	receive(&in, make([]byte, 100<<10))
-	v = in.View(100 << 10)
-	in.Idle()
-	left("the block of a large frame", 0)
-	v.Release()
 }

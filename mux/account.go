@@ -16,12 +16,11 @@ import (
 // TestAccountTable, which fills it and shows its bound; whoever adds something
 // that can be held adds a row.
 //
-// What is charged is charged under the output lock, in plain numbers. Four
+// What is charged is charged under the output lock, in plain numbers. Three
 // things are not charged but looked at: frames that are not whole, of which the
 // reader tells (received); what waits in the output (Output.Queued, which the
-// Total counts by itself); what
-// the session keeps between two frames, which its own limits bound; and the blocks
-// that small bodies lie in (left), whatever else has come in them.
+// Total counts by itself); and what
+// the session keeps between two frames, which its own limits bound.
 type Account struct {
 	// Set by init, then constant.
 	total *Total
@@ -30,18 +29,20 @@ type Account struct {
 
 	// Guarded by the output lock.
 	held     int           // what was charged
+	wasted   int           // of this, what nobody has a stake in: see block
 	told     int           // what the Total knows of it
 	freed    uint32        // changed with each release: a sign of progress
 	refusing bool          // nothing went away for long: what would add to it is refused
 	eased    chan struct{} // closed with the next release, or when waiting is over; nil while nobody waits
+	block    *block        // that of the batch at hand; nil: nothing of it is held
+	spare    *block        // one that is out of use, or nil
 
 	// Atomic: bytes of frames that are not whole.
 	partial atomic.Int64
 
-	left left
-
 	// Owned by the read role.
 	partialTold int
+	turn        uint32 // of the In, when the batch at hand was cut
 }
 
 const (
@@ -61,7 +62,6 @@ const (
 
 func (a *Account) init(total *Total, limit int, out *netio.Output) {
 	a.total, a.limit, a.out = total, limit, out
-	a.left.total, a.left.count = total, a.left.add
 	if total != nil {
 		out.CountInto(total.gauges()...)
 	}
@@ -112,7 +112,7 @@ func awaitRelease(eased <-chan struct{}) {
 // received notes what the reader keeps of frames that are not whole, and the
 // session between two of them. The caller holds the read role.
 func (a *Account) received(in *buf.In, s wire.Session) {
-	in.CountLeft(a.left.count)
+	a.turn = in.Turn()
 	n := in.Len()
 	if n >= tellEvery {
 		n = in.Held() // more than has come: the frame's block
@@ -140,7 +140,7 @@ func (a *Account) allowance() int {
 // sumLocked is all that is held. Of the output it lacks what was appended in
 // this critical section.
 func (a *Account) sumLocked() int {
-	return a.held + int(a.left.bytes.Load()) + int(a.partial.Load()) + a.out.Queued()
+	return a.held + int(a.partial.Load()) + a.out.Queued()
 }
 
 // fullLocked reports whether the connection holds what it may.
@@ -164,31 +164,6 @@ func (a *Account) close() {
 	if a.total != nil {
 		a.total.add(-a.told - a.partialTold)
 		a.told, a.partialTold, a.total = 0, 0, nil
-	}
-}
-
-// left counts the blocks that the reader has left and bodies still lie in: a peer
-// that sends other things around a small request makes this side hold a block for
-// it. They are counted by whoever releases the last body of one.
-type left struct {
-	// Set by init, then constant.
-	total *Total
-	count func(bytes int) // add
-
-	// Atomic.
-	bytes, told atomic.Int64
-}
-
-// add counts n bytes, and tells the Total of what has become much. Who has told it
-// looks again, so that nothing stays told that has gone meanwhile.
-func (l *left) add(n int) {
-	for now := l.bytes.Add(int64(n)); l.total != nil; now = l.bytes.Load() {
-		told := l.told.Load()
-		if d := now - told; d < tellEvery && -d < tellEvery && (now != 0 || d == 0) {
-			return
-		} else if l.told.CompareAndSwap(told, now) {
-			l.total.add(int(d))
-		}
 	}
 }
 

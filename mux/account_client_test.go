@@ -51,6 +51,13 @@ var clientTable = []struct {
 	{name: "empty messages of a server that knows no credit", silent: true, fill: func(h *clientHolder) {
 		h.stream(0, 50_000)
 	}, least: 64 << 10, beyond: perBatch},
+	{name: "small messages of streams in large blocks", fill: func(h *clientHolder) {
+		h.stream(1, 1)
+		for range 100 {
+			ev := h.opened()[0]
+			h.raw(littleOfBlock(h.t, h.s, &wire.Event{Flags: wire.Stream | wire.Message, ID: ev.ID, Tag: ev.Tag, Method: ev.Method}))
+		}
+	}, least: 1 << 20, beyond: perBatch},
 	{name: "metadata of streams", fill: func(h *clientHolder) {
 		for range 100 {
 			h.stream(-1, 1)

@@ -165,17 +165,16 @@ var table = []held{
 	}, least: 80 << 10, beyond: perBatch},
 	{name: "small requests in large blocks", fill: func(t *testing.T, h *holder) {
 		for range 100 {
-			var out buf.Out
 			h.next++
-			ev := &wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: h.next, Method: "wait"}
-			m := h.s.Begin(&out, ev)
-			out.AppendString("x")
-			if err := h.s.End(&out, m, ev); err != nil {
-				t.Fatal(err)
-			}
-			p := append(out.Bytes(), bytes.Repeat(streamFrame(9999, "3", "k", strings.Repeat("v", 10<<10)), 6)...) // of no stream
-			out.Reset()
-			h.raw(p)
+			h.raw(littleOfBlock(h.t, h.s, &wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: h.next, Method: "wait"}))
+		}
+	}, least: 1 << 20, beyond: perBatch},
+	{name: "small messages of streams in large blocks", fill: func(t *testing.T, h *holder) {
+		for range 50 {
+			h.stream("chat", func(int) string { return "x" }, 1)
+		}
+		for i := range 100 {
+			h.raw(littleOfBlock(h.t, h.s, &wire.Event{Flags: wire.Stream | wire.Message, ID: h.next - uint64(i%50), Method: "chat"}))
 		}
 	}, least: 1 << 20, beyond: perBatch},
 	{name: "hellos that are to be answered", fill: func(t *testing.T, h *holder) {
@@ -320,6 +319,19 @@ func (h *holder) flush(owes bool) {
 	}
 	synctest.Wait()
 	h.look()
+}
+
+// littleOfBlock is a frame with a message of one byte, and behind it, for the same
+// block, 60 KB of frames that mean nothing.
+func littleOfBlock(t *testing.T, s wire.Session, ev *wire.Event) []byte {
+	var out buf.Out
+	defer out.Reset()
+	m := s.Begin(&out, ev)
+	out.AppendString("x")
+	if err := s.End(&out, m, ev); err != nil {
+		t.Fatal(err)
+	}
+	return append(out.Bytes(), bytes.Repeat(streamFrame(9999, "3", "k", strings.Repeat("v", 10<<10)), 6)...) // of no stream
 }
 
 // look notes what the server holds.

@@ -66,6 +66,7 @@ func (c *ServerConn) backedUpLocked() bool {
 func (c *ServerConn) lateLocked(r *request, err error) {
 	r.err = err
 	r.enter(finished)
+	c.account.unstakeLocked(&r.stake)
 	c.late.push(r)
 	if !c.lateRuns {
 		c.lateRuns = true
@@ -111,6 +112,7 @@ func (c *ServerConn) finishLocked(r *request, err error) {
 		return
 	}
 	r.enter(finished)
+	c.account.unstakeLocked(&r.stake)
 	c.turns.bytes += r.reserved
 	c.turnLocked()
 }

@@ -56,6 +56,7 @@ func (c *Conn) keep(s *slot, ev *wire.Event) {
 		ev.Body = buf.View{}
 		s.held = kept.Body.Len()
 		c.account.changeLocked(s.held)
+		s.stake = c.account.stakeLocked(kept.Body)
 	}
 	c.unlock(false)
 	s.answer = &kept
@@ -74,13 +75,15 @@ func (c *Conn) openUp(id uint64, s *slot) {
 	c.charge(s, ev.Body.Len()-s.held)
 }
 
-// charge charges n bytes more, or less, for what s holds.
+// charge charges n bytes more, or less, for what s holds. The answer as it came has
+// been released.
 func (c *Conn) charge(s *slot, n int) {
-	if n == 0 {
+	if n == 0 && s.stake.of == nil {
 		return
 	}
 	c.out.Lock()
 	s.held += n
+	c.account.unstakeLocked(&s.stake)
 	c.account.changeLocked(n)
 	c.unlock(false)
 }

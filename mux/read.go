@@ -212,6 +212,7 @@ func (c *Conn) lookUp() (fx effects) {
 	}
 	var woken *waiter
 	c.out.Lock()
+	c.account.turnLocked()
 	for i := range c.batch {
 		var s *slot
 		if ev := &c.batch[i]; ev.Flags&wire.Stream != 0 {

@@ -91,10 +91,11 @@ type request struct {
 	failed  error      // why its pieces come to an end: there is an error to be sent instead
 
 	// Guarded by the output lock.
-	oneway        bool // nobody waits for an answer
-	held          int  // what the account was charged for it
-	reserved      int  // what was set aside besides, for what it may become: its answer, or its unpacked self
-	parked        bool // queued for room
+	oneway        bool  // nobody waits for an answer
+	held          int   // what the account was charged for it
+	stake         stake // in the block of its body, until that is released
+	reserved      int   // what was set aside besides, for what it may become: its answer, or its unpacked self
+	parked        bool  // queued for room
 	prev, next    *request
 	ahead, behind *request // in the queue
 	chained       *request // in the table, where it is found by its id
@@ -209,6 +210,7 @@ func (r *request) weight() int {
 func (c *ServerConn) listLocked(r *request) {
 	r.held = r.weight()
 	c.account.changeLocked(r.held)
+	r.stake = c.account.stakeLocked(r.ev.Body)
 	c.requests.add(r)
 	if r.ordered {
 		c.turns.push(r)
@@ -398,6 +400,7 @@ func (r *request) outcome(err error) error {
 func (c *ServerConn) exitLocked(r *request) {
 	c.requests.remove(r)
 	c.reserved -= r.reserved
+	c.account.unstakeLocked(&r.stake)
 	c.account.changeLocked(-r.held)
 	if r.ranks {
 		c.turns.begun--

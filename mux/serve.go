@@ -31,6 +31,7 @@ func (c *ServerConn) unpack(r *request) error {
 	c.out.Lock()
 	r.routed = found // others may ask what runs
 	r.decide()
+	c.account.unstakeLocked(&r.stake)
 	c.chargeLocked(r, r.weight()-r.held)
 	c.reserveLocked(r, c.needs(r))
 	c.unlock()

@@ -270,6 +270,7 @@ func (c *ServerConn) took(why netio.Why, err error) {
 func (c *ServerConn) batchLocked(fx *aftermath) {
 	had, cost, known := c.queue.n, time.Duration(0), true
 	c.heard = c.heard || len(c.batch) > 0
+	c.account.turnLocked()
 	for i := range c.batch {
 		ev := &c.batch[i]
 		if ev.Flags&(wire.Settings|wire.Ping|wire.GoAway) != 0 || ev.Flags&(wire.Credit|wire.Stream) == wire.Credit {

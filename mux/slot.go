@@ -32,6 +32,7 @@ type slot struct {
 	// Guarded by the output lock.
 	generation uint32
 	held       int    // bytes of answer that the account was charged
+	stake      stake  // in the block that it came in
 	end        uint64 // position in the output just after the request
 	size       uint64 // bytes of the request
 }

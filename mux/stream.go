@@ -63,11 +63,12 @@ type stream struct {
 	trailer  rpc.Metadata
 	told     int // bytes of trailer
 	queue    []buf.View
-	held     int  // of the queue, in bytes as they weigh
-	lent     int  // the same of what Receive has taken
-	meta     int  // the same of the metadata that came
-	stalled  bool // peers without credit: was waited for in vain, see pace
-	credit   int  // what the peer may still send
+	held     int                          // of the queue, in bytes as they weigh
+	lent     int                          // the same of what Receive has taken
+	stakes   struct{ held, lent []stake } // in the blocks of both, one each
+	meta     int                          // the same of the metadata that came
+	stalled  bool                         // peers without credit: was waited for in vain, see pace
+	credit   int                          // what the peer may still send
 	window   int
 	granted  time.Time // when the last credit was
 	inRow    int       // messages that were sent without waiting in between
@@ -100,6 +101,16 @@ func (w *streams) changeLocked(n int) {
 	if w.account != nil && n != 0 {
 		w.account.changeLocked(n)
 	}
+}
+
+// returnLocked takes what was lent out of the connection's account.
+func (s *stream) returnLocked() {
+	s.whole.changeLocked(-s.lent)
+	s.lent = 0
+	for i := range s.stakes.lent {
+		s.whole.account.unstakeLocked(&s.stakes.lent[i])
+	}
+	s.stakes.lent = s.stakes.lent[:0]
 }
 
 // refusing reports whether nothing more is to be held.
@@ -317,9 +328,10 @@ func (s *stream) refill() error {
 	case len(s.queue) > 0:
 		s.queue, r.taken = r.taken[:0], s.queue
 		r.at = 0
-		s.whole.changeLocked(-s.lent)
+		s.returnLocked()
 		s.whole.held -= s.held
 		s.lent, s.held = s.held, 0
+		s.stakes.lent, s.stakes.held = s.stakes.held, s.stakes.lent
 		s.easeLocked()
 	case s.ended && s.err != nil:
 		err := s.err
@@ -333,8 +345,7 @@ func (s *stream) refill() error {
 		return io.EOF
 	default:
 		s.inRow = 0
-		s.whole.changeLocked(-s.lent)
-		s.lent = 0
+		s.returnLocked()
 		if !s.opened {
 			if _, err := s.appendLocked(0, nil); err != nil {
 				s.host.releaseLocked(false)
@@ -465,6 +476,9 @@ func (s *stream) holdLocked(body buf.View) *rpc.Error {
 	s.held += n
 	s.whole.held += n
 	s.whole.changeLocked(n)
+	if a := s.whole.account; a != nil {
+		s.stakes.held = a.addLocked(s.stakes.held, body)
+	}
 	s.queue = append(s.queue, body)
 	s.pressLocked()
 	return nil
@@ -532,8 +546,11 @@ func (s *stream) dropLocked() {
 	}
 	s.queue = nil
 	s.whole.held -= s.held
-	s.whole.changeLocked(-s.held - s.lent - s.meta)
-	s.lent, s.meta = 0, 0
+	s.whole.changeLocked(-s.held - s.meta)
+	s.returnLocked()
+	s.stakes.lent, s.stakes.held = s.stakes.held, nil
+	s.returnLocked()
+	s.meta = 0
 	s.whole.open--
 	s.whole.grown -= s.window - s.base
 	s.held, s.ended, s.over, s.gone = 0, true, true, true
