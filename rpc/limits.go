@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"time"
 )
@@ -70,7 +71,15 @@ var defaults = Limits{
 	QueueTime: 10 * time.Second, Silence: 30 * time.Second,
 }
 
-// WithDefaults fills in every field that is zero. Use its result for as long
+// endless and endlessFactor are as good as no limit, and sums and products of them
+// do not overflow.
+const (
+	endless       = math.MaxInt / 128
+	endlessFactor = 1 << 20
+)
+
+// WithDefaults fills in every field that is zero, and takes what is larger than
+// anything that could be met for no limit. Use its result for as long
 // as the thing that it limits lives.
 func (l Limits) WithDefaults() *Limits {
 	for _, f := range []struct{ have, def *int }{
@@ -85,7 +94,9 @@ func (l Limits) WithDefaults() *Limits {
 		if *f.have == 0 {
 			*f.have = *f.def
 		}
+		*f.have = min(*f.have, endless)
 	}
+	l.DecodeFactor, l.InflateFactor = min(l.DecodeFactor, endlessFactor), min(l.InflateFactor, endlessFactor)
 	for _, f := range []struct{ have, def *time.Duration }{
 		{&l.FirstBytes, &defaults.FirstBytes}, {&l.Handshake, &defaults.Handshake}, {&l.FrameRest, &defaults.FrameRest},
 		{&l.WriteStall, &defaults.WriteStall}, {&l.Idle, &defaults.Idle},

@@ -1,6 +1,7 @@
 package ttheader
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -77,4 +78,15 @@ func TestExceptionInPieces(t *testing.T) {
 		t.Errorf("%.200s", trace(ev))
 	}
 	release(evs)
+}
+
+// A factor that is no bound is none, and does not overflow.
+func TestInflateWithoutFactor(t *testing.T) {
+	s := Protocol{}.Open(wire.Server, rpc.Limits{InflateFactor: math.MaxInt}.WithDefaults())
+	message := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), make([]byte, 1<<20)...)
+	ev, err := cutOne(t, s, zlibFrame(t, 0, message, 1))
+	if err != nil || ev.Err != nil || ev.Body.Len() != 1<<20 {
+		t.Errorf("%d bytes, %v, %v", ev.Body.Len(), ev.Err, err)
+	}
+	ev.Body.Release()
 }
