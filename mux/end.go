@@ -39,6 +39,9 @@ func (c *Conn) abandon(ctx context.Context, r registered, leads bool) error {
 		c.appendLocked(&wire.Event{Flags: wire.Reset, ID: r.id}, nil) //nolint:errcheck // a peer that cannot be told frames nothing
 	}
 	fx := c.life.abandon(leads, c.lim.Abandoned)
+	if leads {
+		c.unreadLocked()
+	}
 	if ctx.Err() == context.DeadlineExceeded {
 		fx = fx.and(c.expiredLocked(r.beat))
 	}

@@ -19,6 +19,7 @@ func (c *Conn) lead(ctx context.Context, r registered) error {
 		defer context.AfterFunc(ctx, c.nc.Kick)()
 	}
 	owed := r.owes
+	c.rest.resume()
 	for {
 		// The flush is Receive's: it reads first and so finds an end of the
 		// connection or a goodbye before the request leaves, and after the
@@ -68,6 +69,7 @@ func (c *Conn) own(r registered) error {
 
 // readOn is the reader goroutine: it holds the read role until nobody waits.
 func (c *Conn) readOn() {
+	c.rest.resume()
 	for over, owed, full := false, false, c.full(); !over; {
 		if full {
 			if owed {
@@ -81,8 +83,9 @@ func (c *Conn) readOn() {
 				flush(c.nc, false, c.spawn)
 				owed = false
 			}
-			c.rest.stop() // it is not the peer's doing
+			c.rest.pause() // it is not the peer's doing
 			p.wait(c.out, func() { c.unlock(false) })
+			c.rest.resume()
 		}
 		why, err := c.nc.Receive(owed, c.step)
 		switch why {
@@ -177,6 +180,7 @@ func (c *Conn) deliver(own *slot, mine *waiter, f fate) (over, owed, full bool) 
 		f = pass
 	}
 	fx = fx.and(c.life.settle(!leads || over, over, f))
+	c.unreadLocked()
 	c.restLocked()
 	over = over || !leads && c.life.role != reader
 	c.unlock(false)
@@ -187,6 +191,14 @@ func (c *Conn) deliver(own *slot, mine *waiter, f fate) (over, owed, full bool) 
 	}
 	c.carryOut(fx)
 	return over, owed, full
+}
+
+// unreadLocked is called by who held the read role, before the unlock: while nobody
+// has it, it is not the peer's doing that what it began is not whole.
+func (c *Conn) unreadLocked() {
+	if c.life.role == nobody {
+		c.rest.pause()
+	}
 }
 
 // gatherLocked wakes those of a chain and has the reader wait for its turn

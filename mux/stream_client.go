@@ -217,6 +217,7 @@ func (c *Conn) awaitLocked(s *stream, w *waiter) {
 
 // leadStream reads the connection until w is off. The caller holds the read role.
 func (c *Conn) leadStream(w *waiter, owed bool) {
+	c.rest.resume()
 	for {
 		why, err := c.nc.Receive(owed, c.step)
 		owed = false
