@@ -90,37 +90,65 @@ func TestPieces(t *testing.T) {
 // error, and a need that is not above what is missing.
 func TestPrefixes(t *testing.T) {
 	frames := map[string]string{
-		"bare":     `80010001 "Ping" 00000001 0b0001 "hello" 0c0002 080001 00000007 00 0f0003 0b 00000002 "a" "b" 00`,
-		"framed":   `[ 80010001 "Ping" 00000001 0b0001 "hello" 00 ]`,
-		"ttheader": `[ 1000 0000 00000001 { 0000 01 0002 'isn' 'Echo' 'RPC_TRANSIT_a' 'b' } 80010001 "Ping" 00000001 0b0001 "hello" 00 ]`,
-		"ttframed": `[ 1000 0000 00000001 { 0000 10 0001 000c '100' } [ 80010001 "Ping" 00000001 0b0001 "hello" 00 ] ]`,
-		"mesh":     `ffaf 0008 0001 'a' 'b' [ 80010001 "Ping" 00000005 00 ]`,
-		"meshbare": `ffaf 0008 0001 'a' 'b' 80010001 "Ping" 00000005 00`,
-		"stream":   `[ 1000 0002 fffffffb { 1000 10 0002 0009 'Bidi' 001b '2' } ]`,
-		"cancel":   `[ 1000 0000 00000001 { 0000 01 0002 'limosa-offer' 'v=1;mux=1' 'limosa-cancel' '1' } ]`,
-		"old":      `00000004 50696e67 01 00000003 00`,
-		"oldframe": `[ 00000004 50696e67 01 00000003 00 ]`,
+		"bare":           `80010001 "Ping" 00000001 0b0001 "hello" 0c0002 080001 00000007 00 0f0003 0b 00000002 "a" "b" 00`,
+		"framed":         `[ 80010001 "Ping" 00000001 0b0001 "hello" 00 ]`,
+		"ttheader":       `[ 1000 0000 00000001 { 0000 01 0002 'isn' 'Echo' 'RPC_TRANSIT_a' 'b' } 80010001 "Ping" 00000001 0b0001 "hello" 00 ]`,
+		"ttframed":       `[ 1000 0000 00000001 { 0000 10 0001 000c '100' } [ 80010001 "Ping" 00000001 0b0001 "hello" 00 ] ]`,
+		"mesh":           `ffaf 0008 0001 'a' 'b' [ 80010001 "Ping" 00000005 00 ]`,
+		"meshbare":       `ffaf 0008 0001 'a' 'b' 80010001 "Ping" 00000005 00`,
+		"stream":         `[ 1000 0002 fffffffb { 1000 10 0002 0009 'Bidi' 001b '2' } ]`,
+		"cancel":         `[ 1000 0000 00000001 { 0000 01 0002 'limosa-offer' 'v=1;mux=1' 'limosa-cancel' '1' } ]`,
+		"compact":        `82 21 01 04 50696e67 18 02 6869 00`,
+		"compactframed":  `[ 82 21 01 04 50696e67 00 ]`,
+		"ttcompact":      `[ 1000 0000 00000001 { 0200 01 0001 'isn' 'Echo' } 82 21 01 04 50696e67 00 ]`,
+		"theader":        `[ 0fff 0000 00000007 { 00 00 01 01 01 61 01 62 } 80010001 "Ping" 00000001 0b0001 "hello" 00 ]`,
+		"theadercompact": `[ 0fff 0000 00000007 { 02 00 } 82 21 01 04 50696e67 00 ]`,
+		"trailer":        `[ 1000 0002 00000007 { 1000 10 0001 001b '4' } ]`,
+		"data":           `[ 1000 0002 00000007 { 1000 10 0001 001b '3' } 0b0001 "hello" 00 ]`,
+		"reset":          `[ 1000 0002 00000007 { 1000 10 0001 001b '5' } 80010003 "Ping" 00000007 0b0001 "no" 080002 00000006 00 ]`,
+		"old":            `00000004 50696e67 01 00000003 00`,
+		"oldframe":       `[ 00000004 50696e67 01 00000003 00 ]`,
 	}
 	for name, text := range frames {
-		p, _ := scriptBytes(t, text)
-		for i := range len(p) {
-			s := Protocol{NonStrict: strings.HasPrefix(name, "old")}.Open(wire.Server, testLimits)
-			var in buf.In
-			feed(&in, p[:i])
-			ev, need, err := s.Cut(&in)
-			if ev.Flags != 0 || err != nil || need < 1 || need > len(p)-i {
-				t.Fatalf("%s, %d of %d bytes: %s, need %d, %v", name, i, len(p), trace(ev), need, err)
-			}
-			feed(&in, p[i:])
-			if ev, _, err = s.Cut(&in); ev.Flags == 0 || err != nil || in.Len() != 0 {
-				t.Fatalf("%s, %d and %d bytes: %s, %v, %d left", name, i, len(p)-i, trace(ev), err, in.Len())
-			}
-			ev.Body.Release()
-			in.Close()
-		}
+		checkPrefixes(t, name, text, func() wire.Session {
+			return Protocol{NonStrict: strings.HasPrefix(name, "old")}.Open(wire.Server, testLimits)
+		})
+	}
+	answers := map[string]string{
+		"hello":     `[ 1000 0000 00000000 { 0000 01 0001 'limosa-hello' 'v=1;mux=1' } ]`,
+		"drain":     `[ 1000 0000 00000000 { 0000 01 0001 'limosa-drain' '1' } ]`,
+		"reply":     `[ 1000 0000 00000001 { 0000 01 0001 'a' 'b' } 80010002 "Ping" 00000001 0b0000 "hello" 00 ]`,
+		"exception": `[ 1000 0000 00000001 { 0000 01 0001 'limosa-code' '5' } 80010003 "Ping" 00000001 0b0001 "no" 080002 00000006 00 ]`,
+		"framed":    `[ 80010002 "Ping" 00000001 00 ]`,
+		"bare":      `80010003 "Ping" 00000001 0b0001 "no" 080002 00000006 00`,
+		"theader":   `[ 0fff 0000 00000001 { 00 00 01 01 01 61 01 62 } 80010002 "Ping" 00000001 00 ]`,
+		"trailer":   `[ 1000 0002 00000007 { 1000 01 0001 'a' 'b' 10 0001 001b '4' } 80010003 "Ping" 00000007 0b0001 "no" 080002 00000006 00 ]`,
+	}
+	for name, text := range answers {
+		checkPrefixes(t, "answer: "+name, text, func() wire.Session { return Protocol{}.Open(wire.Client, testLimits) })
 	}
 	if n := buf.Live(); n != 0 {
 		t.Errorf("%d blocks leaked", n)
+	}
+}
+
+func checkPrefixes(t *testing.T, name, text string, open func() wire.Session) {
+	t.Helper()
+	p, _ := scriptBytes(t, text)
+	for i := range len(p) {
+		s := open()
+		var in buf.In
+		feed(&in, p[:i])
+		ev, need, err := s.Cut(&in)
+		if ev.Flags != 0 || err != nil || need < 1 || need > len(p)-i {
+			t.Fatalf("%s, %d of %d bytes: %s, need %d, %v", name, i, len(p), trace(ev), need, err)
+		}
+		feed(&in, p[i:])
+		if ev, _, err = s.Cut(&in); ev.Flags == 0 || err != nil || in.Len() != 0 {
+			t.Fatalf("%s, %d and %d bytes: %s, %v, %d left", name, i, len(p)-i, trace(ev), err, in.Len())
+		}
+		ev.Body.Release()
+		in.Close()
 	}
 }
 
