@@ -90,3 +90,23 @@ func TestInflateWithoutFactor(t *testing.T) {
 	}
 	ev.Body.Release()
 }
+
+// A message without a TTHeader has no place for the total of an answer in pieces, and
+// is matched by order as likely as by its id: it is answered in order, and whole.
+func TestOtherFormsAreAnsweredInOrder(t *testing.T) {
+	_, server, _, sin := acquainted(t, rpc.Limits{}.WithDefaults())
+	for text, unordered := range map[string]bool{
+		`[ 80010001 "Ping" 00000005 00 ]`:                              false,
+		`80010001 "Ping" 00000005 00`:                                  false,
+		`[ 0fff 0000 00000005 { 00 00 } 80010001 "Ping" 00000005 00 ]`: false,
+		`[ 0fff 0001 00000005 { 00 00 } 80010001 "Ping" 00000005 00 ]`: false,
+		`[ 1000 0000 00000005 { 0000 } 80010001 "Ping" 00000005 00 ]`:  true,
+	} {
+		p, _ := scriptBytes(t, text)
+		evs, err := gather(t, server, sin, p, 1<<20)
+		if err != nil || len(evs) != 1 || (evs[0].Flags&wire.Unordered != 0) != unordered {
+			t.Errorf("%s: %v, %v", text, evs, err)
+		}
+		release(evs)
+	}
+}

@@ -32,7 +32,11 @@ func (s *Session) request(ev *wire.Event, f *frame) error {
 	ev.Flags |= wire.Open | wire.End
 	ev.Service, ev.Method = s.in.names.intern(0, service), s.in.names.intern(1, method)
 	ev.Timeout = h.timeout
-	if s.in.mux || h.flags&flagUnordered != 0 {
+	unordered := h.flags&flagUnordered != 0
+	if s.in.mux { // other forms have no place for the total of an answer in pieces: it goes whole
+		unordered = f.shape <= shapeTTFramed
+	}
+	if unordered {
 		ev.Flags |= wire.Unordered
 	}
 	// Only a peer of our kind gives each call an id of its own; elsewhere the
