@@ -385,14 +385,14 @@ func (s *stream) grantLocked() {
 	}
 }
 
-// arrivedLocked takes an event of the peer's, whose body it owns.
-func (s *stream) arrivedLocked(ev *wire.Event) {
+// arrivedLocked takes an event of the peer's, whose body it owns. An error: it is
+// not taken, and the stream is to be refused.
+func (s *stream) arrivedLocked(ev *wire.Event) *rpc.Error {
 	body := ev.Body
 	ev.Body = buf.View{}
 	if err := s.toldLocked(ev); err != nil {
 		body.Release()
-		s.refuseLocked(err)
-		return
+		return err
 	}
 	switch {
 	case s.ended && ev.Flags&wire.Reset == 0 || s.gone && ev.Flags == wire.Message|wire.Stream:
@@ -400,12 +400,13 @@ func (s *stream) arrivedLocked(ev *wire.Event) {
 	case ev.Flags&wire.Message != 0:
 		if err := s.holdLocked(body); err != nil {
 			body.Release()
-			s.refuseLocked(err)
-		} else if ev.Flags&wire.End != 0 {
+			return err
+		}
+		if ev.Flags&wire.End != 0 {
 			s.endLocked(nil)
 		}
 	case ev.Err != nil && ev.Flags&(wire.End|wire.Reset) == 0:
-		s.refuseLocked(ev.Err)
+		return ev.Err
 	case ev.Flags&(wire.End|wire.Reset) != 0:
 		var err error
 		if ev.Err != nil {
@@ -418,6 +419,7 @@ func (s *stream) arrivedLocked(ev *wire.Event) {
 		}
 		s.endLocked(err)
 	}
+	return nil
 }
 
 // toldLocked keeps the metadata of an event. All of a stream's together is bounded

@@ -259,7 +259,9 @@ func (c *Conn) streamLocked(ev *wire.Event, list *waiter) *waiter {
 	switch sl.word.Load() {
 	case word(ev.ID, waiting):
 		if s := sl.stream; s != nil {
-			s.arrivedLocked(ev)
+			if err := s.arrivedLocked(ev); err != nil {
+				s.refuseLocked(err)
+			}
 			return s.stirLocked(list)
 		}
 	case word(ev.ID, gone):

@@ -155,7 +155,12 @@ func (c *ServerConn) streamLocked(ev *wire.Event, fx *aftermath) {
 	}
 	s := r.stream
 	if ev.Flags&wire.Open == 0 || ev.Flags&(wire.Message|wire.End) != 0 {
-		s.arrivedLocked(ev)
+		if err := s.arrivedLocked(ev); err != nil {
+			if r.is(queued) || r.move(begun, givenUp) {
+				err.Sent = rpc.Refused // it is not started any more
+			}
+			s.refuseLocked(err)
+		}
 	}
 	if s.reset || ev.Flags&wire.Reset != 0 {
 		c.giveUpLocked(r, givenUp, fx)

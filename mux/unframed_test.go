@@ -72,3 +72,22 @@ func TestLaterMessageThatCannotBeFramed(t *testing.T) {
 		})
 	}
 }
+
+// A stream whose first message the server does not take is refused, since its
+// handler is not started any more.
+func TestFirstMessageThatIsTooLarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		started := false
+		h := simple
+		h.sum = func(context.Context, iter.Seq2[*string, error]) (*string, error) {
+			started = true
+			return new("x"), nil
+		}
+		r := newRigBetween(t, ttheader.Protocol{}, rpc.Limits{}.WithDefaults(), rpc.Limits{MessageBytes: 4096}.WithDefaults(), h.route, mux.Spare)
+		_, err := r.sum(t.Context(), strs(1, strings.Repeat("x", 5000)))
+		if synctest.Wait(); started || rpc.CodeOf(err) != rpc.ResourceExhausted || rpc.SentOf(err) != rpc.Refused {
+			t.Errorf("%v, %v, started %v", rpc.SentOf(err), err, started)
+		}
+		r.quiet(t)
+	})
+}
