@@ -36,6 +36,7 @@ func TestSmallPairPinsNoHeader(t *testing.T) {
 		}
 		kept = append(kept, ev.Header)
 		ev.Body.Release()
+		in.Close()
 	}
 	if each := (liveBytes() - before) / calls; each > 2<<10 {
 		t.Errorf("a call with one pair of two bytes keeps %d bytes", each)
