@@ -361,7 +361,11 @@ func (c *ServerConn) giveUpLocked(r *request, how phase, fx *aftermath) {
 		fx.woken = r.stream.finishLocked(how.refusal(), fx.woken)
 	case r.is(queued):
 		c.unqueueLocked(r)
-		c.finishLocked(r, how.refusal())
+		if how == cutOff && r.ev.Err != nil { // the connection ends for it
+			c.finishLocked(r, refused(r, Public(nil, r.ev.Err, nil)))
+		} else {
+			c.finishLocked(r, how.refusal())
+		}
 	case r.move(begun, how):
 	case r.move(shown, how):
 		fx.ended = append(fx.ended, r.call)
