@@ -187,6 +187,9 @@ func (c *ServerConn) openLocked(ev *wire.Event) *request {
 	}
 	r.ordered = r.ev.Flags&(wire.Unordered|wire.Oneway) == 0
 	refused := c.refuseLocked()
+	if e := r.ev.Err; refused == nil && e != nil && e.Code == rpc.ResourceExhausted && c.account.total.Full() {
+		c.account.total.refuse() // the session had no room for it, see allowance
+	}
 	if refused != nil { // nothing of it is held while it waits for its turn
 		r.ev.Body.Release()
 		r.ev.Body, r.ev.Header, r.ev.Service = buf.View{}, nil, ""
