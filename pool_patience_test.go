@@ -25,9 +25,9 @@ func TestDialsOutliveTheirCalls(t *testing.T) {
 		n := simnet.New(nil)
 		stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{service(nil)}})
 		c := netClient(n, &limosa.Client{Thrift: limosa.Framed, Timeout: 10 * time.Millisecond})
-		dials := 0
+		var dials atomic.Int32
 		c.DialOn(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
-			dials++
+			dials.Add(1)
 			time.Sleep(15 * time.Millisecond)
 			return n.Dial(ctx, "client", "server")
 		})
@@ -38,8 +38,8 @@ func TestDialsOutliveTheirCalls(t *testing.T) {
 					failed++
 				}
 			}
-			if failed > 2 || dials > 2*(round+1) {
-				t.Errorf("round %d: %d of 20 calls failed, %d dials", round, failed, dials)
+			if failed > 2 || int(dials.Load()) > 2*(round+1) {
+				t.Errorf("round %d: %d of 20 calls failed, %d dials", round, failed, dials.Load())
 			}
 			for _, l := range n.Links("", "") {
 				l.Break()
