@@ -215,6 +215,16 @@ func heldAttacks() []*attack {
 			x.say(c, firstRequest("echo", seqBase, 1, ""))
 			x.repeat(c, func(i uint32) []byte { return beside(request("wait", seqBase+1+i, 1, "")) })
 		}},
+		{name: "requests-decoded", why: "requests of 600 bytes that take 64 KB once they are decoded, whose handlers wait", bound: oneConn, run: func(x *attacker) {
+			c := x.dial()
+			x.hear(c)
+			x.say(c, firstRequest("echo", seqBase, 1, ""))
+			const items = 500
+			args := append([]byte{15, 0, 2, 12, 0, 0, items >> 8, items & 0xff}, make([]byte, items+1)...)
+			x.times(c, 8000, func(i uint32) []byte {
+				return head{seq: seqBase + i}.frame(message("wait", 1, seqBase+i, args), 0)
+			})
+		}},
 		{name: "requests-held-framed", why: "framed requests of 64 KB, pipelined, whose handlers wait", bound: oneConn, run: func(x *attacker) {
 			c := x.dial()
 			body := strings.Repeat("r", 64<<10)

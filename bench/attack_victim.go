@@ -21,7 +21,13 @@ import (
 
 // A victimArgs is the arguments of each of the victim's methods.
 type victimArgs struct {
-	Msg *limosaecho.Message `thrift:"msg,1"`
+	Msg  *limosaecho.Message `thrift:"msg,1"`
+	Many []*victimItem       `thrift:"many,2"`
+}
+
+// A victimItem takes a byte on the wire, and a hundred times that in memory.
+type victimItem struct {
+	A, B, C, D, E, F, G string
 }
 
 type victimResult struct {

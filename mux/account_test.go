@@ -169,6 +169,11 @@ var table = []held{
 			h.raw(littleOfBlock(h.t, h.s, &wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: h.next, Method: "wait"}))
 		}
 	}, least: 1 << 20, beyond: perBatch},
+	{name: "requests that are decoded to more", fill: func(t *testing.T, h *holder) {
+		for range 100 {
+			h.call("weighty", "little")
+		}
+	}, least: 700 << 10, beyond: 64 << 10},
 	{name: "small messages of streams in large blocks", fill: func(t *testing.T, h *holder) {
 		for range 50 {
 			h.stream("chat", func(int) string { return "x" }, 1)
@@ -216,6 +221,13 @@ func TestAccountTable(t *testing.T) {
 	}
 }
 
+// weighty is a codec whose messages take 60 KB each.
+type weighty struct{ text }
+
+func (w weighty) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (int, error) {
+	return 60 << 10, w.Decode(body, msg, lim)
+}
+
 // A holder is a server, and a peer that makes it hold what it can. It writes
 // frames by hand, and never reads.
 type holder struct {
@@ -251,9 +263,14 @@ func newHolder(t *testing.T, form ttheader.Form) *holder {
 			return strings.Repeat("y", 200<<10), nil
 		},
 	}
+	unary["weighty"] = unary["wait"]
 	methods := map[string]rpc.Handler{}
 	for name := range unary {
 		h, _, _ := unary.route("", name)
+		if name == "weighty" {
+			h.Method = method(name, rpc.Unary) // its answers are known to be small
+			h.Method.Codec = weighty{}
+		}
 		h.Method.NoteResponse(0) // nothing is known of it
 		methods[name] = h
 	}

@@ -39,8 +39,11 @@ func (c *ServerConn) needs(r *request) (n int) {
 	if r.ev.Flags&wire.Packed != 0 {
 		n = min(c.cfg.Limits.MessageBytes, c.cfg.Limits.InflateFactor*r.ev.Body.Len()+64<<10)
 	}
-	if m := r.h.Method; m != nil && m.Kind == rpc.Unary {
-		n += m.ResponseBytes()
+	if m := r.h.Method; m != nil && m.Kind <= rpc.Oneway {
+		n += m.DecodedBytes()
+		if m.Kind == rpc.Unary {
+			n += m.ResponseBytes()
+		}
 	}
 	return n
 }

@@ -77,10 +77,11 @@ type request struct {
 	phase atomic.Uint32
 
 	// Owned by its worker; once it is shown its call can be ended by others.
-	call  *rpc.Call // nil until admit has made it
-	timed bool      // note what the handler takes
-	zip   bool      // it came packed: so does its answer go
-	lone  bool      // it runs without a spare worker behind it
+	call  *rpc.Call   // nil until admit has made it
+	timed bool        // note what the handler takes
+	zip   bool        // it came packed: so does its answer go
+	lone  bool        // it runs without a spare worker behind it
+	conn  *ServerConn // set with call
 
 	// Guarded by the output lock until it has begun, then owned by its worker
 	// until it is finished, then guarded again.

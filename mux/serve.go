@@ -134,6 +134,8 @@ func (c *ServerConn) admit(r *request) error {
 	call.SetEncoding(ev.Encoding)
 	if ev.Flags&wire.Stream == 0 {
 		call.SetBody(ev.Body, c.cfg.Limits)
+		r.conn = c
+		call.SetHolder(r)
 		ev.Body = buf.View{}
 	}
 	r.call = call
@@ -143,6 +145,19 @@ func (c *ServerConn) admit(r *request) error {
 		return err
 	}
 	return nil
+}
+
+// Decoded is rpc.Holder's method. Where little is known of a method its first
+// requests take what they take; the next ones wait until there is room for as much.
+func (r *request) Decoded(n int) {
+	if !r.h.Method.NoteDecoded(n) {
+		return
+	}
+	c := r.conn
+	c.out.Lock()
+	c.chargeLocked(r, n)
+	c.reserveLocked(r, max(1, r.reserved-r.h.Method.DecodedBytes())) // not nothing: others are not alone
+	c.unlock()
 }
 
 // leaveGate counts a call out of the server's.

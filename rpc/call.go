@@ -53,10 +53,11 @@ func (c *Call) served() *serving {
 // lock because a goroutine that a handler left behind may still ask.
 type lazyBody struct {
 	sync.Mutex
-	state bodyState
-	body  buf.View
-	lim   *Limits
-	err   error
+	state  bodyState
+	body   buf.View
+	lim    *Limits
+	holder Holder // nil: nobody is told
+	err    error
 }
 
 type bodyState uint8
@@ -130,7 +131,7 @@ func (c *Call) Request() (any, error) {
 	defer l.Unlock()
 	switch l.state {
 	case bodyWaiting:
-		if err := c.codec().Decode(l.body, c.args, l.lim); err != nil {
+		if err := l.decode(c.codec(), c.args); err != nil {
 			l.state, l.err = bodyFailed, undecodable(err)
 			return nil, l.err
 		}
@@ -142,6 +143,26 @@ func (c *Call) Request() (any, error) {
 	}
 	return c.args, nil
 }
+
+// decode decodes the body into msg, and tells the engine what that takes.
+func (l *lazyBody) decode(codec Codec, msg any) error {
+	if w, ok := codec.(Weigher); ok && l.holder != nil {
+		n, err := w.DecodeWeighed(l.body, msg, l.lim)
+		l.holder.Decoded(n)
+		return err
+	}
+	return codec.Decode(l.body, msg, l.lim)
+}
+
+// A Holder holds a request for its caller.
+type Holder interface {
+	// Decoded is told what the request takes now that it is decoded, in bytes,
+	// besides its text and binary, on the goroutine that has asked for it.
+	Decoded(bytes int)
+}
+
+// SetHolder has h told what the request takes; for engines, before the handler runs.
+func (c *Call) SetHolder(h Holder) { c.served().lazy.holder = h }
 
 // undecodable is what the peer is told of a request that makes no sense: the
 // codec's words hold offsets and field names, nothing of this side.

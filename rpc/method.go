@@ -48,6 +48,15 @@ type Recoder interface {
 	In(e Encoding) Codec
 }
 
+// A Weigher is a Codec that tells what it makes of a message.
+type Weigher interface {
+	Codec
+	// DecodeWeighed is Decode, and tells how many bytes of memory the message
+	// takes besides its text and binary, which are in body too. It is 0 with an
+	// error.
+	DecodeWeighed(body buf.View, msg any, lim *Limits) (bytes int, err error)
+}
+
 // Next runs the rest of a call: the next interceptor, or the method itself.
 type Next func(ctx context.Context, c *Call) error
 
@@ -85,6 +94,7 @@ type Method struct {
 	Raise func(result any) error
 
 	requests, responses sizes
+	decoded             sizes        // of requests
 	cost                atomic.Int64 // ns
 }
 
@@ -110,6 +120,17 @@ func (m *Method) RequestBytes() int { return m.requests.expected() }
 
 // ResponseBytes is RequestBytes of the responses.
 func (m *Method) ResponseBytes() int { return m.responses.expected() }
+
+// DecodedBytes is RequestBytes of what requests take once they are decoded,
+// besides their text and binary.
+func (m *Method) DecodedBytes() int { return m.decoded.expected() }
+
+// NoteDecoded notes what a request takes once it is decoded. large: that is more
+// than what any call costs.
+func (m *Method) NoteDecoded(n int) (large bool) {
+	m.decoded.note(n)
+	return n >= largeBytes
+}
 
 // NoteRequest notes the size of a request.
 func (m *Method) NoteRequest(n int) { m.requests.note(n) }

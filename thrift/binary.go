@@ -96,15 +96,21 @@ func (c Binary) Append(out *buf.Out, msg any) error {
 // besides at most three times the body for strings. Errors wrap a *SyntaxError and have the
 // code rpc.InvalidArgument; msg is partly filled then.
 func (c Binary) Decode(body buf.View, msg any, lim *rpc.Limits) error {
+	_, err := c.DecodeWeighed(body, msg, lim)
+	return err
+}
+
+// DecodeWeighed makes Binary an rpc.Weigher. A lazy message weighs nothing.
+func (c Binary) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (int, error) {
 	pl, p, err := planOf(msg)
 	if err != nil {
-		return &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
+		return 0, &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
 	}
 	if lim == nil {
 		lim = rpc.Limits{}.WithDefaults()
 	}
 	if pl.of != nil {
-		return pl.decodeLazy(body, msg, lim)
+		return 0, pl.decodeLazy(body, msg, lim)
 	}
 	if pl.made != 0 && !c.Plan && !pl.views {
 		pl.clear(p)
@@ -129,7 +135,7 @@ func (c Binary) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 		if pl.views {
 			pl.giveBack(p)
 		}
-		return d.failed(end, f)
+		return 0, d.failed(end, f)
 	}
-	return nil
+	return lim.DecodeBudget(len(b)) - int(d.budget), nil
 }

@@ -78,9 +78,15 @@ func (c Compact) Append(out *buf.Out, msg any) error {
 // most lim.DecodeBudget of twice the body's length is allocated, since an
 // ordinary message takes fewer bytes here for the same memory.
 func (c Compact) Decode(body buf.View, msg any, lim *rpc.Limits) error {
+	_, err := c.DecodeWeighed(body, msg, lim)
+	return err
+}
+
+// DecodeWeighed makes Compact an rpc.Weigher.
+func (c Compact) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (int, error) {
 	pl, p, err := planOf(msg)
 	if err != nil {
-		return &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
+		return 0, &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
 	}
 	if lim == nil {
 		lim = rpc.Limits{}.WithDefaults()
@@ -97,9 +103,9 @@ func (c Compact) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 		f = trailing
 	}
 	if f != fine {
-		return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &SyntaxError{Offset: min(end, len(b)), Path: d.where, Why: faults[f]}}
+		return 0, &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &SyntaxError{Offset: min(end, len(b)), Path: d.where, Why: faults[f]}}
 	}
-	return nil
+	return lim.DecodeBudget(2*len(b)) - int(d.budget), nil
 }
 
 // In gives the codec that writes the same messages in another encoding; it

@@ -58,18 +58,19 @@ func (d *decoder) generated(pl *plan, p unsafe.Pointer, o, depth int) (int, faul
 	return o + end, f
 }
 
-// decodeGenerated decodes the message at p by its generated methods.
-func decodeGenerated(pl *plan, p unsafe.Pointer, body buf.View, lim *rpc.Limits) error {
+// decodeGenerated decodes the message at p by its generated methods, and gives the
+// memory that it took.
+func decodeGenerated(pl *plan, p unsafe.Pointer, body buf.View, lim *rpc.Limits) (int, error) {
 	b := body.Bytes()
 	r := pl.madeFor(p).DecodeThrift(input(b, codec.NewFrame(body), budget(lim.DecodeBudget(len(b)))), lim.Depth)
 	if r.code == uint64(len(b))<<8 {
-		return nil
+		return lim.DecodeBudget(len(b)) - int(r.budget), nil
 	}
 	end, f := r.end()
 	if f == fine {
 		f = trailing
 	}
-	return (&decoder{b: b, where: r.where}).failed(end, f)
+	return 0, (&decoder{b: b, where: r.where}).failed(end, f)
 }
 
 // Begin gives what ReadThrift takes.
