@@ -54,6 +54,9 @@ func TestLargeCallsSpread(t *testing.T) {
 					conns.Add(1)
 					return n.Dial(ctx, "client", "server")
 				})
+				if _, err := call(t.Context(), client, m, ""); err != nil { // from here on it is known that connections are shared
+					t.Fatal(err)
+				}
 				var callers sync.WaitGroup
 				for range 40 {
 					callers.Go(func() {
