@@ -40,7 +40,7 @@ func (c *ServerConn) needs(r *request) (n int) {
 		n = min(c.cfg.Limits.MessageBytes, c.cfg.Limits.InflateFactor*r.ev.Body.Len()+64<<10)
 	}
 	if m := r.h.Method; m != nil && m.Kind <= rpc.Oneway {
-		n += m.DecodedBytes()
+		n += min(m.DecodedBytes(), c.cfg.Limits.DecodeBudget(r.ev.Body.Len()))
 		if m.Kind == rpc.Unary {
 			n += m.ResponseBytes()
 		}
