@@ -49,12 +49,20 @@ const (
 	// perRequest is what a request or stream that lives costs besides its
 	// bytes: its own record, its call object and its places in tables.
 	perRequest = 512
+	// perWorker is what a goroutine that runs a handler, or waits with one, costs;
+	// freeWorkers are those of a connection that are not charged, so that a
+	// connection whose handlers do not block changes nothing.
+	perWorker   = 4 << 10
+	freeWorkers = 4
 	// tellEvery is the least change that a Total is told of, so that
 	// connections do not meet on its cache line with each call.
 	tellEvery = 4 << 10
 	// smallHolder is what a connection may hold although its server or client
 	// holds all that it may: small callers do not suffer for a large one.
 	smallHolder = 16 << 10
+	// leastHolder is what its calls may be charged for when a quarter more is held:
+	// thousands of small connections are a large one. It is about three calls.
+	leastHolder = 2 << 10
 	// heldStall is how long a full connection is not read while nothing that it
 	// holds goes away. Then it is read on, and what would add to it is refused.
 	heldStall = time.Second
@@ -74,6 +82,20 @@ func (a *Account) changeLocked(n int) {
 		a.freed++
 		a.easeLocked()
 	}
+	a.tellLocked()
+}
+
+// staffLocked charges for workers that there are now instead of those before. One
+// that leaves is no sign of progress: what it served is.
+func (a *Account) staffLocked(now, before int) {
+	if d := max(0, now-freeWorkers) - max(0, before-freeWorkers); d != 0 {
+		a.held += d * perWorker
+		a.tellLocked()
+	}
+}
+
+// tellLocked tells the Total of what has changed by much.
+func (a *Account) tellLocked() {
 	if a.total == nil {
 		return
 	}
@@ -156,7 +178,23 @@ func (a *Account) refusingLocked() bool {
 // crowdedLocked reports whether new work is to be refused although this
 // connection is not full: all of them together are, and it is not a small one.
 func (a *Account) crowdedLocked() bool {
-	return a.total.Full() && a.sumLocked() > smallHolder
+	if !a.total.Full() {
+		return false
+	}
+	return a.sumLocked() > smallHolder || a.held > leastHolder && a.total.over()
+}
+
+// grows reports whether a call whose answer may have n bytes is not to begin, since
+// that would be dropped (overflows). n is a guess in which all callers of the method
+// have a part: it counts within a share only.
+func (a *Account) grows(n int) bool {
+	return n > smallHolder && a.total != nil && a.total.of != nil && a.total.overAlone()
+}
+
+// overflows reports whether an answer of n bytes is more than is to be held: a
+// call that was begun is answered although its Total is full, to a quarter beyond.
+func (a *Account) overflows(n int) bool {
+	return n > smallHolder && a.total.over()
 }
 
 // close takes the connection out of the Total. Nobody else uses it any more.
@@ -242,6 +280,19 @@ func (t *Total) Full() bool {
 	}
 	return false
 }
+
+// over reports whether a quarter more is held than may be.
+func (t *Total) over() bool {
+	for ; t != nil; t = t.of {
+		if t.overAlone() {
+			return true
+		}
+	}
+	return false
+}
+
+// overAlone is over, whatever t is a share of.
+func (t *Total) overAlone() bool { return t.limit > 0 && t.held.Value() > t.limit+t.limit/4 }
 
 // refuse counts a call that was refused.
 func (t *Total) refuse() {

@@ -151,6 +151,9 @@ func (c *ServerConn) prepare(r *request) (err error) {
 	}
 	// Now: this answer may wait for long, and others are about to begin.
 	r.call.Method.NoteResponse(r.private.Len())
+	if c.account.overflows(r.private.Len()) {
+		return c.overflow(r)
+	}
 	if r.zip {
 		r.ev.Flags &^= wire.Packed
 		if err = c.s.Pack(&r.ev, r.private); err != nil {
@@ -193,6 +196,10 @@ func (c *ServerConn) appendLocked(r *request) bool {
 		if r.private == nil && !r.ordered && c.cfg.Handlers != Inline && c.s.Caps().Chunks {
 			most = chunkFrom
 		}
+		overflows := r.private == nil && c.account.overflows(r.call.Method.ResponseBytes())
+		if overflows {
+			most = smallHolder
+		}
 		switch r.err = encodeUpTo(out, c.s, reply, r.appendResult, most); r.err {
 		case nil:
 			n := max(out.Len()-before, reply.Total)
@@ -202,7 +209,10 @@ func (c *ServerConn) appendLocked(r *request) bool {
 			r.call.Method.NoteResponse(n)
 			return true
 		case errPieces:
-			return false
+			if !overflows {
+				return false
+			}
+			r.err = c.overflow(r)
 		}
 		e, log := publicOf(r.call, r.err, c.cfg.Logger)
 		if r.err = refused(r, e); log != nil {
@@ -215,6 +225,16 @@ func (c *ServerConn) appendLocked(r *request) bool {
 		c.spawnLocked(c.nc.Abort) // its caller would wait for ever; Abort takes the lock
 	}
 	return true
+}
+
+// overflow drops the result of r, for which there is no room on the server.
+func (c *ServerConn) overflow(r *request) error {
+	if r.private != nil {
+		r.private.Reset()
+		r.private = nil
+	}
+	c.account.total.refuse()
+	return rpc.Errorf(rpc.ResourceExhausted, "the connections of this server hold all that they may: no room for the answer")
 }
 
 func (r *request) appendResult(out *buf.Out) error {

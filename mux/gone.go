@@ -17,7 +17,7 @@ func (c *ServerConn) hangUp() {
 func (c *ServerConn) lookLocked() {
 	if c.gone && !c.reading && !c.lost && !c.looking {
 		c.looking = true
-		c.workers++
+		c.staffLocked(1)
 		go c.look()
 	}
 }

@@ -187,7 +187,7 @@ func (c *ServerConn) openLocked(ev *wire.Event) *request {
 		r.decide()
 	}
 	r.ordered = r.ev.Flags&(wire.Unordered|wire.Oneway) == 0
-	refused := c.refuseLocked()
+	refused := c.refuseLocked(r)
 	if e := r.ev.Err; refused == nil && e != nil && e.Code == rpc.ResourceExhausted && c.account.total.Full() {
 		c.account.total.refuse() // the session had no room for it, see allowance
 	}
@@ -221,8 +221,8 @@ func (c *ServerConn) listLocked(r *request) {
 	}
 }
 
-// refuseLocked says why this connection takes no further call, if it does not.
-func (c *ServerConn) refuseLocked() error {
+// refuseLocked says why this connection does not take r, if it does not.
+func (c *ServerConn) refuseLocked(r *request) error {
 	switch {
 	case c.draining:
 		return refusal(rpc.Unavailable, "the server is shutting down")
@@ -231,7 +231,7 @@ func (c *ServerConn) refuseLocked() error {
 	case c.account.refusingLocked():
 		c.account.total.refuse()
 		return refusal(rpc.ResourceExhausted, "this connection holds all that it may")
-	case c.account.crowdedLocked():
+	case c.account.crowdedLocked(), c.account.grows(c.needs(r)):
 		c.account.total.refuse()
 		return refusal(rpc.ResourceExhausted, "the connections of this server hold all that they may")
 	}

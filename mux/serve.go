@@ -76,7 +76,7 @@ func (c *ServerConn) spareLocked() {
 
 // apartLocked serves r on a goroutine of its own.
 func (c *ServerConn) apartLocked(r *request) {
-	c.workers++
+	c.staffLocked(1)
 	go func() {
 		c.serve(r)
 		for !c.leaveLocked() {

@@ -178,7 +178,7 @@ func (c *ServerConn) CountUnder(t *Total) {
 func (c *ServerConn) Run(ended func(error)) {
 	c.ended = ended
 	c.out.Lock()
-	c.workers++
+	c.staffLocked(1)
 	c.unlock()
 	c.nc.OnLost(c.hangUp)
 	c.out.Lock()
@@ -188,7 +188,7 @@ func (c *ServerConn) Run(ended func(error)) {
 // startLocked makes another worker.
 func (c *ServerConn) startLocked() {
 	c.spare = true
-	c.workers++
+	c.staffLocked(1)
 	go func() { // the last worker to leave ends the connection
 		c.out.Lock()
 		c.spare = false
@@ -357,7 +357,7 @@ func (c *ServerConn) leaveLocked() (left bool) {
 		c.out.Lock()
 		return false
 	}
-	c.workers--
+	c.staffLocked(-1)
 	last := c.workers == 0 && c.lost
 	c.out.Unlock()
 	if last {
@@ -382,6 +382,12 @@ func (c *ServerConn) leaveLocked() (left bool) {
 // kind never end one side only; their calls are cancelled at once.
 const halfOpenTime = 30 * time.Second
 
+// staffLocked counts n workers in, or out.
+func (c *ServerConn) staffLocked(n int) {
+	c.workers += n
+	c.account.staffLocked(c.workers, c.workers-n)
+}
+
 // spawn runs f on a goroutine that counts as a worker.
 func (c *ServerConn) spawn(f func()) {
 	c.out.Lock()
@@ -390,7 +396,7 @@ func (c *ServerConn) spawn(f func()) {
 }
 
 func (c *ServerConn) spawnLocked(f func()) {
-	c.workers++
+	c.staffLocked(1)
 	go func() {
 		f()
 		c.out.Lock()

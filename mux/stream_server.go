@@ -31,7 +31,7 @@ func (c *ServerConn) openStreamLocked(ev *wire.Event) {
 	s.host, s.out, s.sess, s.lim, s.peer, s.ctx = c, c.out, c.s, c.cfg.Limits, c.peer, c.cfg.Base
 	s.ev = wire.Event{ID: ev.ID, Tag: ev.Tag, Method: ev.Method}
 	s.opened = true
-	err := c.refuseLocked()
+	err := c.refuseLocked(r)
 	if err == nil && c.streams.open >= c.cfg.Limits.StreamsPerConn {
 		err = refusal(rpc.ResourceExhausted, "too many streams on this connection")
 	}
@@ -54,7 +54,7 @@ func (c *ServerConn) beginStreamsLocked() {
 	for _, s := range c.opened {
 		if s.r.is(queued) {
 			s.r.enter(begun)
-			c.workers++
+			c.staffLocked(1)
 			go c.serveStream(s)
 		}
 	}
