@@ -138,7 +138,7 @@ func (x *attacker) times(c *net.TCPConn, n uint32, next func(i uint32) []byte) {
 const seqBase = 1 << 16
 
 func attacks() []*attack {
-	return slices.Concat(packedAttacks(), heldAttacks(), pieceAttacks(), streamAttacks(), workAttacks(), connAttacks(), hostileAttacks())
+	return slices.Concat(packedAttacks(), heldAttacks(), crowdAttacks(), pieceAttacks(), streamAttacks(), workAttacks(), connAttacks(), hostileAttacks())
 }
 
 // packedAttacks make a server inflate.
