@@ -67,6 +67,7 @@ type stream struct {
 	lent     int                          // the same of what Receive has taken
 	stakes   struct{ held, lent []stake } // in the blocks of both, one each
 	meta     int                          // the same of the metadata that came
+	early    bool                         // the last message was sent before the peer had heard of credit
 	stalled  bool                         // peers without credit: was waited for in vain, see pace
 	credit   int                          // what the peer may still send
 	window   int
@@ -395,9 +396,10 @@ func (s *stream) arrivedLocked(ev *wire.Event) *rpc.Error {
 		return err
 	}
 	switch {
-	case s.ended && ev.Flags&wire.Reset == 0 || s.gone && ev.Flags == wire.Message|wire.Stream:
+	case s.ended && ev.Flags&wire.Reset == 0 || s.gone && ev.Flags&^wire.Early == wire.Message|wire.Stream:
 		body.Release()
 	case ev.Flags&wire.Message != 0:
+		s.early = ev.Flags&wire.Early != 0
 		if err := s.holdLocked(body); err != nil {
 			body.Release()
 			return err
@@ -486,8 +488,9 @@ func (s *stream) holdLocked(body buf.View) *rpc.Error {
 	return nil
 }
 
-// bounded reports whether the peer knows credit.
-func (s *stream) bounded() bool { return s.sess.Caps().Window > 0 }
+// bounded reports whether the peer knows credit, and knew that it does when it
+// sent what came last.
+func (s *stream) bounded() bool { return !s.early && s.sess.Caps().Window > 0 }
 
 // refuseLocked ends the call from this side because of what the peer sent.
 func (s *stream) refuseLocked(err *rpc.Error) {

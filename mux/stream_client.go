@@ -55,7 +55,7 @@ func (c *Conn) openStream(ctx context.Context, call *rpc.Call) (*clientStream, e
 	if err := c.refuseStreamLocked(); err != nil {
 		return nil, err
 	}
-	s.init(&c.streams, c.s.Caps())
+	s.init(&c.streams, c.caps) // those of the offer while the peer is silent: its hello may come yet
 	if s.slot = c.slots.take(call); s.slot == nil {
 		return nil, c.exhausted(errIDs)
 	}

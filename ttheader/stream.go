@@ -115,6 +115,9 @@ func (s *Session) streamed(ev *wire.Event, f *frame) error {
 		}
 	case frameData:
 		ev.Flags |= wire.Message | wire.Stream
+		if s.side == wire.Server && s.in.streams && len(h.method) > 0 { // as toward a peer that is not known
+			ev.Flags |= wire.Early
+		}
 		if f.fault != nil {
 			ev.Flags &^= wire.Message // there is no body to be taken
 			ev.Err = s.faultOf(f)

@@ -65,9 +65,12 @@ const (
 	// until then Service, Method and Oneway are not known, and of an answer
 	// neither are Err and the ID, which is a guess.
 	Packed
+	// Early, beside Stream and Message, says that the peer had not heard of credit
+	// yet when it sent the message, and so may have had none for it.
+	Early
 )
 
-var flagNames = [...]string{"open", "message", "end", "oneway", "reset", "credit", "ping", "settings", "goaway", "last", "unordered", "part", "close", "stream", "packed"}
+var flagNames = [...]string{"open", "message", "end", "oneway", "reset", "credit", "ping", "settings", "goaway", "last", "unordered", "part", "close", "stream", "packed", "early"}
 
 // String gives the flags in words, joined by |.
 func (f Flags) String() string {
