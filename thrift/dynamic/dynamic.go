@@ -206,9 +206,15 @@ func (c *Codec) source(msg any) (*shape, []byte, error) {
 // (names take room in JSON). Errors wrap a *thrift.SyntaxError and have the code
 // rpc.InvalidArgument.
 func (c *Codec) Decode(body buf.View, msg any, lim *rpc.Limits) error {
+	_, err := c.DecodeWeighed(body, msg, lim)
+	return err
+}
+
+// DecodeWeighed makes a Codec an rpc.Weigher: the text is what a message takes.
+func (c *Codec) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (int, error) {
 	sh, _, err := c.source(msg)
 	if err != nil {
-		return &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
+		return 0, &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
 	}
 	if lim == nil {
 		lim = rpc.Limits{}.WithDefaults()
@@ -218,7 +224,7 @@ func (c *Codec) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 	r.members, r.last = make([]member, 0, 16), make([]int, 0, 64)
 	r.decode(sh, lim.Depth)
 	if r.err != nil {
-		return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: r.err}
+		return 0, &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: r.err}
 	}
 	switch m := msg.(type) {
 	case *Args:
@@ -228,12 +234,12 @@ func (c *Codec) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 	case *Result:
 		if c.stream {
 			*m = Result{Field: success, JSON: r.out}
-			return nil
+			return cap(r.out), nil
 		}
 		*m = Result{}
 		if r.field != nil {
 			*m = Result{Field: r.field.name, JSON: slices.Clone(r.value)}
 		}
 	}
-	return nil
+	return cap(r.out), nil
 }

@@ -396,6 +396,13 @@ func TestDecodeLimits(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "more memory") {
 		t.Errorf("many defaults: %v", err)
 	}
+	// A few take little on the wire, and weigh what their text does.
+	var some dynamic.Message
+	few := append([]byte{15, 0, 2, 12, 0, 0, 1, 0}, make([]byte, 1<<8+1)...)
+	var weigher rpc.Weigher = list
+	if n, err := weigher.DecodeWeighed(buf.ViewOf(few), &some, nil); err != nil || n < len(some.JSON) || len(some.JSON) < 10<<10 || n > 3*len(some.JSON) {
+		t.Errorf("256 defaults of %d bytes weigh %d, %v", len(some.JSON), n, err)
+	}
 	list.MaxBytes = 1 << 20
 	_, err = appendTo(list, &dynamic.Message{JSON: []byte(`{"l":[{}` + strings.Repeat(",{}", 100_000) + `]}`)})
 	if err == nil || !strings.Contains(err.Error(), "larger than 1048576 bytes") {
