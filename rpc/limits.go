@@ -44,11 +44,6 @@ type Limits struct {
 	// message may become.
 	InflateFactor int `default:"128"`
 
-	ResetsPerSecond   int `default:"100"`
-	PingsPerSecond    int `default:"10"`
-	SettingsPerSecond int `default:"10"`
-	EmptyPerSecond    int `default:"100"` // frames without content
-
 	FirstBytes time.Duration `default:"5s"`  // from accept until the protocol is known
 	Handshake  time.Duration `default:"5s"`  // TLS
 	FrameRest  time.Duration `default:"30s"` // from the first byte of a frame to its last
@@ -65,7 +60,6 @@ var defaults = Limits{
 	HeaderBytes: 16 << 10, HeaderEntries: 64,
 	CallsPerConn: 8192, StreamsPerConn: 1024, Conns: 20000, Abandoned: 1024, QueuedBytes: 4 << 20,
 	HeldPerConn: 64 << 20, InflateFactor: 128,
-	ResetsPerSecond: 100, PingsPerSecond: 10, SettingsPerSecond: 10, EmptyPerSecond: 100,
 	FirstBytes: 5 * time.Second, Handshake: 5 * time.Second, FrameRest: 30 * time.Second,
 	WriteStall: 30 * time.Second, Idle: 5 * time.Minute, ServerIdle: 15 * time.Minute,
 	QueueTime: 10 * time.Second, Silence: 30 * time.Second,
@@ -88,8 +82,6 @@ func (l Limits) WithDefaults() *Limits {
 		{&l.CallsPerConn, &defaults.CallsPerConn}, {&l.StreamsPerConn, &defaults.StreamsPerConn},
 		{&l.Conns, &defaults.Conns}, {&l.Abandoned, &defaults.Abandoned}, {&l.QueuedBytes, &defaults.QueuedBytes},
 		{&l.HeldPerConn, &defaults.HeldPerConn}, {&l.InflateFactor, &defaults.InflateFactor},
-		{&l.ResetsPerSecond, &defaults.ResetsPerSecond}, {&l.PingsPerSecond, &defaults.PingsPerSecond},
-		{&l.SettingsPerSecond, &defaults.SettingsPerSecond}, {&l.EmptyPerSecond, &defaults.EmptyPerSecond},
 	} {
 		if *f.have == 0 {
 			*f.have = *f.def
