@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -123,7 +124,18 @@ func overloadMain(ctx context.Context, args []string) error {
 	if !p.json {
 		overloadTable(os.Stderr, all)
 	}
-	return nil
+	return overloadFault(all)
+}
+
+// overloadFault tells of answers that were wrong, nil: none was.
+func overloadFault(rows []*overloadRow) error {
+	var all []error
+	for _, r := range rows {
+		if r.Errors > 0 {
+			all = append(all, fmt.Errorf("%s at %gx, %s: %d of %d answers were wrong", r.Setup, r.X, r.Phase, r.Errors, r.Calls))
+		}
+	}
+	return errors.Join(all...)
 }
 
 func overloadTable(w io.Writer, rows []*overloadRow) {

@@ -104,7 +104,19 @@ func rollingMain(ctx context.Context, args []string) error {
 	if !p.json {
 		rollingTable(os.Stderr, all)
 	}
-	return nil
+	return rollingFault(all)
+}
+
+// rollingFault tells what of rows no client may be told, nil: nothing.
+func rollingFault(rows []*rollingRow) error {
+	var all []error
+	for _, r := range rows {
+		if r.Duplicated+r.False+r.Lost+r.Wrong > 0 {
+			all = append(all, fmt.Errorf("%s: of %d calls %d were begun twice, %d were said not to be and were, %d were answered and not begun, %d got another's answer",
+				r.Mode, r.Calls, r.Duplicated, r.False, r.Lost, r.Wrong))
+		}
+	}
+	return errors.Join(all...)
 }
 
 func rollingTable(w io.Writer, rows []*rollingRow) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,26 @@ func TestRollingJudge(t *testing.T) {
 	r.FirstError = ""
 	if want := (rollingRow{Calls: 6, Failed: 3, NotSent: 1, Refused: 1, Maybe: 1, Unsafe: 2, Duplicated: 1, False: 1, Lost: 1}); r != want {
 		t.Errorf("%+v, want %+v", r, want)
+	}
+}
+
+// A run that finds what no client may be told fails, and says what.
+func TestFaultsAreErrors(t *testing.T) {
+	good := &rollingRow{Mode: "drain", Calls: 9, Failed: 3, NotSent: 1, Maybe: 2}
+	if err := rollingFault([]*rollingRow{good}); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []rollingRow{{Duplicated: 1}, {False: 1}, {Lost: 1}, {Wrong: 1}} {
+		bad.Mode = "kill9"
+		if err := rollingFault([]*rollingRow{good, &bad}); err == nil || !strings.Contains(err.Error(), "kill9") || strings.Contains(err.Error(), "drain") {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	if err := overloadFault([]*overloadRow{{Calls: 9, Refusals: 4}}); err != nil {
+		t.Error(err)
+	}
+	if err := overloadFault([]*overloadRow{{Setup: "shared", Calls: 9, Errors: 2}}); err == nil || !strings.Contains(err.Error(), "2 of 9") {
+		t.Error(err)
 	}
 }
 
