@@ -24,6 +24,10 @@ func crowdAttacks() []*attack {
 				x.wait()
 			})
 		}},
+		{name: "bare-nesting", why: "bare messages nested 2,000 deep that do not end, on 2,000 connections", bound: oneAddress, run: func(x *attacker) {
+			b := append(message("echo", 1, 1, nil), strings.Repeat("\x0c\x00\x09", 2000)...)
+			x.many(2000, func(int) { x.say(x.dial(), b); x.wait() })
+		}},
 		{name: "streams-many", why: "1,000 streams whose handlers wait on each of 64 connections", bound: oneAddress, run: func(x *attacker) {
 			x.many(64, func(int) {
 				c := x.dial()

@@ -420,17 +420,21 @@ func (s *Session) roomFor(missing, have int) int {
 // is beyond what codecs take, whose error leaves the connection in order.
 const deepest = 2048
 
+// shallow is how far the walk without state goes, which takes stack for each level:
+// the goroutine that reads keeps that while it waits.
+const shallow = 64
+
 // endOfStruct is like thrift.Skipper.Feed. Most messages arrive whole, and the
 // walk over those needs no state.
 func (s *Session) endOfStruct(p []byte, compact bool) (done bool, n int, err error) {
+	var walked error
 	if !s.in.skipping {
 		skip := thrift.SkipStruct
 		if compact {
 			skip = thrift.Compact{}.SkipStruct
 		}
-		n, err := skip(p, deepest)
-		if !errors.Is(err, thrift.ErrShort) {
-			return err == nil, n, err
+		if n, walked = skip(p, shallow); walked == nil {
+			return true, n, nil
 		}
 		s.in.skipper = thrift.Skipper{MaxDepth: deepest, Compact: compact}
 	}
@@ -438,7 +442,18 @@ func (s *Session) endOfStruct(p []byte, compact bool) (done bool, n int, err err
 	if s.in.skipping = !done && err == nil; !s.in.skipping {
 		s.in.skipper = thrift.Skipper{} // it keeps what its nesting took
 	}
+	if err != nil && offsetOf(walked) > offsetOf(err) {
+		err = walked // the same fault, placed within its value
+	}
 	return done, n, err
+}
+
+// offsetOf is where err places a fault, -1 if it is no fault.
+func offsetOf(err error) int {
+	if e, ok := errors.AsType[*thrift.SyntaxError](err); ok {
+		return e.Offset
+	}
+	return -1
 }
 
 // checksum verifies what a crc32c key promises: Castagnoli over all that
