@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,10 +46,10 @@ func TestAnswerThatCannotBeFramed(t *testing.T) {
 func TestLaterMessageThatCannotBeFramed(t *testing.T) {
 	for _, expected := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			started := false
+			var started atomic.Bool
 			h := simple
 			h.sum = func(_ context.Context, in iter.Seq2[*string, error]) (*string, error) {
-				started = true
+				started.Store(true)
 				for range in {
 					continue
 				}
@@ -65,8 +66,8 @@ func TestLaterMessageThatCannotBeFramed(t *testing.T) {
 					yield(new(strings.Repeat("x", 1<<20+1)), nil)
 				}
 			})
-			if !started || rpc.CodeOf(err) != rpc.ResourceExhausted || rpc.SentOf(err) != rpc.Maybe {
-				t.Errorf("%v, %v, started %v", rpc.SentOf(err), err, started)
+			if !started.Load() || rpc.CodeOf(err) != rpc.ResourceExhausted || rpc.SentOf(err) != rpc.Maybe {
+				t.Errorf("%v, %v, started %v", rpc.SentOf(err), err, started.Load())
 			}
 			r.quiet(t)
 		})
@@ -77,16 +78,16 @@ func TestLaterMessageThatCannotBeFramed(t *testing.T) {
 // handler is not started any more.
 func TestFirstMessageThatIsTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		started := false
+		var started atomic.Bool
 		h := simple
 		h.sum = func(context.Context, iter.Seq2[*string, error]) (*string, error) {
-			started = true
+			started.Store(true)
 			return new("x"), nil
 		}
 		r := newRigBetween(t, ttheader.Protocol{}, rpc.Limits{}.WithDefaults(), rpc.Limits{MessageBytes: 4096}.WithDefaults(), h.route, mux.Spare)
 		_, err := r.sum(t.Context(), strs(1, strings.Repeat("x", 5000)))
-		if synctest.Wait(); started || rpc.CodeOf(err) != rpc.ResourceExhausted || rpc.SentOf(err) != rpc.Refused {
-			t.Errorf("%v, %v, started %v", rpc.SentOf(err), err, started)
+		if synctest.Wait(); started.Load() || rpc.CodeOf(err) != rpc.ResourceExhausted || rpc.SentOf(err) != rpc.Refused {
+			t.Errorf("%v, %v, started %v", rpc.SentOf(err), err, started.Load())
 		}
 		r.quiet(t)
 	})
