@@ -119,6 +119,9 @@ func (in *In) Expect(n int) { in.want = max(0, n) }
 // It never moves or overwrites bytes that a View refers to.
 func (in *In) Space() []byte {
 	if b := in.b; b != nil {
+		if in.exact && in.r == in.w {
+			in.size = 0
+		}
 		if in.r == in.w && b.alone() {
 			if !in.suits(len(b.mem)) {
 				return in.spaceSlow()
@@ -273,6 +276,9 @@ func (in *In) Close() {
 }
 
 func (in *In) drop() {
+	if in.exact {
+		in.size = 0
+	}
 	in.b.Release()
 	in.b, in.r, in.w, in.end, in.exact = nil, 0, 0, 0, false
 	in.turn++

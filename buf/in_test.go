@@ -390,3 +390,27 @@ func TestInTurn(t *testing.T) {
 	}
 	in.Close()
 }
+
+// Behind a large frame little room is lent, since another one may come: what is
+// received of it before its size is known is moved.
+func TestInBeginsAnewBehindALargeFrame(t *testing.T) {
+	for name, between := range map[string]func(*In){"at once": func(*In) {}, "after a pause": (*In).Idle} {
+		var in In
+		for range 4 * maxSize / MinBlock { // full of small ones
+			receive(&in, make([]byte, len(in.Space())))
+			in.Skip(in.Len())
+		}
+		if n := len(in.Space()); n != maxSize {
+			t.Errorf("%s: %d bytes are lent among small frames", name, n)
+		}
+		receive(&in, make([]byte, 100))
+		in.Expect(2 * exactFrom)
+		receive(&in, make([]byte, 2*exactFrom))
+		in.Skip(in.Len())
+		between(&in)
+		if n := len(in.Space()); n != MinBlock {
+			t.Errorf("%s: %d bytes are lent behind a large frame", name, n)
+		}
+		in.Close()
+	}
+}

@@ -28,11 +28,17 @@ type framedPeer struct {
 }
 
 func newFramedPeer(t *testing.T, h handlers, where mux.Handlers) *framedPeer {
+	return newFramedPeerUnder(t, h, where, nil)
+}
+
+// newFramedPeerUnder has total count what the server holds for the peer.
+func newFramedPeerUnder(t *testing.T, h handlers, where mux.Handlers, total *mux.Total) *framedPeer {
 	full := rpc.Limits{}.WithDefaults()
 	a, b := netio.Pipe(netio.PipeConfig{})
 	p := ttheader.Protocol{Form: ttheader.Framed}
 	f := &framedPeer{nc: a, s: p.Open(wire.Client, full), ended: make(chan error, 1)}
 	f.server = mux.NewServerConn(b, p.Open(wire.Server, full), &mux.ServerConfig{Config: mux.Config{Limits: full}, Route: h.route, Base: t.Context(), Handlers: where})
+	f.server.CountUnder(total)
 	go f.server.Run(func(err error) { f.ended <- err })
 	return f
 }
@@ -192,5 +198,28 @@ func TestHalfCloseKeepsTheLimits(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// What runs for peers that have ended their side is given up soon where the server
+// is full, else as long as they may be thought to read.
+func TestHalfClosedPeersOfAFullServer(t *testing.T) {
+	for name, c := range map[string]struct{ limit, least, most int }{"full": {1 << 10, 0, 3}, "with room": {64 << 20, 20, 40}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFramedPeerUnder(t, handlers{"wait": func(ctx context.Context, _ string) (string, error) { <-ctx.Done(); return "", ctx.Err() }}, mux.Spare, mux.NewTotal(c.limit, nil, ""))
+				f.call(70, "wait")
+				synctest.Wait()
+				f.nc.CloseWrite() //nolint:errcheck // the server's end shows
+				start := time.Now()
+				if err := <-f.ended; !errors.Is(err, io.EOF) {
+					t.Errorf("Run = %v", err)
+				}
+				if took := int(time.Since(start) / time.Second); took < c.least || took > c.most {
+					t.Errorf("the connection ended after %d s, want %d to %d", took, c.least, c.most)
+				}
+				netio.CloseWithin(f.nc, time.Second)
+			})
+		})
 	}
 }

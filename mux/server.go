@@ -326,7 +326,8 @@ func (c *ServerConn) loseLocked(err error, fx *aftermath) {
 		}
 	}
 	if c.requests.n > 0 {
-		c.halfOpen = time.AfterFunc(halfOpenTime, func() { c.giveUpAll(givenUp) })
+		total, end := c.account.total, time.Now().Add(halfOpenTime)
+		c.halfOpen = time.AfterFunc(halfOpenLook, func() { c.endHalfOpen(total, end) })
 	}
 }
 
@@ -380,7 +381,27 @@ func (c *ServerConn) leaveLocked() (left bool) {
 // halfOpenTime is how long handlers may go on after a peer without the offer
 // has ended its sending side: it may wait for answers, or be gone. Peers of our
 // kind never end one side only; their calls are cancelled at once.
-const halfOpenTime = 30 * time.Second
+const (
+	halfOpenTime = 30 * time.Second
+	// halfOpenLook is how often it is looked whether the server is full, for
+	// those who have said that nothing more comes of them are the first to go then:
+	// whether they still read is not known, and their reset is not told.
+	halfOpenLook = time.Second
+)
+
+// endHalfOpen gives up what runs for a peer that has ended its side, at end or
+// once the server is full, as total tells.
+func (c *ServerConn) endHalfOpen(total *Total, end time.Time) {
+	c.out.Lock()
+	over := total.Full() || !time.Now().Before(end)
+	if !over && c.requests.n > 0 {
+		c.halfOpen.Reset(halfOpenLook)
+	}
+	c.unlock()
+	if over {
+		c.giveUpAll(givenUp)
+	}
+}
 
 // staffLocked counts n workers in, or out.
 func (c *ServerConn) staffLocked(n int) {
