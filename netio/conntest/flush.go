@@ -389,7 +389,7 @@ func testNeverReads(t *testing.T, e *env) {
 				}
 			})
 		}
-		if n := a.Output().Queued(); n > below+piece {
+		if n := a.Output().Queued(); n > below+piece+piece/100 { // over TLS a few records' heads besides
 			t.Fatalf("%d bytes are queued", n)
 		}
 	}
