@@ -100,8 +100,7 @@ func (l *local) serve(ctx context.Context, c *rpc.Call, h rpc.Handler) (*rpc.Cal
 	if ctx.Done() != nil {
 		defer context.AfterFunc(ctx, func() { call.End(ctx.Err()) })()
 	}
-	err = mux.Handle(serverCtx, call, h.Serve, l.log)
-	if public := mux.Public(call, err, l.log); public != nil && h.Method.Kind != rpc.Oneway {
+	if public := mux.Handle(serverCtx, call, h.Serve, l.log); public != nil && h.Method.Kind != rpc.Oneway {
 		return nil, told(public)
 	}
 	return call, nil

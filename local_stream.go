@@ -41,7 +41,7 @@ func (l *local) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 			down.close(nil)
 			up.abandon()
 		}()
-		public = mux.Public(call, mux.Handle(serverCtx, call, h.Serve, l.log), l.log)
+		public = mux.Handle(serverCtx, call, h.Serve, l.log)
 	})
 	over := false
 	defer func() { // also when the caller's own code panics

@@ -11,12 +11,15 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
-// Handle runs a server's call, interceptors and handler. A panic of theirs
-// fails the call only: it is logged with its stack, even without a logger, under
-// an id that the caller is told. An error because ctx has ended is told as such.
-// A handler that ends its goroutine (runtime.Goexit, which t.Fatal calls) is
-// logged too; Handle does not return then.
-func Handle(ctx context.Context, call *rpc.Call, serve rpc.Next, l *slog.Logger) (err error) {
+// Handle runs a server's call, interceptors and handler, and gives what the caller
+// is to be told, as [Public] does; nil is success. A panic of theirs, or of the
+// methods of the error that they return, such as a nil *rpc.Error, fails the call
+// only: it is logged with its stack, even without a logger, under an id that the
+// caller is told. An error because ctx has ended is told as such. A handler that
+// ends its goroutine (runtime.Goexit, which t.Fatal calls) is logged too; Handle
+// does not return then.
+func Handle(ctx context.Context, call *rpc.Call, serve rpc.Next, l *slog.Logger) (public *rpc.Error) {
+	var err error
 	returned := false
 	defer func() {
 		p := recover()
@@ -28,20 +31,27 @@ func Handle(ctx context.Context, call *rpc.Call, serve rpc.Next, l *slog.Logger)
 		}
 		if p == nil {
 			l.Error("rpc: a handler has ended its goroutine", "method", call.Method.String())
-		} else {
-			id := rand.Text()[:8]
-			l.Error("rpc: panic in a handler", "id", id, "method", call.Method.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = rpc.Errorf(rpc.Internal, "internal error %s", id)
+			return
 		}
+		msg := "rpc: panic in a handler"
+		if returned {
+			msg = fmt.Sprintf("rpc: panic in a handler's error, a %T", err)
+		}
+		id := rand.Text()[:8]
+		l.Error(msg, "id", id, "method", call.Method.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		public = &rpc.Error{Code: rpc.Internal, Msg: "internal error " + id}
 	}()
 	err = serve(ctx, call)
 	returned = true
-	if err != nil && ctx.Err() != nil && rpc.CodeOf(err) == rpc.CodeOf(ctx.Err()) {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil && rpc.CodeOf(err) == rpc.CodeOf(ctx.Err()) {
 		// Whatever it came from, such as a call to a further hop: it is what
 		// this call has ended with.
 		err = rpc.Errorf(rpc.CodeOf(err), "the call has ended")
 	}
-	return err
+	return Public(call, err, l)
 }
 
 // Begun gives err, with which the caller's side of a stream has ended, as what is

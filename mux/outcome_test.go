@@ -2,7 +2,9 @@ package mux_test
 
 import (
 	"context"
+	"iter"
 	"log/slog"
+	"net"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -60,5 +62,48 @@ func TestLoggersHoldNoLock(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// errorsThatPanic have methods that cannot do without what they point to, as many
+// have; to return a nil pointer for no error is an easy mistake.
+var errorsThatPanic = map[string]error{"rpc": (*rpc.Error)(nil), "net": (*net.OpError)(nil)}
+
+// A panic in the methods of a handler's error fails its call, and nothing else.
+func TestErrorsThatPanic(t *testing.T) {
+	for name, where := range everyMode {
+		for kind, bad := range errorsThatPanic {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newRigOf(t, ttheader.TTHeader, rpc.Limits{}, handlers{
+						"echo": func(_ context.Context, arg string) (string, error) { return arg, nil },
+						"bad":  func(context.Context, string) (string, error) { return "", bad },
+					}, where)
+					if _, _, err := r.call(t.Context(), "bad", ""); rpc.CodeOf(err) != rpc.Internal || rpc.SentOf(err) != rpc.Processed {
+						t.Errorf("bad = %v, %v", err, rpc.SentOf(err))
+					}
+					if got, _, err := r.call(t.Context(), "echo", "on"); err != nil || got != "on" {
+						t.Errorf("echo = %q, %v", got, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestErrorsThatPanicInStreams(t *testing.T) {
+	for kind, bad := range errorsThatPanic {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRigWith(t, ttheader.TTHeader, rpc.Limits{}, streamHandlers{
+				count: func(context.Context, string) iter.Seq2[*string, error] { return rpc.Failed[string](bad) },
+			}.route, mux.Spare)
+			told := false
+			for _, err := range r.count(t.Context(), "") {
+				told = rpc.CodeOf(err) == rpc.Internal
+			}
+			if !told {
+				t.Errorf("%s: the caller of a stream was told nothing", kind)
+			}
+		})
 	}
 }

@@ -176,7 +176,7 @@ func kindMismatch(m *rpc.Method) string {
 }
 
 // run runs the handler.
-func (c *ServerConn) run(r *request) error {
+func (c *ServerConn) run(r *request) (err error) {
 	var start time.Time
 	if r.timed {
 		start = time.Now()
@@ -187,7 +187,9 @@ func (c *ServerConn) run(r *request) error {
 			c.replace(r)
 		}
 	}()
-	err := Handle(r.call.Begin(c.cfg.Base, r.deadline()), r.call, r.h.Serve, c.cfg.Logger)
+	if public := Handle(r.call.Begin(c.cfg.Base, r.deadline()), r.call, r.h.Serve, c.cfg.Logger); public != nil {
+		err = public
+	}
 	exits = false
 	c.ran(r)
 	if r.timed {

@@ -107,7 +107,7 @@ func (s *serverStream) finishLocked(err error, list *waiter) *waiter {
 }
 
 // runStream runs the handler.
-func (c *ServerConn) runStream(s *serverStream) error {
+func (c *ServerConn) runStream(s *serverStream) (err error) {
 	r := &s.r
 	ctx := r.call.Begin(c.cfg.Base, r.deadline())
 	c.out.Lock()
@@ -127,7 +127,9 @@ func (c *ServerConn) runStream(s *serverStream) error {
 			go c.endStream(s, errExited) // as the worker whose goroutine the handler has ended
 		}
 	}()
-	err := Handle(ctx, r.call, r.h.Serve, c.cfg.Logger)
+	if public := Handle(ctx, r.call, r.h.Serve, c.cfg.Logger); public != nil {
+		err = public
+	}
 	exits = false
 	return err
 }
