@@ -23,3 +23,8 @@ func (c *Client) Earned(have int) (now func() int) {
 		return c.pool.mu.earned
 	}
 }
+
+// DialOnceMore is DialOn of a client that has made calls; none is under way.
+func (c *Client) DialOnceMore(dial func(ctx context.Context, network, addr string, cfg *netio.Config) (netio.Conn, error)) {
+	c.pool.network = dial
+}

@@ -87,9 +87,7 @@ type pool struct {
 		own    int       // dials of calls that each need a connection of their own
 		queue  []*turn   // calls that wait for one of these to end, or for an idle connection
 		earned int       // by calls, toward retries of refused ones
-		pause  time.Duration
-		resume time.Time // no dial before it
-		why    error     // what the last dial failed with
+		patience
 		reaper *time.Timer
 		closed bool
 		heard  bool // the peer has answered a call
@@ -114,6 +112,7 @@ type pooled struct {
 	opens bool      // its first call was a stream: a peer that says no hello takes only streams on it
 	used  bool      // it has carried something
 	known bool      // whether it does is settled
+	made  time.Time // dialled
 	since time.Time // idle since
 }
 
@@ -265,6 +264,7 @@ type search struct {
 	opens   bool  // it is a stream
 	again   bool  // it was counted before
 	bytes   int   // what its messages are expected to have
+	spare   bool  // it is no call's own: the connection is for whoever comes first
 	greeted bool  // it has waited for a hello
 	had     *turn // it has waited for this turn
 }
@@ -422,9 +422,13 @@ func (p *pool) settleLocked(pc *pooled) {
 	}
 	caps, usable := pc.conn.Status()
 	if !usable {
+		if !pc.used { // else its call tells: who gives one up ends the connection
+			p.unheardLocked(pc)
+		}
 		p.dropLocked(pc)
 		return
 	}
+	p.hearLocked(pc)
 	if pc.known || caps.Pending {
 		return
 	}
@@ -469,15 +473,19 @@ func without(list []*pooled, pc *pooled) []*pooled {
 // not understand the request; the next call would meet that close.
 func (p *pool) mistrust(pc *pooled, err error) {
 	e, ok := errors.AsType[*rpc.Error](err)
-	refuses := ok && !e.Remote && e.Code == rpc.Unavailable && e.Sent.Retryable()
+	fails := ok && !e.Remote && e.Code == rpc.Unavailable
+	refuses := fails && e.Sent.Retryable()
 	closes := ok && e.Remote && (e.Code == rpc.Unimplemented || e.Code == rpc.InvalidArgument)
-	if !refuses && !closes {
+	if !fails && !closes {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if fails {
+		p.unheardLocked(pc)
+	}
 	p.settleLocked(pc)
-	if _, ok := p.mu.all[pc]; ok && (refuses || !pc.muxed && !pc.opens) {
+	if _, ok := p.mu.all[pc]; ok && (refuses || closes && !pc.muxed && !pc.opens) {
 		p.dropLocked(pc)
 	}
 }
@@ -488,6 +496,7 @@ func (p *pool) release(pc *pooled, bytes int, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.heard = p.mu.heard || answered
+	p.hearLocked(pc)
 	pc.calls--
 	pc.load -= load(bytes)
 	if pc.calls > 0 {

@@ -28,6 +28,28 @@ type flight struct {
 	left bool // guarded by pool.mu: the call that it was for does not wait any more
 }
 
+// A patience is what a pool has of a peer that cannot be reached. Guarded by
+// pool.mu; zero once the peer was heard.
+type patience struct {
+	pause   time.Duration
+	last    time.Time // when something failed last
+	resume  time.Time // no dial before it
+	why     error     // what the last dial failed with; nil: it has not
+	unheard int       // connections in a row that were lost before their peer said anything
+}
+
+// fail makes the pause before the next dial twice as long, varied so that the
+// clients of a restarted server do not come at once. What has begun before the
+// last failure has failed together with that: it counts once.
+func (p *patience) fail(begun time.Time) {
+	if begun.Before(p.last) {
+		return
+	}
+	p.last = time.Now()
+	p.pause = min(max(2*p.pause, firstPause), lastPause)
+	p.resume = p.last.Add(p.pause/2 + rand.N(p.pause/2+1))
+}
+
 // restedLocked is the error of a call that comes too soon after a failed dial.
 func (p *pool) restedLocked() error {
 	if left := time.Until(p.mu.resume); left > 0 && p.mu.why != nil {
@@ -41,7 +63,7 @@ func (p *pool) launchLocked() *flight {
 	f := &flight{done: make(chan struct{})}
 	p.mu.flight = f
 	p.work.Go(func() {
-		pc, err := p.connect(&search{})
+		pc, err := p.connect(&search{spare: true})
 		if err == nil {
 			p.spare(pc, 0) // before the others look for it
 		}
@@ -105,6 +127,7 @@ func (p *pool) await(ctx context.Context, f *flight) (*pooled, error) {
 // connect dials a connection for a call, and counts it in.
 func (p *pool) connect(q *search) (*pooled, error) {
 	p.dials.Inc()
+	begun := time.Now()
 	dialing, cancel := context.WithTimeout(p.dialing, dialTimeout)
 	defer cancel()
 	nc, err := p.network(dialing, p.target.network, p.target.addr, &netio.Config{WriteStall: p.lim.WriteStall})
@@ -113,7 +136,7 @@ func (p *pool) connect(q *search) (*pooled, error) {
 		op = "TLS handshake"
 		nc, err = p.secure(nc)
 	}
-	pc := &pooled{opens: q.opens, used: true}
+	pc := &pooled{opens: q.opens, used: !q.spare}
 	pc.enter(q.bytes)
 	if err == nil {
 		proto := p.proto
@@ -133,9 +156,9 @@ func (p *pool) connect(q *search) (*pooled, error) {
 	case p.mu.closed:
 		return nil, p.closedErr()
 	case err != nil:
-		return nil, p.failedLocked(op, err)
+		return nil, p.failedLocked(op, err, begun)
 	}
-	p.mu.pause, p.mu.why = 0, nil
+	p.mu.why, pc.made = nil, time.Now() // the pause stays until the peer is heard
 	p.mu.all[pc] = struct{}{}
 	p.open.Inc()
 	p.settleLocked(pc)
@@ -173,16 +196,36 @@ func (p *pool) tlsConfig() *tls.Config {
 	return cfg
 }
 
-// failedLocked notes a failed dial. The pause before the next one doubles,
-// and varies so that the clients of a restarted server do not come at once.
-func (p *pool) failedLocked(op string, err error) error {
+// failedLocked notes a failed dial.
+func (p *pool) failedLocked(op string, err error, begun time.Time) error {
 	p.failed.Inc()
-	p.mu.pause = min(max(2*p.mu.pause, firstPause), lastPause)
-	p.mu.resume = time.Now().Add(p.mu.pause/2 + rand.N(p.mu.pause/2+1))
+	p.mu.fail(begun)
 	e := p.fault(rpc.Unavailable, "", err)
 	e.Op = op
 	p.mu.why = e
 	return e
+}
+
+// hearLocked ends the patience with a peer that was heard on pc.
+func (p *pool) hearLocked(pc *pooled) {
+	if (p.mu.pause > 0 || p.mu.unheard > 0) && pc.conn.Heard() {
+		p.mu.patience = patience{}
+	}
+}
+
+// unheardLocked notes that pc was lost, if that was before its peer said anything. A peer, or
+// what stands before it, that accepts and closes is as good as one that refuses;
+// but what may be chance, as often as a call is tried, costs no pause.
+func (p *pool) unheardLocked(pc *pooled) {
+	if p.mu.closed || pc.conn.Heard() || pc.made.Before(p.mu.last) || time.Since(pc.made) > lastPause {
+		return // or lost with others, or as an idle one
+	}
+	if p.mu.unheard++; p.mu.unheard < attempts {
+		p.mu.last = time.Now()
+		return
+	}
+	p.mu.fail(pc.made)
+	p.mu.why = p.fault(rpc.Unavailable, fmt.Sprintf("the last %d connections were lost before their peer said anything; does it speak %s?", p.mu.unheard, p.proto.Name()), nil)
 }
 
 func (p *pool) fault(code rpc.Code, msg string, cause error) *rpc.Error {

@@ -118,6 +118,9 @@ func (c *Conn) Peer() string { return c.peer }
 // it was not asked.
 func (c *Conn) Ready() <-chan struct{} { return c.ready }
 
+// Heard reports whether the peer has ever sent anything.
+func (c *Conn) Heard() bool { return c.pulse.beats.Load() > 0 }
+
 // Ended is closed when the connection is gone.
 func (c *Conn) Ended() <-chan struct{} { return c.ended }
 

@@ -1,0 +1,125 @@
+package limosa_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/simnet"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// A server that accepts connections and closes them at once is not dialled for
+// every call: it is given a growing pause, as one that cannot be dialled. One
+// that answers again has its calls again.
+func TestNoStormOfDials(t *testing.T) {
+	for name, after := range map[string]time.Duration{"at once": 0, "soon": 3 * time.Millisecond} {
+		for _, form := range []limosa.Form{limosa.TTHeader, limosa.Framed} {
+			t.Run(name+" "+form.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					n := simnet.New(nil)
+					dials, well := 0, false
+					c := netClient(n, &limosa.Client{Thrift: form})
+					var mu sync.Mutex
+					c.DialOn(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
+						mu.Lock()
+						defer mu.Unlock()
+						dials++
+						if well {
+							return n.Dial(ctx, "client", "server")
+						}
+						a, b := netio.Pipe(netio.PipeConfig{})
+						time.AfterFunc(after, func() { netio.CloseWithin(b, 0) })
+						return a, nil
+					})
+					calls := 0
+					for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+						calls++
+						ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+						_, err := call(ctx, c, echoMethod, "")
+						cancel()
+						if err == nil {
+							t.Fatal("a call was answered")
+						}
+					}
+					if dials > 40 {
+						t.Errorf("%d calls in 10 s have made %d dials", calls, dials)
+					}
+					_, err := call(t.Context(), c, echoMethod, "")
+					if rpc.SentOf(err) == rpc.NotSent && !strings.Contains(err.Error(), "before their peer said anything") {
+						t.Errorf("a call in the pause: %v", err)
+					}
+					mu.Lock()
+					well = true
+					mu.Unlock()
+					stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{service(nil)}})
+					time.Sleep(2 * time.Second)
+					for range 3 {
+						if _, err := call(t.Context(), c, echoMethod, ""); err != nil {
+							t.Error(err)
+						}
+					}
+					// What broke before it was heard is forgotten: a loss costs nothing.
+					for _, l := range n.Links("", "") {
+						l.Break()
+					}
+					synctest.Wait()
+					if _, err := call(t.Context(), c, echoMethod, ""); err != nil {
+						t.Error(err)
+					}
+					stop()
+					<-ended
+					c.Close()
+				})
+			})
+		}
+	}
+}
+
+// Dials that fail together count once: the pause behind them is the first.
+func TestFailuresTogetherPauseOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(nil)
+		stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{service(nil)}})
+		c := netClient(n, &limosa.Client{Thrift: limosa.Framed})
+		if _, err := call(t.Context(), c, echoMethod, ""); err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		down := true
+		c.DialOnceMore(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
+			time.Sleep(time.Millisecond)
+			mu.Lock()
+			defer mu.Unlock()
+			if down {
+				return nil, errors.New("refused")
+			}
+			return n.Dial(ctx, "client", "server")
+		})
+		for _, l := range n.Links("", "") {
+			l.Break()
+		}
+		synctest.Wait()
+		var calls sync.WaitGroup
+		for range 16 {
+			calls.Go(func() { call(t.Context(), c, echoMethod, "") })
+		}
+		calls.Wait()
+		mu.Lock()
+		down = false
+		mu.Unlock()
+		time.Sleep(25 * time.Millisecond)
+		if _, err := call(t.Context(), c, echoMethod, ""); err != nil {
+			t.Errorf("25 ms behind 16 dials that failed together: %v", err)
+		}
+		stop()
+		<-ended
+		c.Close()
+	})
+}
