@@ -14,15 +14,16 @@ import (
 	"github.com/limosa-rpc/limosa/stats"
 )
 
-// A door knows the connections of a server, and whether it takes another. Each
-// has a place; where all are taken, those go that have been idle for longest.
+// A door knows the connections of a server, and whether it takes another. Each that is
+// served has a place; where all are taken and somebody waits, those go that have been
+// idle for longest.
 // No address has more than its share of them.
 type door struct {
 	// Set by newDoor, then constant.
 	lim    *rpc.Limits
 	total  *mux.Total    // what all connections hold
 	share  int           // of it, for an address, bytes; 0: no bound
-	places chan struct{} // a token for each connection that may be open
+	places chan struct{} // a token for each connection that is served
 
 	open             *stats.Gauge
 	refused, evicted *stats.Counter
@@ -74,7 +75,7 @@ func newDoor(lim *rpc.Limits, held int, set *stats.Set) *door {
 
 var errShare = errors.New("too many connections from this address")
 
-// enter takes nc in, which has a place.
+// enter takes nc in, which is to get a place next.
 func (d *door) enter(nc netio.Conn) error {
 	g := guest{nc: nc}
 	if at, err := netip.ParseAddrPort(nc.Remote().String()); err == nil {
@@ -86,7 +87,7 @@ func (d *door) enter(nc netio.Conn) error {
 	case !g.from.IsValid():
 	case d.mu.peers[g.from] == nil:
 		d.mu.peers[g.from] = &peer{conns: 1, share: d.total.Share(d.share)}
-	case d.mu.peers[g.from].conns >= d.lim.ConnsPerAddress:
+	case d.mu.peers[g.from].conns >= d.lim.ConnsPerAddress && d.lim.ConnsPerAddress < d.lim.Conns:
 		d.refused.Inc()
 		return errShare
 	default:
@@ -111,6 +112,12 @@ func (d *door) promote(nc netio.Conn, c *mux.ServerConn) {
 
 // leave takes nc out, and gives its place back.
 func (d *door) leave(nc netio.Conn) {
+	d.forget(nc)
+	<-d.places
+}
+
+// forget takes nc out, which has no place.
+func (d *door) forget(nc netio.Conn) {
 	d.mu.Lock()
 	g := d.mu.all[nc]
 	delete(d.mu.all, nc)
@@ -122,7 +129,6 @@ func (d *door) leave(nc netio.Conn) {
 	}
 	d.mu.Unlock()
 	d.open.Dec()
-	<-d.places
 }
 
 // guests gives all that are there. Those whose protocol is not known yet are

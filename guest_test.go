@@ -3,7 +3,9 @@ package limosa_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/stats"
 )
 
 // A connection is idle from the end of its last call, not from its beginning.
@@ -70,19 +73,29 @@ func TestSlowHandshake(t *testing.T) {
 }
 
 // A panic of a user's TLS code, which a stranger may reach, costs his connection
-// and not the process.
+// and not the process; nor does the end of its goroutine cost more.
 func TestTLSCodeThatPanics(t *testing.T) {
 	cert, pool := certificate(t)
 	cfg := &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
-		if h.ServerName == "panic" {
+		switch h.ServerName {
+		case "panic":
 			panic("mine")
+		case "exit":
+			runtime.Goexit()
 		}
 		return nil, nil
 	}, Certificates: []tls.Certificate{cert}}
-	target, _ := start(t, &limosa.Server{Services: []rpc.Service{service(nil)}, TLS: cfg}, "127.0.0.1:0")
-	if nc, err := tls.DialWithDialer(&net.Dialer{Timeout: 10 * time.Second}, "tcp", target, &tls.Config{ServerName: "panic", RootCAs: pool}); err == nil {
-		nc.Close()
-		t.Error("the handshake has ended well")
+	set := stats.NewSet()
+	open := set.Gauge("rpc_server_conns", "Connections that are open.")
+	target, _ := start(t, &limosa.Server{Services: []rpc.Service{service(nil)}, TLS: cfg, Stats: set}, "127.0.0.1:0")
+	for _, name := range []string{"panic", "exit"} {
+		if nc, err := tls.DialWithDialer(&net.Dialer{Timeout: 10 * time.Second}, "tcp", target, &tls.Config{ServerName: name, RootCAs: pool}); err == nil {
+			nc.Close()
+			t.Error("the handshake has ended well")
+		} else if errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", name, err)
+		}
+		eventually(t, name+": the connection goes", func() bool { return open.Value() == 0 })
 	}
 	c := &limosa.Client{Target: target, TLS: &tls.Config{RootCAs: pool}}
 	defer c.Close()
@@ -100,4 +113,45 @@ func TestListenTakesNoSettings(t *testing.T) {
 	if err == nil {
 		l.Close()
 	}
+}
+
+// A listener to which nobody connects takes no place, and nobody goes while no
+// one waits for his.
+func TestPlacesAreOfConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(nil)
+		var ls []*netio.Listener
+		for _, name := range []string{"quiet", "server"} {
+			l, err := n.Listen(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ls = append(ls, netio.NewListener(l, nil))
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- (&limosa.Server{Services: []rpc.Service{service(nil)}, Limits: rpc.Limits{Conns: 2}}).Serve(ctx, ls...)
+		}()
+		a, b := netClient(n, new(limosa.Client)), netClient(n, new(limosa.Client))
+		for range 3 {
+			for _, c := range []*limosa.Client{a, b} {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				if _, err := call(ctx, c, echoMethod, ""); err != nil {
+					t.Error(err)
+				}
+				cancel()
+			}
+			time.Sleep(time.Second)
+			if got := len(n.Links("", "")); got != 2 {
+				t.Errorf("%d of 2 connections are open", got)
+			}
+		}
+		a.Close()
+		b.Close()
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -203,19 +203,19 @@ func heldByDefault() int {
 // accept takes connections off l until ctx ends.
 func (v *serving) accept(ctx context.Context, l *netio.Listener) error {
 	for {
-		if !v.place(ctx) {
-			return ctx.Err()
-		}
 		nc, err := l.Accept(ctx)
 		if err != nil {
-			<-v.door.places
 			return err
 		}
 		if err := v.door.enter(nc); err != nil {
 			discard(nc)
-			<-v.door.places
 			v.debug("rpc: connection refused", nc, err)
 			continue
+		}
+		if !v.place(ctx) {
+			discard(nc)
+			v.door.forget(nc)
+			return ctx.Err()
 		}
 		v.work.Go(func() { v.serve(nc) })
 	}
@@ -227,15 +227,23 @@ func discard(nc netio.Conn) {
 	nc.Receive(false, nil) // gives back the memory of what was lent
 }
 
+var errExit = errors.New("the TLS handshake has ended its goroutine")
+
 // serve is the goroutine of one connection: it finds the protocol, then reads.
 func (v *serving) serve(plain netio.Conn) {
-	nc, proto, err := v.identify(plain)
-	if err != nil {
-		discard(nc)
-		v.door.leave(plain)
-		v.debug("rpc: connection closed", plain, err)
+	nc, err, known := plain, errExit, false
+	defer func() { // also when TLS code ends the goroutine
+		if !known {
+			discard(nc)
+			v.door.leave(plain)
+			v.debug("rpc: connection closed", plain, err)
+		}
+	}()
+	var proto wire.Protocol
+	if nc, proto, err = v.identify(plain); err != nil {
 		return
 	}
+	known = true
 	c := mux.NewServerConn(nc, proto.Open(wire.Server, v.lim), v.cfg)
 	v.door.promote(plain, c)
 	v.work.Add(1)
