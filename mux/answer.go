@@ -222,7 +222,7 @@ func (c *ServerConn) appendLocked(r *request) bool {
 	reply.Flags, reply.Trailer, reply.Total = wire.End, nil, 0
 	reply.Err, _ = errors.AsType[*rpc.Error](r.err)
 	if err := encode(out, c.s, reply, nil); err != nil {
-		c.spawnLocked(c.nc.Abort) // its caller would wait for ever; Abort takes the lock
+		c.unanswerableLocked()
 	}
 	return true
 }

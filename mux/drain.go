@@ -12,7 +12,8 @@ import (
 // the contexts of calls are cancelled, and they and their answers have a second
 // more. A peer that was told is given the time to close the connection itself,
 // so that no call of it is lost on the way, and so is one that is in the middle
-// of a request. What still runs after all is left to itself; Running names it.
+// of a request. What comes later still meets this side's last word, see partLocked.
+// What still runs after all is left to itself; Running names it.
 func (c *ServerConn) Drain(ctx context.Context) {
 	c.out.Lock()
 	c.drainLocked()
@@ -56,7 +57,55 @@ func (c *ServerConn) seeOff(ctx context.Context) {
 		c.out.Wait(ctx, 1) //nolint:errcheck // seen by Close
 		c.awaitPeer(ctx)
 	}
+	c.part(ctx)
 	c.nc.Close(ctx) //nolint:errcheck // what the peer has not taken by now is dropped
+}
+
+// part says this side's last word to a peer that understands it, and gives it the
+// time to leave and the peer that to close the connection: a close with bytes
+// unread, or before the last have come, is a reset, which can overtake the word.
+// Meanwhile the workers read on, and drop what they read.
+func (c *ServerConn) part(ctx context.Context) {
+	c.out.Lock()
+	told := c.partLocked()
+	c.unlock()
+	if !told {
+		return
+	}
+	c.out.Wait(ctx, 1) //nolint:errcheck // seen by Close
+	timer := time.NewTimer(lingerTime)
+	defer timer.Stop()
+	select {
+	case <-c.over:
+	case <-timer.C:
+	}
+}
+
+// partLocked ends this side with its last word, if that is true: all that was begun
+// has been answered, in order and before it, and from here on nothing is begun,
+// nor appended to the output. So the peer knows of each call without an answer that
+// it was not started, however it crossed the end on its way. After a drain that was
+// cut off, or an answer that could not be framed, nothing is said.
+func (c *ServerConn) partLocked() (told bool) {
+	if c.parted || c.lost || c.mute || c.requests.n > 0 || c.out.Err() != nil {
+		return false
+	}
+	out := c.out.Out()
+	before := out.Len()
+	encode(out, c.s, &wire.Event{Flags: wire.GoAway | wire.HasLast}, nil) // a peer that cannot be told frames nothing
+	if out.Len() == before {
+		return false
+	}
+	c.parted = true
+	c.out.EndLocked()
+	return true
+}
+
+// unanswerableLocked aborts the connection for an answer that cannot be framed: its
+// caller would wait for ever.
+func (c *ServerConn) unanswerableLocked() {
+	c.mute = true
+	c.spawnLocked(c.nc.Abort) // which takes the lock
 }
 
 // awaitPeer gives a peer that was told to go, or from which nothing was heard

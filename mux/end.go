@@ -99,31 +99,56 @@ func (c *Conn) fail(cause error, own *slot) {
 			t.Stop()
 		}
 	}
-	var woken *waiter
-	for _, s := range c.slots.all {
-		w := s.word.Load()
-		if s.stream != nil {
-			if state(w&0xff) == waiting {
-				s.stream.endLocked(lost(c.peer, s.sentAt(handed), cause))
-				woken = s.stream.stirLocked(woken)
-			}
-			continue
-		}
-		if state(w&0xff) != waiting || !s.word.CompareAndSwap(w, w&^0xff|uint64(done)) {
-			continue
-		}
-		c.life.inflight--
-		s.err = lost(c.peer, s.sentAt(handed), cause)
-		if s != own {
-			s.done <- struct{}{}
-		}
-	}
-	met := c.life.met(woken)
-	met.kick = false // nobody reads any more
+	met, _ := c.endCallsLocked(0, own, func(s *slot) error { return lost(c.peer, s.sentAt(handed), cause) })
 	c.unlock(false)
 	signal(c.granted)
 	c.carryOut(fx.and(met))
 	close(c.ended) // after it, so that who has waited for Close is told nothing more
+}
+
+// endCallsLocked ends all that wait for the peer and whose ids are above last, each
+// with what why says. The caller holds the read role: over says that own, whose call
+// leads, is among them, and a stream that leads finds out by itself.
+func (c *Conn) endCallsLocked(last uint64, own *slot, why func(*slot) error) (fx effects, over bool) {
+	var woken *waiter
+	for _, s := range c.slots.all {
+		w := s.word.Load()
+		switch {
+		case state(w&0xff) != waiting || w>>8 <= last:
+		case s.stream != nil:
+			s.stream.endLocked(why(s))
+			woken = s.stream.stirLocked(woken)
+		case s.word.CompareAndSwap(w, w&^0xff|uint64(done)):
+			c.life.inflight--
+			s.err = why(s)
+			if s == own {
+				over = true
+			} else {
+				s.done <- struct{}{}
+			}
+		}
+	}
+	fx = c.life.met(woken)
+	fx.kick = false
+	return fx, over
+}
+
+// refuseAbove ends the calls of which the peer has said that it did not start them,
+// and will not: those with ids above last that it has not answered. They may be made
+// elsewhere. The rest is endCallsLocked's.
+func (c *Conn) refuseAbove(last uint64, own *slot) (fx effects, over bool) {
+	c.out.Lock()
+	handed := c.out.Handed()
+	fx, over = c.endCallsLocked(last, own, func(s *slot) error {
+		sent := s.sentAt(handed)
+		if sent == rpc.Maybe {
+			sent = rpc.Refused
+		}
+		return &rpc.Error{Code: rpc.Unavailable, Op: "call", Peer: c.peer, Msg: "the server has shut down before it started the call", Sent: sent, Remote: true}
+	})
+	c.unlock(false)
+	signal(c.granted)
+	return fx, over
 }
 
 // Shutdown takes no new calls, waits for those in flight until ctx ends, and

@@ -18,6 +18,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
@@ -110,12 +111,17 @@ func flush(nc netio.Conn, others bool, spawn func(func())) {
 	full, err := nc.Output().TryFlush()
 	switch {
 	case err != nil:
-		nc.Abort()
+		abortSoon(nc)
 	case full:
 		spawn(func() {
 			if nc.Output().Flush() != nil {
-				nc.Abort()
+				abortSoon(nc)
 			}
 		})
 	}
 }
+
+// abortSoon ends a connection on which sending has failed. What the peer has said
+// before it went may not have been received yet: whoever reads finds it, and then the
+// end; at once, as a rule.
+func abortSoon(nc netio.Conn) { time.AfterFunc(lingerTime, nc.Abort) }

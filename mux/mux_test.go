@@ -114,9 +114,21 @@ func newRigOver(t *testing.T, p wire.Protocol, lim rpc.Limits, route mux.Router,
 // newRigBetween has a client and a server with limits of their own.
 func newRigBetween(t *testing.T, p wire.Protocol, clients, servers *rpc.Limits, route mux.Router, where mux.Handlers) *rig {
 	t.Helper()
+	return newRigAcross(t, netio.PipeConfig{}, p, clients, servers, route, where)
+}
+
+// newRigOn has them on a pipe of a kind.
+func newRigOn(t *testing.T, cfg netio.PipeConfig, route mux.Router) *rig {
+	t.Helper()
+	lim := rpc.Limits{}.WithDefaults()
+	return newRigAcross(t, cfg, ttheader.Protocol{}, lim, lim, route, mux.Spare)
+}
+
+func newRigAcross(t *testing.T, pipe netio.PipeConfig, p wire.Protocol, clients, servers *rpc.Limits, route mux.Router, where mux.Handlers) *rig {
+	t.Helper()
 	before := buf.Live() // tests that play the peer themselves leave what they were lent
 	r := &rig{finished: make(chan error, 1)}
-	r.cend, r.send = netio.Pipe(netio.PipeConfig{})
+	r.cend, r.send = netio.Pipe(pipe)
 	cfg := &mux.ServerConfig{Config: mux.Config{Limits: servers, Logger: slog.New(slog.DiscardHandler)}, Route: route, Base: t.Context(), Handlers: where}
 	r.server = mux.NewServerConn(r.send, p.Open(wire.Server, servers), cfg)
 	go r.server.Run(func(err error) { r.finished <- err })

@@ -2,6 +2,7 @@ package mux
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -24,7 +25,7 @@ func (c *Conn) lead(ctx context.Context, r registered) error {
 		// The flush is Receive's: it reads first and so finds an end of the
 		// connection or a goodbye before the request leaves, and after the
 		// send only sleep is left to do.
-		why, err := c.nc.Receive(owed, c.step)
+		why, err := c.receive(owed)
 		owed = false
 		switch {
 		case why == netio.Lost:
@@ -51,6 +52,21 @@ func (c *Conn) lead(ctx context.Context, r registered) error {
 			return c.abandon(ctx, r, true)
 		}
 	}
+}
+
+// receive is Receive that takes no failure to send for the end: what the peer has said
+// last is read before that, since it may say what became of the calls.
+func (c *Conn) receive(owed bool) (why netio.Why, err error) {
+	why, err = c.nc.Receive(owed, c.step)
+	if why != netio.Lost || c.unsends {
+		return why, err
+	}
+	if e, ok := errors.AsType[*netio.Error](err); ok && e.Op == "send" {
+		c.unsends = true
+		abortSoon(c.nc)
+		return netio.Kicked, nil
+	}
+	return why, err
 }
 
 // own takes the answer of a call whose slot is done.
@@ -87,7 +103,7 @@ func (c *Conn) readOn() {
 			p.wait(c.out, func() { c.unlock(false) })
 			c.rest.resume()
 		}
-		why, err := c.nc.Receive(owed, c.step)
+		why, err := c.receive(owed)
 		switch why {
 		case netio.Lost:
 			c.deliver(nil, nil, shut)
@@ -132,6 +148,10 @@ func (c *Conn) deliver(own *slot, mine *waiter, f fate) (over, owed, full bool) 
 		ev, s := &c.batch[i], c.found[i]
 		if ev.Flags&(wire.Settings|wire.Ping|wire.GoAway) != 0 || ev.Flags&(wire.Credit|wire.Stream) == wire.Credit {
 			fx = fx.and(c.apply(ev))
+		}
+		if ev.Flags&wire.HasLast != 0 {
+			refused, mine := c.refuseAbove(ev.ID, own)
+			fx, over = fx.and(refused), over || mine
 		}
 		switch {
 		case s == nil:

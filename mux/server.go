@@ -125,6 +125,8 @@ type ServerConn struct {
 	opened   []*serverStream // by the batch at hand
 	mix      mix
 	draining bool
+	parted   bool          // this side's last word was said: nothing is begun or appended any more
+	mute     bool          // an answer could not be framed: the connection is aborted for it
 	heard    bool          // a frame was cut
 	idle     chan struct{} // closed when no request lives any more; nil while nobody waits for that
 	gone     bool          // netio has told of the end while nobody was in Receive
@@ -271,6 +273,9 @@ func (c *ServerConn) batchLocked(fx *aftermath) {
 	had, cost, known := c.queue.n, time.Duration(0), true
 	c.heard = c.heard || len(c.batch) > 0
 	c.account.turnLocked()
+	if c.parted {
+		c.dropLocked()
+	}
 	for i := range c.batch {
 		ev := &c.batch[i]
 		if ev.Flags&(wire.Settings|wire.Ping|wire.GoAway) != 0 || ev.Flags&(wire.Credit|wire.Stream) == wire.Credit {
@@ -298,6 +303,15 @@ func (c *ServerConn) batchLocked(fx *aftermath) {
 		c.lone.begin(c, n)
 	}
 	c.beginStreamsLocked()
+	clear(c.batch)
+	c.batch = c.batch[:0]
+}
+
+// dropLocked makes nothing of a batch, which crossed this side's last word.
+func (c *ServerConn) dropLocked() {
+	for i := range c.batch {
+		c.batch[i].Body.Release()
+	}
 	clear(c.batch)
 	c.batch = c.batch[:0]
 }

@@ -219,7 +219,7 @@ func (c *Conn) awaitLocked(s *stream, w *waiter) {
 func (c *Conn) leadStream(w *waiter, owed bool) {
 	c.rest.resume()
 	for {
-		why, err := c.nc.Receive(owed, c.step)
+		why, err := c.receive(owed)
 		owed = false
 		switch {
 		case why == netio.Lost:

@@ -97,7 +97,7 @@ func (s *serverStream) finishLocked(err error, list *waiter) *waiter {
 	if _, err := s.appendLocked(wire.End, nil); err != nil {
 		s.ev.Trailer, s.ev.Err = nil, &rpc.Error{Code: rpc.Internal, Msg: "the end of the stream could not be sent"}
 		if _, err = s.appendLocked(wire.End, nil); err != nil {
-			c.spawnLocked(c.nc.Abort) // its caller would wait for ever; Abort takes the lock
+			c.unanswerableLocked()
 		}
 	}
 	s.dropLocked()

@@ -183,6 +183,17 @@ func (l *lane) fail(err error) {
 	l.stopLocked(err)
 }
 
+// reset is fail, unless the sender has ended in order before: what it has sent is
+// received all the same, as a socket gives it before it tells of the reset.
+func (l *lane) reset() {
+	l.mu.Lock()
+	orderly := l.mu.ended && l.mu.endErr == io.EOF
+	l.mu.Unlock()
+	if !orderly {
+		l.fail(ErrReset)
+	}
+}
+
 // closeReceiver ends the lane because nobody receives any more.
 func (l *lane) closeReceiver() {
 	l.mu.Lock()

@@ -164,7 +164,7 @@ func (c *PipeConn) Send(b *Batch, wait time.Duration) (int, error) {
 		b.Sent(n)
 		if err != nil {
 			if err == ErrReset {
-				c.rx.fail(ErrReset) // LoseAfter breaks one lane only
+				c.rx.reset() // LoseAfter breaks one lane only
 			}
 			return n, wrapError("send", c.remote, err)
 		}

@@ -22,7 +22,7 @@ func (s *Session) Begin(out *buf.Out, ev *wire.Event) buf.Mark {
 	case ev.Flags&wire.Stream != 0:
 		s.beginStream(out, ev)
 	case ev.Flags&wire.GoAway != 0:
-		s.beginGoAway(out)
+		s.beginGoAway(out, ev.Flags&wire.HasLast != 0)
 	case ev.Flags&wire.Ping != 0:
 		if s.side == wire.Client && s.out.kin {
 			s.appendSignal(out, 0, keyPing, "1")
@@ -84,13 +84,18 @@ func (s *Session) fits(out *buf.Out, m buf.Mark, ev *wire.Event) error {
 	return nil
 }
 
-func (s *Session) beginGoAway(out *buf.Out) {
+// beginGoAway tells a peer of our kind to go; last: nothing follows, see wire.HasLast.
+func (s *Session) beginGoAway(out *buf.Out, last bool) {
 	if s.side == wire.Client {
 		return
 	}
 	s.out.leaving = true
-	if s.out.kin {
-		s.appendSignal(out, 0, keyDrain, "1")
+	switch {
+	case !s.out.kin:
+	case last:
+		s.appendSignal(out, 0, keyDrain, drainLast)
+	default:
+		s.appendSignal(out, 0, keyDrain, drainSoon)
 	}
 }
 

@@ -51,6 +51,9 @@ const (
 	keyCode    = "limosa-code"    // answer: rpc.Code, decimal
 	keyRefused = "limosa-refused" // answer: the call was not started
 
+	drainSoon = "1"    // a drain's value: calls on their way are still answered
+	drainLast = "last" // a drain's value: what was not answered was not started, and nothing follows
+
 	prefixOwn    = "limosa-"
 	prefixDetail = "limosa-detail-" // answer: a pair of the error's details
 )

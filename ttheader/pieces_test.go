@@ -117,6 +117,7 @@ func TestPrefixes(t *testing.T) {
 	answers := map[string]string{
 		"hello":     `[ 1000 0000 00000000 { 0000 01 0001 'limosa-hello' 'v=1;mux=1' } ]`,
 		"drain":     `[ 1000 0000 00000000 { 0000 01 0001 'limosa-drain' '1' } ]`,
+		"last":      `[ 1000 0000 00000000 { 0000 01 0001 'limosa-drain' 'last' } ]`,
 		"reply":     `[ 1000 0000 00000001 { 0000 01 0001 'a' 'b' } 80010002 "Ping" 00000001 0b0000 "hello" 00 ]`,
 		"exception": `[ 1000 0000 00000001 { 0000 01 0001 'limosa-code' '5' } 80010003 "Ping" 00000001 0b0001 "no" 080002 00000006 00 ]`,
 		"framed":    `[ 80010002 "Ping" 00000001 00 ]`,

@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write what the scripts print into them"
 //	session SIDE [framed|buffered|theader] [compact] [multiplexed] [nonstrict] [nooffer] [host=H] [unix=P] [shm=P] [message=N] [header=N] [entries=N]
 //	in BYTES         feeds bytes, prints the events that come of them
 //	apply            gives the last event to Apply, prints what that appends
-//	send [oneway|goaway|reset] [answer] [stream=FLAG,FLAG] [credit=N] [id=N] [service=S] [method=M] [timeout=D] [h:K=V] [p:K=V] [t:K=V] [err=CODE:TEXT] [d:K=V] [refused] [body=HEX]
+//	send [oneway|goaway[=last]|reset] [answer] [stream=FLAG,FLAG] [credit=N] [id=N] [service=S] [method=M] [timeout=D] [h:K=V] [p:K=V] [t:K=V] [err=CODE:TEXT] [d:K=V] [refused] [body=HEX]
 //	caps             prints what the session knows of its peer
 //	room ID          prints how many bytes of messages the stream's peer takes
 //
@@ -197,6 +197,9 @@ func (r *scriptRun) send(args []string) []string {
 			ev.Flags |= wire.Oneway
 		case "goaway":
 			ev.Flags = wire.GoAway
+			if value == "last" {
+				ev.Flags |= wire.HasLast
+			}
 		case "reset":
 			ev.Flags = wire.Reset
 		case "answer":

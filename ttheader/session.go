@@ -138,7 +138,7 @@ func (s *Session) Apply(out *buf.Out, ev *wire.Event) {
 	s.out.kin = true
 	s.appendSignal(out, 0, keyHello, s.helloText(ev.Tag[0]))
 	if s.out.leaving { // it was too early to say so before
-		s.beginGoAway(out)
+		s.beginGoAway(out, false)
 	}
 }
 

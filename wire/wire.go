@@ -41,10 +41,11 @@ const (
 	// Settings carries what the peer offers or accepts; Apply takes it into
 	// effect, after which Caps may differ.
 	Settings
-	// GoAway says that the peer takes no more calls on this connection. Calls
-	// with an ID above the event's were not started when HasLast is set.
+	// GoAway says that the peer takes no more calls on this connection.
 	GoAway
-	// HasLast makes a GoAway's ID meaningful.
+	// HasLast, beside GoAway, says that calls with an ID above the event's which the
+	// peer has not answered were not started, and will not be. With ID 0, which
+	// is all that Begin is given, those are all calls: it is the peer's last word.
 	HasLast
 	// Unordered marks a request whose answer may overtake earlier ones; all
 	// others are answered in the order of their arrival.
