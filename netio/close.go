@@ -40,6 +40,9 @@ func (c *core) conclude(ctx context.Context, e ender, patient func() bool) error
 		return c.concludeAgain(ctx, e, patient)
 	}
 	mine.err = c.out.drain(ctx, patient)
+	if cut, ok := c.out.Err().(cutShort); ok {
+		mine.err = cut.error
+	}
 	mine.drained.Store(true)
 	if mine.err != nil {
 		e.Abort()
@@ -94,7 +97,7 @@ func (o *Output) drain(ctx context.Context, patient func() bool) error {
 	}
 	if patient != nil && !patient() {
 		if flusher {
-			o.forsake()
+			o.forsake(net.ErrClosed)
 		}
 		return errNoWait
 	}
@@ -115,7 +118,7 @@ func (o *Output) drain(ctx context.Context, patient func() bool) error {
 		case !full:
 			return err
 		case over:
-			o.forsake()
+			o.forsake(net.ErrClosed)
 			return context.Cause(ctx)
 		case err != errWoken:
 			o.Fail(ErrStalled)
@@ -130,9 +133,9 @@ func (o *Output) drain(ctx context.Context, patient func() bool) error {
 const lastMoment = time.Millisecond
 
 // forsake is giveUp on a connection that has not failed: what was dropped leaves
-// a hole, after which nobody may send.
-func (o *Output) forsake() {
-	o.Fail(net.ErrClosed)
+// a hole, after which nobody may send. It fails with why.
+func (o *Output) forsake(why error) {
+	o.Fail(why)
 	o.giveUp()
 }
 

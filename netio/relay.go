@@ -2,6 +2,7 @@ package netio
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -21,8 +22,9 @@ type Relayed struct{ AToB, BToA int64 }
 //
 // Relay holds both read roles and is the only writer: until it returns neither
 // Receive nor Output may be used. It closes neither connection. The error is nil
-// after two orderly ends, ctx's cause, or that of the first failure; after an
-// error bytes may be lost, so close both.
+// after two orderly ends, ctx's cause, or that of the first failure. After an
+// error bytes may be lost, so close both: Close of a connection whose stream was
+// cut short is as Abort, so that its peer does not take what came for all there was.
 //
 // To end a relay, end ctx. Close and Abort of a connection end it too, but not
 // while bytes of that connection wait for the other one to take them; nor is
@@ -37,8 +39,8 @@ func Relay(ctx context.Context, a, b Conn) (Relayed, error) {
 	unhook := context.AfterFunc(ctx, func() { r.stop(context.Cause(ctx)) })
 	ab, ba := r.lane(a, b), r.lane(b, a)
 	var back sync.WaitGroup
-	back.Go(func() { r.run(ctx, ba) })
-	r.run(ctx, ab)
+	back.Go(func() { r.run(ctx, ba, a) })
+	r.run(ctx, ab, b)
 	back.Wait()
 	unhook()
 	return Relayed{ab.moved(), ba.moved()}, r.end()
@@ -58,16 +60,31 @@ type relay struct {
 // A relayLane is one direction.
 type relayLane interface {
 	// run moves bytes until the end of the source, which it passes on, or until
-	// the relay is stopped: then it returns nil.
+	// the relay is stopped: then it returns errStopped.
 	run(ctx context.Context) error
 	moved() int64
 }
 
-func (r *relay) run(ctx context.Context, l relayLane) {
-	if err := l.run(ctx); err != nil {
+var errStopped = errors.New("netio: the relay is stopped")
+
+// run runs the lane that ends in dst.
+func (r *relay) run(ctx context.Context, l relayLane, dst Conn) {
+	err := l.run(ctx)
+	if err == nil {
+		return
+	}
+	if err != errStopped {
 		r.stop(err)
 	}
+	dst.Output().Fail(cutShort{r.cause()})
 }
+
+// cutShort is what an Output fails with behind which something is missing of
+// which the peer cannot know: no end may be sent.
+type cutShort struct{ error }
+
+// Unwrap gives the cause.
+func (e cutShort) Unwrap() error { return e.error }
 
 // lane finds the best way from src to dst.
 func (r *relay) lane(src, dst Conn) relayLane {
@@ -92,6 +109,12 @@ func (r *relay) stop(cause error) {
 	}
 }
 
+func (r *relay) cause() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.err
+}
+
 // end is called when both directions have ended.
 func (r *relay) end() error {
 	r.mu.Lock()
@@ -113,7 +136,7 @@ func (r *relay) clearOutput(ctx context.Context, c Conn) error {
 	}
 	err := o.Wait(ctx, 1)
 	if ctx.Err() != nil {
-		return nil // the relay is stopped, or about to be
+		return context.Cause(ctx) // as the stop that is about to be
 	}
 	return err
 }
@@ -128,8 +151,8 @@ func (r *relay) flush(o *Output) error {
 		case err != errWoken:
 			return o.stalled()
 		case r.stopped.Load():
-			o.forsake()
-			return nil
+			o.forsake(cutShort{r.cause()})
+			return errStopped
 		}
 	}
 }
@@ -187,12 +210,12 @@ func (l *anyLane) run(ctx context.Context) error {
 		}
 		switch {
 		case why == Lost && l.r.stopped.Load():
-			return nil
+			return errStopped
 		case why == Lost && err == io.EOF:
 			return l.r.passEnd(l.dst)
 		case why == Lost:
 			return err
 		}
 	}
-	return nil
+	return errStopped
 }

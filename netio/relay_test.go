@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"os"
 	"runtime"
 	"sync"
 	"syscall"
@@ -544,4 +545,96 @@ func TestRelayMany(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A relay that is cut short ends no stream: behind it Close is as Abort, so that
+// no peer takes what has come for all there was. A direction that has ended in
+// order stays so.
+func TestRelayCutShort(t *testing.T) {
+	for kind, pair := range pairings() {
+		if kind == "unix" {
+			continue // knows no reset
+		}
+		for _, state := range []string{"idle", "full", "half"} {
+			t.Run(kind+"/"+state, func(t *testing.T) {
+				leakless(t)
+				l := joined(t, pair, pair)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				done := l.relay(ctx)
+				client, server := l.peers()
+				client.Write([]byte("x"))
+				io.ReadFull(server, make([]byte, 1))
+				switch state {
+				case "full":
+					full(t, client)
+				case "half":
+					client.Write([]byte("last"))
+					client.(interface{ CloseWrite() error }).CloseWrite()
+					if got, err := io.ReadAll(server); string(got) != "last" || err != nil {
+						t.Errorf("the server has received %q, %v", got, err)
+					}
+				}
+				cancel()
+				await(t, "Relay", done)
+				netio.CloseWithin(l.in, 10*time.Second)
+				netio.CloseWithin(l.out, 10*time.Second)
+				server.SetReadDeadline(time.Now().Add(10 * time.Second))
+				if n, err := io.Copy(io.Discard, server); (err == nil) != (state == "half") || errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("the server has received %d bytes, then %v", n, err)
+				}
+				client.SetReadDeadline(time.Now().Add(10 * time.Second))
+				if n, err := io.Copy(io.Discard, client); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("the client has received %d bytes, then %v", n, err)
+				}
+			})
+		}
+	}
+}
+
+// Close of a relay's connection ends it although its peer never pauses.
+func TestRelayCloseBesideAFlood(t *testing.T) {
+	for _, kind := range []string{"tcp", "unix", "pipe"} {
+		for _, side := range []string{"in", "out"} {
+			t.Run(kind+"/"+side, func(t *testing.T) {
+				leakless(t)
+				l := joined(t, pairings()[kind], pairings()[kind])
+				done := l.relay(t.Context())
+				client, server := l.peers()
+				var flood sync.WaitGroup
+				flood.Go(func() {
+					p := make([]byte, 200)
+					for {
+						if _, err := client.Write(p); err != nil {
+							return
+						}
+					}
+				})
+				flood.Go(func() {
+					p := make([]byte, 1<<20)
+					for {
+						if _, err := server.Read(p); err != nil {
+							return
+						}
+						time.Sleep(time.Millisecond)
+					}
+				})
+				time.Sleep(50 * time.Millisecond)
+				closed := make(chan error, 1)
+				go func() {
+					c := l.in
+					if side == "out" {
+						c = l.out
+					}
+					closed <- netio.CloseWithin(c, time.Second)
+				}()
+				await(t, "Close", closed)
+				await(t, "Relay", done)
+				l.in.Abort()
+				l.out.Abort()
+				server.Close()
+				flood.Wait()
+			})
+		}
+	}
 }

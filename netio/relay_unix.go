@@ -81,7 +81,7 @@ func (l *sockLane) run(ctx context.Context) error {
 			return l.end
 		}
 	}
-	return nil
+	return errStopped
 }
 
 // leave ends the read role, deferred, whatever way run ended.
@@ -131,6 +131,10 @@ func (l *sockLane) fail(err error) {
 // readable is the callback of RawConn.Read: false parks.
 func (l *sockLane) readable(fd uintptr) (leave bool) {
 	for !l.r.stopped.Load() {
+		if l.src.gate.closed() { // or a peer that never pauses would keep Close waiting
+			l.end = l.src.closedErr()
+			return true
+		}
 		left, err := l.receive(fd)
 		switch {
 		case err == sys.EAGAIN:

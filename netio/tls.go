@@ -98,7 +98,7 @@ func handshake(ctx context.Context, c Conn, side func(net.Conn) *tls.Conn) (*TLS
 	} else if t.hsOwed { // an alert, for which nothing else bounds the time any more
 		by := time.Now().Add(closeMoment)
 		if owing, _ := t.out.flushBy(func() time.Time { return by }); owing {
-			t.out.forsake()
+			t.out.forsake(net.ErrClosed)
 		}
 	}
 	if err != nil {
