@@ -31,6 +31,7 @@ type Account struct {
 	held     int           // what was charged
 	wasted   int           // of this, what nobody has a stake in: see block
 	told     int           // what the Total knows of it
+	closed   bool          // and is told nothing more
 	freed    uint32        // changed with each release: a sign of progress
 	refusing bool          // nothing went away for long: what would add to it is refused
 	eased    chan struct{} // closed with the next release, or when waiting is over; nil while nobody waits
@@ -96,7 +97,7 @@ func (a *Account) staffLocked(now, before int) {
 
 // tellLocked tells the Total of what has changed by much.
 func (a *Account) tellLocked() {
-	if a.total == nil {
+	if a.total == nil || a.closed {
 		return
 	}
 	if d := a.held - a.told; d >= max(tellEvery, a.told>>3) || -d >= max(tellEvery, a.told>>3) || a.held == 0 && d != 0 {
@@ -197,12 +198,25 @@ func (a *Account) overflows(n int) bool {
 	return n > smallHolder && a.total.over()
 }
 
+// clogged reports whether n bytes of output are more than may wait for a peer to
+// read them: most, or little while all connections together hold what they may,
+// since thousands of peers that read nothing make this side hold much.
+func (a *Account) clogged(n, most int) bool {
+	return n > min(most, smallHolder) && (n > most || a.total.Full())
+}
+
+// unclogged is what the output is waited to be below.
+func (a *Account) unclogged(most int) int {
+	if a.total.Full() {
+		return min(most, smallHolder)
+	}
+	return most
+}
+
 // close takes the connection out of the Total. Nobody else uses it any more.
 func (a *Account) close() {
-	if a.total != nil {
-		a.total.add(-a.told - a.partialTold)
-		a.told, a.partialTold, a.total = 0, 0, nil
-	}
+	a.total.add(-a.told - a.partialTold)
+	a.told, a.partialTold, a.closed = 0, 0, true
 }
 
 // A Total counts what all connections of a server or client hold, in metrics

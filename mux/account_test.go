@@ -277,9 +277,19 @@ func newHolder(t *testing.T, form ttheader.Form) *holder {
 	chat := streamHandlers{chat: func(ctx context.Context, in iter.Seq2[*string, error]) iter.Seq2[*string, error] {
 		return func(func(*string, error) bool) { wait(ctx) }
 	}}
+	pour := streamHandlers{chat: func(context.Context, iter.Seq2[*string, error]) iter.Seq2[*string, error] {
+		return func(yield func(*string, error) bool) {
+			for m := strings.Repeat("y", 1<<10); yield(&m, nil); {
+				continue
+			}
+		}
+	}}
 	cfg := &mux.ServerConfig{Config: mux.Config{Limits: h.lim}, Base: t.Context(), Total: h.total, Route: func(service, name string) (rpc.Handler, string, bool) {
-		if name == "chat" {
+		switch name {
+		case "chat":
 			return chat.route(service, name)
+		case "pour":
+			return pour.route(service, "chat")
 		}
 		if h, ok := methods[name]; ok {
 			return h, "", true

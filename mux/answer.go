@@ -59,7 +59,7 @@ func (c *ServerConn) answerLocked(r *request, err error) (framed bool) {
 // backedUpLocked reports whether the peer has more to read, or makes this side
 // hold more, than is good: no answer is encoded before it has less.
 func (c *ServerConn) backedUpLocked() bool {
-	return !c.overLocked() && (c.out.Queued() > c.cfg.Limits.QueuedBytes || c.account.fullLocked())
+	return !c.overLocked() && (c.clogged() || c.account.fullLocked())
 }
 
 // lateLocked has r answered as soon as there is room.
@@ -85,7 +85,7 @@ func (c *ServerConn) answerLate() {
 			return
 		}
 		c.unlock()
-		c.out.Wait(context.Background(), c.cfg.Limits.QueuedBytes) //nolint:errcheck // a connection that has failed takes all
+		c.awaitReader(context.Background())
 		err := r.err
 		if err == nil && c.isLarge(r) {
 			err = c.prepare(r)
@@ -125,10 +125,10 @@ func (c *ServerConn) turnLocked() {
 		switch {
 		case r == nil || !r.is(finished):
 			return
-		case max(c.out.Queued(), c.out.Out().Len()) > c.cfg.Limits.QueuedBytes && !c.overLocked() && c.cfg.Handlers != Inline:
+		case c.account.clogged(max(c.out.Queued(), c.out.Out().Len()), c.cfg.Limits.QueuedBytes) && !c.overLocked() && c.cfg.Handlers != Inline:
 			c.turns.waiting = true
 			c.spawnLocked(func() {
-				c.out.Wait(context.Background(), c.cfg.Limits.QueuedBytes) //nolint:errcheck // a connection that has failed takes all
+				c.awaitReader(context.Background())
 				c.out.Lock()
 				c.turns.waiting = false
 				c.turnLocked()

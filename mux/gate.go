@@ -68,11 +68,22 @@ func (c *ServerConn) fitsLocked(needs int) bool {
 	return needs == 0 || c.reserved == 0 || c.account.sumLocked()+c.reserved+needs <= c.account.limit
 }
 
+// clogged reports whether more output waits for the peer than is good.
+func (c *ServerConn) clogged() bool {
+	return c.account.clogged(c.out.Queued(), c.cfg.Limits.QueuedBytes)
+}
+
+// awaitReader waits until the peer has read enough of its output, or ctx has ended.
+// A connection that has failed takes all.
+func (c *ServerConn) awaitReader(ctx context.Context) {
+	c.out.Wait(ctx, c.account.unclogged(c.cfg.Limits.QueuedBytes)) //nolint:errcheck // seen by who reads
+}
+
 // beginBarLocked says why r must not begin.
 func (c *ServerConn) beginBarLocked(r *request) barrier {
 	switch {
 	case c.overLocked():
-	case c.out.Queued() > c.cfg.Limits.QueuedBytes:
+	case c.clogged():
 		return unread
 	case r.ordered && (c.turns.begun >= orderedMost || c.turns.bytes > c.cfg.Limits.QueuedBytes):
 		return unanswered
@@ -84,7 +95,7 @@ func (c *ServerConn) beginBarLocked(r *request) barrier {
 func (c *ServerConn) readBarLocked() barrier {
 	switch {
 	case c.overLocked():
-	case c.out.Queued() > c.cfg.Limits.QueuedBytes:
+	case c.clogged():
 		return unread
 	case c.streams.pace.pressed.Load() != nil:
 		return pressed
@@ -153,7 +164,7 @@ func (c *ServerConn) haltLocked(bar barrier) {
 	case owes:
 		flush(c.nc, false, c.spawn)
 	case bar == unread:
-		c.out.Wait(context.Background(), c.cfg.Limits.QueuedBytes) //nolint:errcheck // seen by who reads
+		c.awaitReader(context.Background())
 	case bar == pressed:
 		c.streams.pace.wait(c.out, c.unlock)
 	default:

@@ -51,7 +51,7 @@ func (c *ServerConn) look() {
 // crampedLocked reports whether reading on would make this side hold more than
 // it may: a peer that has ended one side only may still be owed its answers.
 func (c *ServerConn) crampedLocked() bool {
-	return !c.overLocked() && (c.out.Queued() > c.cfg.Limits.QueuedBytes || c.account.fullLocked() && !c.account.refusingLocked())
+	return !c.overLocked() && (c.clogged() || c.account.fullLocked() && !c.account.refusingLocked())
 }
 
 // standLocked gives what is held the time to go away that haltLocked gives it,
@@ -62,9 +62,9 @@ func (c *ServerConn) standLocked() {
 	if owes {
 		flush(c.nc, false, c.spawn)
 	}
-	if c.out.Queued() > c.cfg.Limits.QueuedBytes {
+	if c.clogged() {
 		ctx, cancel := context.WithTimeout(context.Background(), heldStall)
-		c.out.Wait(ctx, c.cfg.Limits.QueuedBytes) //nolint:errcheck // seen by who reads
+		c.awaitReader(ctx)
 		cancel()
 	} else {
 		awaitRelease(eased)

@@ -374,10 +374,12 @@ func (c *ServerConn) leaveLocked() (left bool) {
 	}
 	c.staffLocked(-1)
 	last := c.workers == 0 && c.lost
+	if last {
+		c.account.close()
+	}
 	c.out.Unlock()
 	if last {
 		c.rest.stop()
-		c.account.close()
 		if c.halfOpen != nil {
 			c.halfOpen.Stop()
 		}

@@ -121,6 +121,22 @@ func (w *streams) refusing() bool { return w.account != nil && w.account.refusin
 // bounded by who opens streams.
 func (w *streams) crowded() bool { return w.serves && w.account.crowdedLocked() }
 
+// clogged is Account's, for a server; a client sends what its own callers want.
+func (w *streams) clogged(n, most int) bool {
+	if w.serves {
+		return w.account.clogged(n, most)
+	}
+	return n > most
+}
+
+// unclogged is Account's, likewise.
+func (w *streams) unclogged(most int) int {
+	if w.serves {
+		return w.account.unclogged(most)
+	}
+	return most
+}
+
 // messageLeast is what a message that waits weighs at the least: its place in
 // the queue.
 const messageLeast = 64
@@ -208,8 +224,8 @@ func (s *stream) note(n int) {
 // when the error is nil.
 func (s *stream) roomLocked() error {
 	for {
-		if s.out.Queued() > s.lim.QueuedBytes {
-			s.out.Wait(s.ctx, s.lim.QueuedBytes) //nolint:errcheck // seen below
+		if s.whole.clogged(s.out.Queued(), s.lim.QueuedBytes) {
+			s.out.Wait(s.ctx, s.whole.unclogged(s.lim.QueuedBytes)) //nolint:errcheck // seen below
 		}
 		s.out.Lock()
 		var err error
