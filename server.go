@@ -133,10 +133,11 @@ func (s *Server) Serve(ctx context.Context, listeners ...*netio.Listener) error 
 	defer v.drains(nil)
 	v.cfg = &mux.ServerConfig{
 		Config: mux.Config{Limits: v.lim, Logger: s.handlerLog()},
-		Route:  routes.find, Base: base, Gate: mux.NewGate(v.lim.CallsPerServer), Watch: new(mux.Watch), Handlers: s.Handlers,
+		Route:  routes.find, Base: base, Gate: mux.NewGate(v.lim.CallsPerServer), Watch: new(mux.Watch), Rush: new(mux.Rush), Handlers: s.Handlers,
 		Total: v.door.total, Inflate: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 	}
 	defer v.cfg.Watch.Close()
+	defer v.cfg.Rush.Close()
 	accepting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var accepts sync.WaitGroup

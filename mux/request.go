@@ -92,11 +92,12 @@ type request struct {
 	failed  error      // why its pieces come to an end: there is an error to be sent instead
 
 	// Guarded by the output lock.
-	oneway        bool  // nobody waits for an answer
-	held          int   // what the account was charged for it
-	stake         stake // in the block of its body, until that is released
-	reserved      int   // what was set aside besides, for what it may become: its answer, or its unpacked self
-	parked        bool  // queued for room
+	place         *place // where it waits once it has begun; nil: it does not
+	oneway        bool   // nobody waits for an answer
+	held          int    // what the account was charged for it
+	stake         stake  // in the block of its body, until that is released
+	reserved      int    // what was set aside besides, for what it may become: its answer, or its unpacked self
+	parked        bool   // queued for room
 	prev, next    *request
 	ahead, behind *request // in the queue
 	chained       *request // in the table, where it is found by its id
@@ -288,6 +289,7 @@ func (c *ServerConn) nextLocked() (r *request, bar barrier) {
 // beginLocked has r begin, with room for what it needs.
 func (c *ServerConn) beginLocked(r *request, needs int) {
 	r.enter(begun)
+	c.queueUpLocked(r)
 	c.reserveLocked(r, needs)
 	if r.ordered {
 		r.ranks = true
@@ -349,12 +351,16 @@ func (c *ServerConn) nowLocked(r *request) (now time.Time) {
 
 // expireLocked ends a request that waited for too long and was never started.
 func (c *ServerConn) expireLocked(r *request) {
-	err := refusal(rpc.DeadlineExceeded, "the call's time was over before it could be started")
-	if r.ev.Timeout == 0 {
-		err = refusal(rpc.ResourceExhausted, "the call waited too long to be started")
-	}
 	c.unqueueLocked(r)
-	c.finishLocked(r, err)
+	c.finishLocked(r, r.expired())
+}
+
+// expired is the error of such a request.
+func (r *request) expired() *rpc.Error {
+	if r.ev.Timeout == 0 {
+		return refusal(rpc.ResourceExhausted, "the call waited too long to be started")
+	}
+	return refusal(rpc.DeadlineExceeded, "the call's time was over before it could be started")
 }
 
 // giveUpLocked ends what can be ended of r, by way of how, which is givenUp,
@@ -371,6 +377,9 @@ func (c *ServerConn) giveUpLocked(r *request, how phase, fx *aftermath) {
 			c.finishLocked(r, how.refusal())
 		}
 	case r.move(begun, how):
+		if r.place != nil {
+			c.cfg.Rush.leave(r.place)
+		}
 	case r.move(shown, how):
 		fx.ended = append(fx.ended, r.call)
 	case how == givenUp:

@@ -42,6 +42,9 @@ func (c *ServerConn) unpack(r *request) error {
 // lock is held on entry and on return.
 func (c *ServerConn) serveLocked(r *request) {
 	m := r.h.Method
+	if r.place != nil {
+		c.lone.left = 0 // somebody has to read on meanwhile
+	}
 	lone := c.lone.next(m)
 	r.lone = lone
 	if c.out.ClaimLocked() { // a request before r was refused
@@ -87,8 +90,8 @@ func (c *ServerConn) apartLocked(r *request) {
 
 // serve runs a request and queues its answer. It returns with the lock held.
 func (c *ServerConn) serve(r *request) {
-	var err error
-	if r.ev.Flags&wire.Packed != 0 {
+	err := c.await(r)
+	if err == nil && r.ev.Flags&wire.Packed != 0 {
 		err = c.unpack(r)
 	}
 	if err == nil {

@@ -29,6 +29,7 @@ type ServerConfig struct {
 	Gate  *Gate           // nil: no limit over all connections
 	Total *Total          // nil: nothing is counted over all connections
 	Watch *Watch          // nil: every batch has a spare worker
+	Rush  *Rush           // nil: requests are begun in the order in which they are read, whoever leaves
 
 	// Inflate has a place for each compressed request that is inflated at a time:
 	// a peer that sends little has this side work much. nil: no bound. Inline
@@ -139,6 +140,7 @@ type ServerConn struct {
 	// Owned by the read role.
 	batch  []wire.Event
 	cutErr error // why nothing more can be cut
+	broken bool  // the peer has closed both sides: it reads no answers
 	rest   frameTimer
 
 	lone lone
@@ -246,6 +248,7 @@ func (c *ServerConn) took(why netio.Why, err error) {
 		c.spawn(func() { c.out.Flush() })
 	}
 	c.rest.pause()
+	c.broken = why == netio.Lost && netio.Broken(c.nc)
 	now := time.Now()
 	c.out.Lock()
 	c.arrived, c.fresh = now, true
@@ -323,7 +326,10 @@ func (c *ServerConn) loseLocked(err error, fx *aftermath) {
 	c.lost, c.err = true, err
 	signal(c.granted)
 	c.account.easeLocked()
-	c.half = errors.Is(err, io.EOF) && !c.s.Caps().Mux
+	c.half = errors.Is(err, io.EOF) && !c.broken && !c.s.Caps().Mux
+	if c.leftLocked(err) {
+		c.cfg.Rush.note(c.arrived)
+	}
 	how := givenUp
 	if c.cutErr != nil {
 		how = cutOff

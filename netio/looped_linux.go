@@ -420,6 +420,15 @@ func (c *looped) Kick() { c.signal(wordKicked, nil) }
 // OnLost is Conn's.
 func (c *looped) OnLost(f func()) { c.setLost(f) }
 
+// isBroken is what Broken asks.
+func (c *looped) isBroken() bool {
+	if !c.handle.use() {
+		return false
+	}
+	defer c.handle.done()
+	return sys.Broken(c.handle.fd)
+}
+
 // Close is Conn's.
 func (c *looped) Close(ctx context.Context) error { return c.conclude(ctx, c, offLoop) }
 

@@ -280,6 +280,12 @@ func (c *sock) OnLost(f func()) {
 	}
 }
 
+// isBroken is what Broken asks.
+func (c *sock) isBroken() (broken bool) {
+	c.raw.Control(func(fd uintptr) { broken = sys.Broken(fd) }) //nolint:errcheck // closed: nobody is there to ask about
+	return broken
+}
+
 // Close is Conn's.
 func (c *sock) Close(ctx context.Context) error { return c.conclude(ctx, c, nil) }
 

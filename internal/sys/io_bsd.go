@@ -58,6 +58,9 @@ func RecvInq(fd uintptr, p []byte) (n, inq int, err error) {
 	return n, -1, err
 }
 
+// Broken is false: not known.
+func Broken(fd uintptr) bool { return false }
+
 // Close closes fd, which is given.
 func Close(fd uintptr) error { return syscall.Close(int(fd)) }
 

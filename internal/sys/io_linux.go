@@ -177,6 +177,22 @@ func RecvInq(fd uintptr, p []byte) (n, inq int, err error) {
 	return n, inq, nil
 }
 
+// Broken reports whether a stream socket has ended in both directions: it was
+// reset, or both sides have closed theirs. It looks past what is unread. A unix
+// socket has ended so once its peer has closed it, a TCP one has not.
+func Broken(fd uintptr) bool {
+	p := unix.PollFd{Fd: int32(fd)} // hangups and errors are told unasked
+	var now unix.Timespec
+	for {
+		// Safety: p and now stay alive during the call, which writes p only. With a
+		// time of 0 it does not block.
+		n, _, e := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&now)), 0, 0, 0)
+		if e != syscall.EINTR {
+			return e == 0 && n > 0 && p.Revents&(unix.POLLHUP|unix.POLLERR) != 0
+		}
+	}
+}
+
 // Close closes fd, which is given. It is not repeated when interrupted: on
 // Linux the descriptor is gone all the same.
 func Close(fd uintptr) error { return unix.Close(int(fd)) }

@@ -116,6 +116,50 @@ func TestRecvSend(t *testing.T) {
 	}
 }
 
+// A socket is broken once nobody reads what it sends, whatever is unread, and not
+// when only the peer's side has ended.
+func TestBroken(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(b uintptr, peer *net.TCPConn)
+		want bool
+	}{
+		"unix, open":             {func(uintptr, *net.TCPConn) {}, false},
+		"unix, one side ended":   {func(b uintptr, _ *net.TCPConn) { unix.Shutdown(int(b), unix.SHUT_WR) }, false},
+		"unix, closed":           {func(b uintptr, _ *net.TCPConn) { unix.Shutdown(int(b), unix.SHUT_RDWR) }, true},
+		"tcp, open":              {func(uintptr, *net.TCPConn) {}, false},
+		"tcp, one side ended":    {func(_ uintptr, peer *net.TCPConn) { peer.CloseWrite() }, false},
+		"tcp, closed in order":   {func(_ uintptr, peer *net.TCPConn) { peer.Close() }, false},
+		"tcp, closed by a reset": {func(_ uintptr, peer *net.TCPConn) { peer.SetLinger(0); peer.Close() }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var a, b uintptr
+			var peer *net.TCPConn
+			if name[:4] == "unix" {
+				a, b = pair(t)
+				must(t, b, "unread")
+			} else {
+				a, peer = tcp(t)
+				io.WriteString(peer, "unread")
+			}
+			ready(t, a, unix.POLLIN)
+			c.end(b, peer)
+			for until := time.Now().Add(10 * time.Second); c.want && !Broken(a) && time.Now().Before(until); {
+				time.Sleep(time.Millisecond)
+			}
+			if got := Broken(a); got != c.want {
+				t.Errorf("broken: %v", got)
+			}
+			p := [64]byte{}
+			if n, err := Recv(a, p[:]); string(p[:n]) != "unread" || err != nil {
+				t.Errorf("got %q, %v after the question", p[:n], err)
+			}
+		})
+	}
+	if Broken(^uintptr(0)) {
+		t.Error("no descriptor is broken")
+	}
+}
+
 func must(t testing.TB, fd uintptr, s string) {
 	t.Helper()
 	if n, err := Send(fd, []byte(s)); n != len(s) || err != nil {

@@ -1,0 +1,190 @@
+package mux
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/limosa-rpc/limosa/netio"
+)
+
+// rushTime is for how long after a caller has left it is believed that others
+// will.
+const rushTime = 250 * time.Millisecond
+
+// A Rush orders the requests of a server whose callers leave: on connections
+// without ids, which can neither say a deadline nor take a call back but by their
+// end. Handlers that compute run one after the other, and while they do requests
+// lie unread in the kernel, first come first, their callers' farewells behind
+// them: were they begun as they are read, all would be begun in vain once the
+// callers wait for less time than that queue takes.
+//
+// So from the first caller that is seen to leave until a moment after the last,
+// requests of such connections are not begun as they are read. They wait here,
+// while whoever can be read is read, and leave if their connection is lost. One
+// goroutine has the newest begin, whose caller still waits when it is answered,
+// and yields before the next: that one begins once a processor has nothing else
+// to run. So there is no limit to handlers that wait for something.
+//
+// Calm, it costs a request the load of an atomic. The zero value is ready; Close
+// joins its goroutine, which runs only while requests wait. Its lock is taken
+// after that of an output.
+type Rush struct {
+	until atomic.Int64 // Unix time, ns; 0: calm
+
+	work sync.WaitGroup
+	mu   struct {
+		sync.Mutex
+		newest, oldest *place
+		runs           bool
+	}
+}
+
+// A place is where a request waits.
+type place struct {
+	come chan struct{} // closed when it is over
+
+	// Set by join, then constant.
+	by time.Time // when it has waited for too long
+
+	// Guarded by the Rush; late is constant once come is closed.
+	newer, older *place
+	listed       bool
+	late         bool
+}
+
+// note is told that a caller has left.
+func (h *Rush) note(now time.Time) {
+	if h != nil {
+		h.until.Store(now.Add(rushTime).UnixNano())
+	}
+}
+
+// on reports whether requests have to wait.
+func (h *Rush) on() bool {
+	if h == nil {
+		return false
+	}
+	until := h.until.Load()
+	if until == 0 {
+		return false
+	}
+	if time.Now().UnixNano() < until {
+		return true
+	}
+	h.until.CompareAndSwap(until, 0)
+	return false
+}
+
+// join makes a place for the newest, which waits until by at most.
+func (h *Rush) join(by time.Time) *place {
+	p := &place{come: make(chan struct{}), by: by, listed: true}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p.older = h.mu.newest; p.older != nil {
+		p.older.newer = p
+	} else {
+		h.mu.oldest = p
+	}
+	h.mu.newest = p
+	if !h.mu.runs {
+		h.mu.runs = true
+		h.work.Go(h.run)
+	}
+	return p
+}
+
+// leave ends the wait of p.
+func (h *Rush) leave(p *place) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.endLocked(p)
+}
+
+func (h *Rush) endLocked(p *place) {
+	if !p.listed {
+		return
+	}
+	p.listed = false
+	if p.newer != nil {
+		p.newer.older = p.older
+	} else {
+		h.mu.newest = p.older
+	}
+	if p.older != nil {
+		p.older.newer = p.newer
+	} else {
+		h.mu.oldest = p.newer
+	}
+	close(p.come)
+}
+
+// run has them begin, while there are any.
+func (h *Rush) run() {
+	for more := true; more; more = h.round() {
+		runtime.Gosched()
+	}
+}
+
+// round ends the wait of the newest, and of those that have waited for too long.
+// False: nobody waits any more.
+func (h *Rush) round() (more bool) {
+	now := time.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for p := h.mu.oldest; p != nil && !now.Before(p.by); p = h.mu.oldest {
+		p.late = true
+		h.endLocked(p)
+	}
+	if p := h.mu.newest; p != nil {
+		h.endLocked(p)
+	}
+	h.mu.runs = h.mu.newest != nil
+	return h.mu.runs
+}
+
+// Close joins what runs. The connections have ended before, and their requests
+// wait no more.
+func (h *Rush) Close() { h.work.Wait() }
+
+// leftLocked reports whether the end of the connection, with err, is how a caller
+// leaves: where calls have no ids, a connection is given up with its call. The
+// peer of one that ends in order may still wait, or never have called.
+func (c *ServerConn) leftLocked(err error) bool {
+	err = cmp.Or(c.out.Err(), err)
+	switch {
+	case c.s.Caps().Mux || c.cutErr != nil || errors.Is(err, net.ErrClosed):
+		return false
+	case errors.Is(err, io.EOF):
+		return c.broken && c.requests.n > 0
+	}
+	return true
+}
+
+// queueUpLocked has r, which begins, wait in the server's Rush if there is one:
+// unless nobody waits for its answer, or nobody would read meanwhile.
+func (c *ServerConn) queueUpLocked(r *request) {
+	if h := c.cfg.Rush; h.on() && !c.s.Caps().Mux && !r.oneway && c.cfg.Handlers != Inline {
+		r.place = h.join(r.arrived.Add(cmp.Or(r.ev.Timeout, c.cfg.Limits.QueueTime)))
+	}
+}
+
+// await waits for the turn of r, if it has to. An error: it is not to be started.
+func (c *ServerConn) await(r *request) error {
+	if r.place == nil {
+		return nil
+	}
+	<-r.place.come
+	switch {
+	case r.place.late:
+		return r.expired()
+	case netio.Broken(c.nc): // and who reads has not found out yet
+		return givenUp.refusal()
+	}
+	return nil
+}
