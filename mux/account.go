@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"context"
 	"math"
 	"sync/atomic"
 	"time"
@@ -28,15 +29,16 @@ type Account struct {
 	out   *netio.Output
 
 	// Guarded by the output lock.
-	held     int           // what was charged
-	wasted   int           // of this, what nobody has a stake in: see block
-	told     int           // what the Total knows of it
-	closed   bool          // and is told nothing more
-	freed    uint32        // changed with each release: a sign of progress
-	refusing bool          // nothing went away for long: what would add to it is refused
-	eased    chan struct{} // closed with the next release, or when waiting is over; nil while nobody waits
-	block    *block        // that of the batch at hand; nil: nothing of it is held
-	spare    *block        // one that is out of use, or nil
+	held     int                // what was charged
+	wasted   int                // of this, what nobody has a stake in: see block
+	told     int                // what the Total knows of it
+	closed   bool               // and is told nothing more
+	freed    uint64             // changed with each release: a sign of progress
+	refusing bool               // nothing went away for long: what would add to it is refused
+	eased    context.Context    // ends with the next release, or when waiting is over; nil while nobody waits
+	ease     context.CancelFunc // ends it
+	block    *block             // that of the batch at hand; nil: nothing of it is held
+	spare    *block             // one that is out of use, or nil
 
 	// Atomic: bytes of frames that are not whole.
 	partial atomic.Int64
@@ -91,6 +93,9 @@ func (a *Account) changeLocked(n int) {
 func (a *Account) staffLocked(now, before int) {
 	if d := max(0, now-freeWorkers) - max(0, before-freeWorkers); d != 0 {
 		a.held += d * perWorker
+		if d < 0 {
+			a.easeLocked()
+		}
 		a.tellLocked()
 	}
 }
@@ -106,30 +111,52 @@ func (a *Account) tellLocked() {
 	}
 }
 
-// easedLocked is closed with the next release, or when waiting is over.
-func (a *Account) easedLocked() <-chan struct{} {
-	if a.eased == nil {
-		a.eased = make(chan struct{})
-	}
-	return a.eased
-}
-
 // easeLocked has all who wait for a release look again.
 func (a *Account) easeLocked() {
 	if a.eased != nil {
-		close(a.eased)
-		a.eased = nil
+		a.ease()
+		a.eased, a.ease = nil, nil
 	}
 }
 
-// awaitRelease waits for eased, which is easedLocked's, but not for long.
-func awaitRelease(eased <-chan struct{}) {
-	timer := time.NewTimer(heldStall)
-	defer timer.Stop()
-	select {
-	case <-eased:
-	case <-timer.C:
+// A pause is somebody's wait for room in an account.
+type pause struct {
+	eased    context.Context
+	below    int    // there is room, too, once the output is less; 0: it is not what stands in the way
+	progress uint64 // of the account, when the pause began
+}
+
+// pauseLocked begins a wait for room for more bytes than are held.
+func (a *Account) pauseLocked(more int) pause {
+	if a.eased == nil {
+		a.eased, a.ease = context.WithCancel(context.Background())
 	}
+	p := pause{eased: a.eased, progress: a.progressLocked()}
+	if below := a.limit - more - a.held - int(a.partial.Load()) + 1; a.out.Queued() >= below {
+		p.below = max(0, below)
+	}
+	return p
+}
+
+// progressLocked changes with each release, and while the peer reads.
+func (a *Account) progressLocked() uint64 { return a.freed + a.out.Handed() }
+
+// wait waits until there may be room, but not for long. The caller holds no lock,
+// and has no flush to pay.
+func (p pause) wait(out *netio.Output) {
+	ctx, cancel := context.WithTimeout(p.eased, heldStall)
+	defer cancel()
+	if p.below > 0 {
+		out.Wait(ctx, p.below) //nolint:errcheck // whoever waited looks again in any case
+	} else {
+		<-ctx.Done()
+	}
+}
+
+// vainLocked reports whether p lasted as long as any may, nothing went away
+// meanwhile, and the account is full.
+func (a *Account) vainLocked(p pause) bool {
+	return p.eased.Err() == nil && a.progressLocked() == p.progress && a.fullLocked()
 }
 
 // received notes what the reader keeps of frames that are not whole, and the

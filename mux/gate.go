@@ -13,8 +13,8 @@ import (
 // or something that it makes this side hold goes away.
 //
 // Only a full account is escaped from: a peer whose cancels nobody reads could
-// never release anything. After a second in which nothing was released the
-// connection is read on, and what would add to the account is refused, until it
+// never release anything. After a second in which nothing was released and the
+// peer has read nothing the connection is read on, and what would add to the account is refused, until it
 // is three quarters full. Output that nobody reads ends by Limits.WriteStall.
 type barrier uint8
 
@@ -151,8 +151,11 @@ func (c *ServerConn) backlogLocked() bool {
 // return.
 func (c *ServerConn) haltLocked(bar barrier) {
 	owes := c.claimLocked()
-	a := &c.account
-	before, eased := a.freed, a.easedLocked()
+	more := 0
+	if bar == full && c.parked.n > 0 && !c.account.fullLocked() {
+		more = c.reserved + c.needs(c.parked.head)
+	}
+	p := c.account.pauseLocked(more)
 	c.halted = true
 	if bar == full {
 		signal(c.granted) // who waits for credit waits for what is not read now
@@ -168,12 +171,12 @@ func (c *ServerConn) haltLocked(bar barrier) {
 	case bar == pressed:
 		c.streams.pace.wait(c.out, c.unlock)
 	default:
-		awaitRelease(eased)
+		p.wait(c.out)
 	}
 	c.out.Lock()
 	c.halted = false
-	if bar == full && !owes && a.freed == before && a.fullLocked() {
-		a.refusing = true
+	if bar == full && !owes && c.account.vainLocked(p) {
+		c.account.refusing = true
 	}
 }
 

@@ -35,11 +35,11 @@ func (c *Conn) awaitRelease() {
 	defer c.rest.resume()
 	c.out.Lock()
 	for c.fullLocked() {
-		before, eased := a.freed, a.easedLocked()
+		p := a.pauseLocked(0)
 		c.unlock(false)
-		awaitRelease(eased)
+		p.wait(c.out)
 		c.out.Lock()
-		a.refusing = a.freed == before && a.fullLocked()
+		a.refusing = a.vainLocked(p)
 	}
 	c.unlock(false)
 }

@@ -2,6 +2,7 @@ package mux_test
 
 import (
 	"context"
+	"iter"
 	"strings"
 	"sync"
 	"testing"
@@ -175,4 +176,82 @@ func TestRequestsThatWaitForRoomBegin(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A stream goes on once a connection that was full is not any more, although no
+// call was made meanwhile.
+func TestStreamsOfAConnectionThatWasFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := handlers{"wait": func(ctx context.Context, arg string) (string, error) { <-ctx.Done(); return "", ctx.Err() }}
+		r := newRigWith(t, ttheader.TTHeader, heldLimits, func(service, name string) (rpc.Handler, string, bool) {
+			if name == "wait" {
+				return h.route(service, name)
+			}
+			return simple.route(service, name)
+		}, mux.Spare)
+		more := make(chan string)
+		answers, stop := iter.Pull2(r.chat(t.Context(), func(yield func(*string, error) bool) {
+			for s := range more {
+				if !yield(&s, nil) {
+					return
+				}
+			}
+		}))
+		defer stop()
+		defer close(more)
+		say := func() {
+			go func() { more <- "hi" }()
+			if s, err, ok := answers(); !ok || err != nil || *s != "hi!" {
+				t.Errorf("chat = %v, %v", err, ok)
+			}
+		}
+		say()
+		ctx, cancel := context.WithCancel(t.Context())
+		var calls sync.WaitGroup
+		for range 40 {
+			calls.Go(func() { r.call(ctx, "wait", strings.Repeat("x", 64<<10)) })
+		}
+		time.Sleep(3 * time.Second)
+		cancel()
+		calls.Wait()
+		synctest.Wait()
+		say()
+	})
+}
+
+// A full connection is read on as soon as the peer has read what made it full.
+func TestFullByOutput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := heldLimits
+		r := newRigBetween(t, ttheader.Protocol{}, rpc.Limits{}.WithDefaults(), lim.WithDefaults(), handlers{
+			"echo": func(_ context.Context, arg string) (string, error) { return arg, nil },
+			"wait": func(ctx context.Context, arg string) (string, error) { <-ctx.Done(); return "", ctx.Err() },
+		}.plain(), mux.Spare)
+		if _, _, err := r.call(t.Context(), "echo", ""); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var calls sync.WaitGroup
+		for range 14 {
+			calls.Go(func() { r.call(ctx, "wait", strings.Repeat("x", 60<<10)) }) // each in a block of its own
+		}
+		synctest.Wait()
+		r.send.Stall(true)
+		for range 27 {
+			calls.Go(func() { r.call(ctx, "echo", strings.Repeat("x", 9<<10)) })
+			synctest.Wait()
+		}
+		if n := mux.Charged(r.server); n <= 1<<20 {
+			t.Fatalf("%d bytes are held: not full", n)
+		}
+		time.Sleep(100 * time.Millisecond)
+		r.send.Stall(false)
+		synctest.Wait()
+		start := time.Now()
+		if _, _, err := r.call(ctx, "echo", ""); err != nil || time.Since(start) > 100*time.Millisecond {
+			t.Errorf("a call after the peer has read: %v after %v", err, time.Since(start))
+		}
+		cancel()
+		calls.Wait()
+	})
 }

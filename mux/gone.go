@@ -57,7 +57,7 @@ func (c *ServerConn) crampedLocked() bool {
 // standLocked gives what is held the time to go away that haltLocked gives it,
 // and like it has the account refuse if nothing did.
 func (c *ServerConn) standLocked() {
-	owes, before, eased := c.claimLocked(), c.account.freed, c.account.easedLocked()
+	owes, p := c.claimLocked(), c.account.pauseLocked(0)
 	c.out.Unlock()
 	if owes {
 		flush(c.nc, false, c.spawn)
@@ -67,10 +67,10 @@ func (c *ServerConn) standLocked() {
 		c.awaitReader(ctx)
 		cancel()
 	} else {
-		awaitRelease(eased)
+		p.wait(c.out)
 	}
 	c.out.Lock()
-	if c.account.freed == before && c.account.fullLocked() {
+	if c.account.vainLocked(p) {
 		c.account.refusing = true
 	}
 }

@@ -114,12 +114,12 @@ func (s *stream) returnLocked() {
 	s.stakes.lent = s.stakes.lent[:0]
 }
 
-// refusing reports whether nothing more is to be held.
-func (w *streams) refusing() bool { return w.account != nil && w.account.refusing }
+// refusingLocked reports whether nothing more is to be held.
+func (w *streams) refusingLocked() bool { return w.account != nil && w.account.refusingLocked() }
 
-// crowded reports the same of all connections of a server. What a client's hold is
-// bounded by who opens streams.
-func (w *streams) crowded() bool { return w.serves && w.account.crowdedLocked() }
+// crowdedLocked reports the same of all connections of a server. What a client's
+// hold is bounded by who opens streams.
+func (w *streams) crowdedLocked() bool { return w.serves && w.account.crowdedLocked() }
 
 // clogged is Account's, for a server; a client sends what its own callers want.
 func (w *streams) clogged(n, most int) bool {
@@ -479,9 +479,9 @@ func weight(md rpc.Metadata) (n int) {
 func (s *stream) holdLocked(body buf.View) *rpc.Error {
 	n := body.Len() + max(s.cost, messageLeast)
 	switch {
-	case s.whole.crowded():
+	case s.whole.crowdedLocked():
 		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Sent: rpc.Processed, Msg: "the connections of this server hold all that they may"}
-	case s.whole.refusing():
+	case s.whole.refusingLocked():
 		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Sent: rpc.Processed, Msg: "this connection holds all that it may"}
 	case s.credit <= 0 && s.bounded():
 		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Msg: "the peer sends more than it was granted", Sent: rpc.Processed}
