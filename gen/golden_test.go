@@ -130,6 +130,35 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// closes counts how often a caller was closed.
+type closes struct {
+	rpc.Caller
+	n int
+}
+
+func (c *closes) Close() error {
+	c.n++
+	return c.Caller.Close()
+}
+
+// A client closes what it has dialled, and no caller that others may share.
+func TestCloseIsForWhatWasDialled(t *testing.T) {
+	c := &closes{Caller: limosa.Local(hello.HelloService(server{fired: make(chan int32, 1)}))}
+	if err := errors.Join(shared.NewRootClient(c).Close(), hello.NewHelloClient(c).Close()); err != nil || c.n != 0 {
+		t.Errorf("Close of clients on a caller that is shared: %v, it was closed %d times", err, c.n)
+	}
+	dialled, err := hello.Dial("127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dialled.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := dialled.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("a call of a dialled client that was closed: %v", err)
+	}
+}
+
 func same[T any](t *testing.T, what string, want T) func(T, error) {
 	return func(got T, err error) {
 		t.Helper()

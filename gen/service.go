@@ -233,14 +233,13 @@ func (e *emitter) client(s *idl.Service) {
 	name, made, face := e.name(s, "client"), e.name(s, "new"), e.name(s, "")
 	e.p("// %s calls a %s elsewhere.", name, face)
 	if s.Parent == nil {
-		e.p("type %s struct{ caller rpc.Caller }\n", name)
+		e.p("type %s struct {\ncaller rpc.Caller\ndialed bool\n}\n", name)
 		e.p("// %s makes a client that calls through c.", made)
 		e.p("func %s(c rpc.Caller) *%s { return &%[2]s{caller: c} }\n", made, name)
-		e.p("// Close closes the caller.\nfunc (c *%s) Close() error { return c.caller.Close() }\n", name)
 	} else {
 		parent := e.at(s.Parent.File, s.Parent, "client")
 		caller := e.name(s, "caller")
-		e.p("type %s struct {\n*%s\ncaller rpc.Caller\n}\n", name, parent)
+		e.p("type %s struct {\n*%s\ncaller rpc.Caller\ndialed bool\n}\n", name, parent)
 		e.p("// %s makes a client that calls through c.", made)
 		e.p("func %s(c rpc.Caller) *%s {\nreturn &%[2]s{%s: %s(%s{c}), caller: c}\n}\n", made, name,
 			parent[strings.LastIndexByte(parent, '.')+1:], e.at(s.Parent.File, s.Parent, "new"), caller)
@@ -248,9 +247,12 @@ func (e *emitter) client(s *idl.Service) {
 		e.p("type %s struct{ rpc.Caller }\n", caller)
 		e.p("func (x %s) Do(ctx context.Context, c *rpc.Call) error {\nc.Service = %q\nreturn x.Caller.Do(ctx, c)\n}\n", caller, s.Name)
 	}
-	e.p("// %s makes a client of the %s at target; it connects with the first call.", e.name(s, "dial"), face)
-	e.p("func %s(target string) (*%s, error) {\nc, err := limosa.Dial(target)\nif err != nil {\nreturn nil, err\n}\nreturn %s(c), nil\n}\n",
-		e.name(s, "dial"), name, made)
+	dial := e.name(s, "dial")
+	e.p("// %s makes a client of the %s at target; it connects with the first call.", dial, face)
+	e.p("func %s(target string) (*%s, error) {\nc, err := limosa.Dial(target)\nif err != nil {\nreturn nil, err\n}", dial, name)
+	e.p("x := %s(c)\nx.dialed = true\nreturn x, nil\n}\n", made)
+	e.p("// Close ends a client of %s; a caller that %s was given stays open.", dial, made)
+	e.p("func (c *%s) Close() error {\nif !c.dialed {\nreturn nil\n}\nreturn c.caller.Close()\n}\n", name)
 }
 
 // call writes a client's method.

@@ -1012,13 +1012,13 @@ func CatalogService(impl Catalog) rpc.Service {
 }
 
 // CatalogClient calls a Catalog elsewhere.
-type CatalogClient struct{ caller rpc.Caller }
+type CatalogClient struct {
+	caller rpc.Caller
+	dialed bool
+}
 
 // NewCatalogClient makes a client that calls through c.
 func NewCatalogClient(c rpc.Caller) *CatalogClient { return &CatalogClient{caller: c} }
-
-// Close closes the caller.
-func (c *CatalogClient) Close() error { return c.caller.Close() }
 
 // DialCatalog makes a client of the Catalog at target; it connects with the first call.
 func DialCatalog(target string) (*CatalogClient, error) {
@@ -1026,7 +1026,17 @@ func DialCatalog(target string) (*CatalogClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewCatalogClient(c), nil
+	x := NewCatalogClient(c)
+	x.dialed = true
+	return x, nil
+}
+
+// Close ends a client of DialCatalog; a caller that NewCatalogClient was given stays open.
+func (c *CatalogClient) Close() error {
+	if !c.dialed {
+		return nil
+	}
+	return c.caller.Close()
 }
 
 func (c *CatalogClient) Product(ctx context.Context, id int64) (*Product, error) {
@@ -1198,13 +1208,13 @@ func InventoryService(impl Inventory) rpc.Service {
 }
 
 // InventoryClient calls a Inventory elsewhere.
-type InventoryClient struct{ caller rpc.Caller }
+type InventoryClient struct {
+	caller rpc.Caller
+	dialed bool
+}
 
 // NewInventoryClient makes a client that calls through c.
 func NewInventoryClient(c rpc.Caller) *InventoryClient { return &InventoryClient{caller: c} }
-
-// Close closes the caller.
-func (c *InventoryClient) Close() error { return c.caller.Close() }
 
 // DialInventory makes a client of the Inventory at target; it connects with the first call.
 func DialInventory(target string) (*InventoryClient, error) {
@@ -1212,7 +1222,17 @@ func DialInventory(target string) (*InventoryClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewInventoryClient(c), nil
+	x := NewInventoryClient(c)
+	x.dialed = true
+	return x, nil
+}
+
+// Close ends a client of DialInventory; a caller that NewInventoryClient was given stays open.
+func (c *InventoryClient) Close() error {
+	if !c.dialed {
+		return nil
+	}
+	return c.caller.Close()
 }
 
 func (c *InventoryClient) Offers(ctx context.Context, ids []int64) (map[int64]*Offer, error) {
@@ -1518,13 +1538,13 @@ func StorefrontService(impl Storefront) rpc.Service {
 }
 
 // StorefrontClient calls a Storefront elsewhere.
-type StorefrontClient struct{ caller rpc.Caller }
+type StorefrontClient struct {
+	caller rpc.Caller
+	dialed bool
+}
 
 // NewStorefrontClient makes a client that calls through c.
 func NewStorefrontClient(c rpc.Caller) *StorefrontClient { return &StorefrontClient{caller: c} }
-
-// Close closes the caller.
-func (c *StorefrontClient) Close() error { return c.caller.Close() }
 
 // DialStorefront makes a client of the Storefront at target; it connects with the first call.
 func DialStorefront(target string) (*StorefrontClient, error) {
@@ -1532,7 +1552,17 @@ func DialStorefront(target string) (*StorefrontClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewStorefrontClient(c), nil
+	x := NewStorefrontClient(c)
+	x.dialed = true
+	return x, nil
+}
+
+// Close ends a client of DialStorefront; a caller that NewStorefrontClient was given stays open.
+func (c *StorefrontClient) Close() error {
+	if !c.dialed {
+		return nil
+	}
+	return c.caller.Close()
 }
 
 func (c *StorefrontClient) Page(ctx context.Context, id int64) (*Page, error) {

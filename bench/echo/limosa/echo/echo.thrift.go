@@ -141,13 +141,13 @@ func EchoService(impl Echo) rpc.Service {
 }
 
 // EchoClient calls a Echo elsewhere.
-type EchoClient struct{ caller rpc.Caller }
+type EchoClient struct {
+	caller rpc.Caller
+	dialed bool
+}
 
 // NewEchoClient makes a client that calls through c.
 func NewEchoClient(c rpc.Caller) *EchoClient { return &EchoClient{caller: c} }
-
-// Close closes the caller.
-func (c *EchoClient) Close() error { return c.caller.Close() }
 
 // DialEcho makes a client of the Echo at target; it connects with the first call.
 func DialEcho(target string) (*EchoClient, error) {
@@ -155,7 +155,17 @@ func DialEcho(target string) (*EchoClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewEchoClient(c), nil
+	x := NewEchoClient(c)
+	x.dialed = true
+	return x, nil
+}
+
+// Close ends a client of DialEcho; a caller that NewEchoClient was given stays open.
+func (c *EchoClient) Close() error {
+	if !c.dialed {
+		return nil
+	}
+	return c.caller.Close()
 }
 
 func (c *EchoClient) Echo(ctx context.Context, msg *Message) (*Message, error) {

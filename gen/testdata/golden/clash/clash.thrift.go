@@ -886,13 +886,13 @@ func Calls_Service(impl Calls_) rpc.Service {
 }
 
 // Calls_Client calls a Calls_ elsewhere.
-type Calls_Client struct{ caller rpc.Caller }
+type Calls_Client struct {
+	caller rpc.Caller
+	dialed bool
+}
 
 // NewCalls_Client makes a client that calls through c.
 func NewCalls_Client(c rpc.Caller) *Calls_Client { return &Calls_Client{caller: c} }
-
-// Close closes the caller.
-func (c *Calls_Client) Close() error { return c.caller.Close() }
 
 // DialCalls_ makes a client of the Calls_ at target; it connects with the first call.
 func DialCalls_(target string) (*Calls_Client, error) {
@@ -900,7 +900,17 @@ func DialCalls_(target string) (*Calls_Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewCalls_Client(c), nil
+	x := NewCalls_Client(c)
+	x.dialed = true
+	return x, nil
+}
+
+// Close ends a client of DialCalls_; a caller that NewCalls_Client was given stays open.
+func (c *Calls_Client) Close() error {
+	if !c.dialed {
+		return nil
+	}
+	return c.caller.Close()
 }
 
 func (c *Calls_Client) Close_(ctx context.Context, ctx_ string, c_ string, x_ string, err string, rpc_ string, type_ string, func_ string) error {
@@ -1007,6 +1017,7 @@ func MoreService(impl More) rpc.Service {
 type MoreClient struct {
 	*Calls_Client
 	caller rpc.Caller
+	dialed bool
 }
 
 // NewMoreClient makes a client that calls through c.
@@ -1028,7 +1039,17 @@ func DialMore(target string) (*MoreClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewMoreClient(c), nil
+	x := NewMoreClient(c)
+	x.dialed = true
+	return x, nil
+}
+
+// Close ends a client of DialMore; a caller that NewMoreClient was given stays open.
+func (c *MoreClient) Close() error {
+	if !c.dialed {
+		return nil
+	}
+	return c.caller.Close()
 }
 
 func (c *MoreClient) GetIt___(ctx context.Context, nil_ int32, setDefaults int32) error {

@@ -20,13 +20,13 @@ func EmptyService(impl Empty) rpc.Service {
 }
 
 // EmptyClient calls a Empty elsewhere.
-type EmptyClient struct{ caller rpc.Caller }
+type EmptyClient struct {
+	caller rpc.Caller
+	dialed bool
+}
 
 // NewEmptyClient makes a client that calls through c.
 func NewEmptyClient(c rpc.Caller) *EmptyClient { return &EmptyClient{caller: c} }
-
-// Close closes the caller.
-func (c *EmptyClient) Close() error { return c.caller.Close() }
 
 // DialEmpty makes a client of the Empty at target; it connects with the first call.
 func DialEmpty(target string) (*EmptyClient, error) {
@@ -34,7 +34,17 @@ func DialEmpty(target string) (*EmptyClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewEmptyClient(c), nil
+	x := NewEmptyClient(c)
+	x.dialed = true
+	return x, nil
+}
+
+// Close ends a client of DialEmpty; a caller that NewEmptyClient was given stays open.
+func (c *EmptyClient) Close() error {
+	if !c.dialed {
+		return nil
+	}
+	return c.caller.Close()
 }
 
 // UnimplementedEmpty answers every method with rpc.Unimplemented. Nothing needs to embed it.

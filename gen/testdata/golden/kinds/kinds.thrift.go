@@ -2072,13 +2072,13 @@ func KindsService(impl Kinds) rpc.Service {
 }
 
 // KindsClient calls a Kinds elsewhere.
-type KindsClient struct{ caller rpc.Caller }
+type KindsClient struct {
+	caller rpc.Caller
+	dialed bool
+}
 
 // NewKindsClient makes a client that calls through c.
 func NewKindsClient(c rpc.Caller) *KindsClient { return &KindsClient{caller: c} }
-
-// Close closes the caller.
-func (c *KindsClient) Close() error { return c.caller.Close() }
 
 // DialKinds makes a client of the Kinds at target; it connects with the first call.
 func DialKinds(target string) (*KindsClient, error) {
@@ -2086,7 +2086,17 @@ func DialKinds(target string) (*KindsClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewKindsClient(c), nil
+	x := NewKindsClient(c)
+	x.dialed = true
+	return x, nil
+}
+
+// Close ends a client of DialKinds; a caller that NewKindsClient was given stays open.
+func (c *KindsClient) Close() error {
+	if !c.dialed {
+		return nil
+	}
+	return c.caller.Close()
 }
 
 func (c *KindsClient) Leaves(ctx context.Context, a *Leaf, b thrift.Set[*Leaf], c_ int32, d string, e []int64, f map[string]string, g []string, h map[int32]*Leaf, i *Leaf, j int64, k []*Leaf, l []byte, m bool, n Choice) ([]*Leaf, error) {

@@ -1410,13 +1410,13 @@ func OrchardService(impl Orchard) rpc.Service {
 }
 
 // OrchardClient calls a Orchard elsewhere.
-type OrchardClient struct{ caller rpc.Caller }
+type OrchardClient struct {
+	caller rpc.Caller
+	dialed bool
+}
 
 // NewOrchardClient makes a client that calls through c.
 func NewOrchardClient(c rpc.Caller) *OrchardClient { return &OrchardClient{caller: c} }
-
-// Close closes the caller.
-func (c *OrchardClient) Close() error { return c.caller.Close() }
 
 // DialOrchard makes a client of the Orchard at target; it connects with the first call.
 func DialOrchard(target string) (*OrchardClient, error) {
@@ -1424,7 +1424,17 @@ func DialOrchard(target string) (*OrchardClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewOrchardClient(c), nil
+	x := NewOrchardClient(c)
+	x.dialed = true
+	return x, nil
+}
+
+// Close ends a client of DialOrchard; a caller that NewOrchardClient was given stays open.
+func (c *OrchardClient) Close() error {
+	if !c.dialed {
+		return nil
+	}
+	return c.caller.Close()
 }
 
 func (c *OrchardClient) Echo(ctx context.Context, e *LazyEverything, times int32) (*LazyEverything, error) {

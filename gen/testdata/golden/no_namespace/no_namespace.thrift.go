@@ -109,13 +109,13 @@ func Alone2Service(impl Alone2) rpc.Service {
 }
 
 // Alone2Client calls a Alone2 elsewhere.
-type Alone2Client struct{ caller rpc.Caller }
+type Alone2Client struct {
+	caller rpc.Caller
+	dialed bool
+}
 
 // NewAlone2Client makes a client that calls through c.
 func NewAlone2Client(c rpc.Caller) *Alone2Client { return &Alone2Client{caller: c} }
-
-// Close closes the caller.
-func (c *Alone2Client) Close() error { return c.caller.Close() }
 
 // DialAlone2 makes a client of the Alone2 at target; it connects with the first call.
 func DialAlone2(target string) (*Alone2Client, error) {
@@ -123,7 +123,17 @@ func DialAlone2(target string) (*Alone2Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewAlone2Client(c), nil
+	x := NewAlone2Client(c)
+	x.dialed = true
+	return x, nil
+}
+
+// Close ends a client of DialAlone2; a caller that NewAlone2Client was given stays open.
+func (c *Alone2Client) Close() error {
+	if !c.dialed {
+		return nil
+	}
+	return c.caller.Close()
 }
 
 func (c *Alone2Client) Get(ctx context.Context) (*Alone, error) {

@@ -189,13 +189,13 @@ func RootService(impl Root) rpc.Service {
 }
 
 // RootClient calls a Root elsewhere.
-type RootClient struct{ caller rpc.Caller }
+type RootClient struct {
+	caller rpc.Caller
+	dialed bool
+}
 
 // NewRootClient makes a client that calls through c.
 func NewRootClient(c rpc.Caller) *RootClient { return &RootClient{caller: c} }
-
-// Close closes the caller.
-func (c *RootClient) Close() error { return c.caller.Close() }
 
 // DialRoot makes a client of the Root at target; it connects with the first call.
 func DialRoot(target string) (*RootClient, error) {
@@ -203,7 +203,17 @@ func DialRoot(target string) (*RootClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewRootClient(c), nil
+	x := NewRootClient(c)
+	x.dialed = true
+	return x, nil
+}
+
+// Close ends a client of DialRoot; a caller that NewRootClient was given stays open.
+func (c *RootClient) Close() error {
+	if !c.dialed {
+		return nil
+	}
+	return c.caller.Close()
 }
 
 func (c *RootClient) Root(ctx context.Context, s string) (string, error) {

@@ -132,13 +132,13 @@ func SideService(impl Side) rpc.Service {
 }
 
 // SideClient calls a Side elsewhere.
-type SideClient struct{ caller rpc.Caller }
+type SideClient struct {
+	caller rpc.Caller
+	dialed bool
+}
 
 // NewSideClient makes a client that calls through c.
 func NewSideClient(c rpc.Caller) *SideClient { return &SideClient{caller: c} }
-
-// Close closes the caller.
-func (c *SideClient) Close() error { return c.caller.Close() }
 
 // DialSide makes a client of the Side at target; it connects with the first call.
 func DialSide(target string) (*SideClient, error) {
@@ -146,7 +146,17 @@ func DialSide(target string) (*SideClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewSideClient(c), nil
+	x := NewSideClient(c)
+	x.dialed = true
+	return x, nil
+}
+
+// Close ends a client of DialSide; a caller that NewSideClient was given stays open.
+func (c *SideClient) Close() error {
+	if !c.dialed {
+		return nil
+	}
+	return c.caller.Close()
 }
 
 func (c *SideClient) Other(ctx context.Context, o *Other) (*Other, error) {

@@ -201,6 +201,7 @@ func HelloService(impl Hello) rpc.Service {
 type HelloClient struct {
 	*shared.RootClient
 	caller rpc.Caller
+	dialed bool
 }
 
 // NewHelloClient makes a client that calls through c.
@@ -222,7 +223,17 @@ func DialHello(target string) (*HelloClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewHelloClient(c), nil
+	x := NewHelloClient(c)
+	x.dialed = true
+	return x, nil
+}
+
+// Close ends a client of DialHello; a caller that NewHelloClient was given stays open.
+func (c *HelloClient) Close() error {
+	if !c.dialed {
+		return nil
+	}
+	return c.caller.Close()
 }
 
 func (c *HelloClient) Echo(ctx context.Context, n *Number) (*Number, error) {
