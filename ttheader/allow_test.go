@@ -2,6 +2,7 @@ package ttheader
 
 import (
 	"encoding/binary"
+	"errors"
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -168,6 +169,35 @@ func TestPiecesThatAreReadPast(t *testing.T) {
 		if n := len(server.(*Session).in.parts.all); n != 0 || server.Held() > 4<<10 {
 			t.Errorf("%s: %d messages are unfinished, %d bytes are held", name, n, server.Held())
 		}
+	}
+}
+
+// What is read past has to be known, which takes memory: a connection that is
+// allowed little announces no messages without end.
+func TestAllowOfAnnouncements(t *testing.T) {
+	const allowed = 16 << 10
+	client, server, _, sin := acquainted(t, rpc.Limits{}.WithDefaults())
+	out := newOut(t)
+	server.Allow(allowed)
+	var err error
+	refused := 0
+	for id := uint64(10); id < 5000 && err == nil; id++ {
+		announce(t, client, out, id, 1000, 150_000)
+		var evs []wire.Event
+		evs, err = gather(t, server, sin, out.Bytes(), 1<<20)
+		for _, ev := range evs {
+			if ev.Err != nil {
+				refused++
+			}
+		}
+		release(evs)
+		out.Reset()
+		if server.Held() > 3*allowed {
+			t.Fatalf("%d bytes are held of %d messages", server.Held(), id)
+		}
+	}
+	if _, ends := errors.AsType[*FrameError](err); !ends || refused < 100 {
+		t.Errorf("%d were refused before the connection has ended: %v", refused, err)
 	}
 }
 

@@ -67,7 +67,7 @@ func (s *Session) first(in *buf.In, ev *wire.Event, f *frame) error {
 	}
 	p := &s.in.parts
 	seq := uint32(f.seq)
-	if _, twice := p.all[seq]; twice || len(p.all) >= s.maxParts() {
+	if _, twice := p.all[seq]; twice || len(p.all) >= s.maxParts() || droppedBytes*len(p.all) > s.in.allowed {
 		return &FrameError{Offset: f.message, Why: "one piece too many"}
 	}
 	in.Skip(f.body)
@@ -94,7 +94,8 @@ func (s *Session) first(in *buf.In, ev *wire.Event, f *frame) error {
 }
 
 // maxParts bounds the messages of a connection that are unfinished, those that
-// are read past included: each call may have one.
+// are read past included: each call may have one. While little is allowed there
+// are fewer: to know what is read past takes memory as well, on each connection.
 func (s *Session) maxParts() int { return 2 * s.lim.CallsPerConn }
 
 // keep keeps the first piece of g, if there is room for it and its metadata.
