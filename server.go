@@ -134,7 +134,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...*netio.Listener) error 
 	v.cfg = &mux.ServerConfig{
 		Config: mux.Config{Limits: v.lim, Logger: s.handlerLog()},
 		Route:  routes.find, Base: base, Gate: mux.NewGate(v.lim.CallsPerServer), Watch: new(mux.Watch), Rush: new(mux.Rush), Handlers: s.Handlers,
-		Total: v.door.total, Inflate: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		Total: v.door.total, Zlib: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 	}
 	defer v.cfg.Watch.Close()
 	defer v.cfg.Rush.Close()

@@ -146,6 +146,9 @@ func (c *ServerConn) turnLocked() {
 // prepare encodes a result outside the lock, and compresses it there if that is
 // due. Of a large one it sends all but the last piece.
 func (c *ServerConn) prepare(r *request) (err error) {
+	if r.zip {
+		defer c.enterZlib()()
+	}
 	if r.private, err = encodePrivate(r.call.AppendResponse); err != nil {
 		return c.public(r, err)
 	}

@@ -197,7 +197,7 @@ func TestInflatingHasPlaces(t *testing.T) {
 			s := ttheader.Protocol{}.Open(wire.Server, lim)
 			places := make(chan struct{}, 1)
 			places <- struct{}{} // somebody else inflates
-			server := mux.NewServerConn(b, s, &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: h.route, Base: t.Context(), Handlers: where, Inflate: places})
+			server := mux.NewServerConn(b, s, &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: h.route, Base: t.Context(), Handlers: where, Zlib: places})
 			ended := make(chan struct{})
 			go server.Run(func(error) { close(ended) })
 			put(a, packed(t, 1, message(thrift.Call, 1, "echo", "hi")))
@@ -220,4 +220,56 @@ func TestInflatingHasPlaces(t *testing.T) {
 			a.Receive(false, nil)
 		})
 	}
+}
+
+// A compressed answer waits for its place likewise: until then it is what the handler
+// has left, not encoded.
+func TestCompressingHasPlaces(t *testing.T) {
+	for _, where := range []mux.Handlers{mux.Spare, mux.Goroutines} {
+		synctest.Test(t, func(t *testing.T) {
+			const calls = 10
+			var encoded atomic.Int32
+			open := make(chan struct{})
+			m := method("wait", rpc.Unary)
+			m.Codec = countingCodec{appends: &encoded}
+			h := rpc.Handler{Method: m, Serve: func(_ context.Context, c *rpc.Call) error { <-open; return nil }}
+			lim := rpc.Limits{}.WithDefaults()
+			a, b := netio.Pipe(netio.PipeConfig{})
+			places := make(chan struct{}, 1)
+			cfg := &mux.ServerConfig{Config: mux.Config{Limits: lim}, Base: t.Context(), Handlers: where, Zlib: places,
+				Route: func(string, string) (rpc.Handler, string, bool) { return h, "", true }}
+			server := mux.NewServerConn(b, ttheader.Protocol{}.Open(wire.Server, lim), cfg)
+			ended := make(chan struct{})
+			go server.Run(func(error) { close(ended) })
+			for seq := range uint32(calls) {
+				put(a, packed(t, seq+1, message(thrift.Call, int32(seq+1), "wait", "hi")))
+				synctest.Wait()
+			}
+			places <- struct{}{} // somebody else has it
+			close(open)
+			synctest.Wait()
+			if n := encoded.Load(); n != 0 {
+				t.Errorf("with no place to compress %d answers were encoded", n)
+			}
+			<-places
+			synctest.Wait()
+			if n := encoded.Load(); n != calls || len(places) != 0 {
+				t.Errorf("with a place %d answers of %d were encoded, and %d places are taken", n, calls, len(places))
+			}
+			a.Abort()
+			<-ended
+			a.Receive(false, nil)
+		})
+	}
+}
+
+// countingCodec counts what is encoded.
+type countingCodec struct {
+	text
+	appends *atomic.Int32
+}
+
+func (c countingCodec) Append(out *buf.Out, msg any) error {
+	c.appends.Add(1)
+	return c.text.Append(out, msg)
 }

@@ -18,10 +18,7 @@ const flushAfter = int64(200 * time.Microsecond)
 // runs on the worker that serves the request, with neither lock nor read role.
 func (c *ServerConn) unpack(r *request) error {
 	r.zip = true
-	if places := c.cfg.Inflate; places != nil && c.cfg.Handlers != Inline {
-		places <- struct{}{}
-		defer func() { <-places }()
-	}
+	defer c.enterZlib()()
 	if fault := c.s.Unpack(&r.ev, c.cfg.Limits.MessageBytes); fault != nil {
 		return fault
 	}
@@ -36,6 +33,17 @@ func (c *ServerConn) unpack(r *request) error {
 	c.reserveLocked(r, c.needs(r))
 	c.unlock()
 	return nil
+}
+
+// enterZlib waits for a place to inflate or compress a message, and returns what
+// gives it back.
+func (c *ServerConn) enterZlib() (leave func()) {
+	places := c.cfg.Zlib
+	if places == nil || c.cfg.Handlers == Inline {
+		return func() {}
+	}
+	places <- struct{}{}
+	return func() { <-places }
 }
 
 // serveLocked serves r, with a spare worker behind it where that is due. The

@@ -31,10 +31,11 @@ type ServerConfig struct {
 	Watch *Watch          // nil: every batch has a spare worker
 	Rush  *Rush           // nil: requests are begun in the order in which they are read, whoever leaves
 
-	// Inflate has a place for each compressed request that is inflated at a time:
-	// a peer that sends little has this side work much. nil: no bound. Inline
-	// handlers, which nothing may hold up, do without.
-	Inflate chan struct{}
+	// Zlib has a place for each message that is inflated or compressed at a time: a
+	// peer that sends little has this side work much, and an answer has its memory
+	// twice while it is compressed. nil: no bound. Inline handlers, which nothing
+	// may hold up, do without.
+	Zlib chan struct{}
 
 	Handlers Handlers
 }
