@@ -148,6 +148,9 @@ func (c *ServerConn) turnLocked() {
 func (c *ServerConn) prepare(r *request) (err error) {
 	if r.zip {
 		defer c.enterZlib()()
+		if r.is(givenUp) || r.is(cutOff) { // while it waited for its place
+			return c.public(r, phase(r.phase.Load()).err())
+		}
 	}
 	if r.private, err = encodePrivate(r.call.AppendResponse); err != nil {
 		return c.public(r, err)

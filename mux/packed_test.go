@@ -229,10 +229,18 @@ func TestCompressingHasPlaces(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			const calls = 10
 			var encoded atomic.Int32
-			open := make(chan struct{})
+			open, again := make(chan struct{}), make(chan struct{})
 			m := method("wait", rpc.Unary)
 			m.Codec = countingCodec{appends: &encoded}
-			h := rpc.Handler{Method: m, Serve: func(_ context.Context, c *rpc.Call) error { <-open; return nil }}
+			h := rpc.Handler{Method: m, Serve: func(_ context.Context, c *rpc.Call) error {
+				select {
+				case <-open:
+					<-again
+				default:
+					<-open
+				}
+				return nil
+			}}
 			lim := rpc.Limits{}.WithDefaults()
 			a, b := netio.Pipe(netio.PipeConfig{})
 			places := make(chan struct{}, 1)
@@ -256,8 +264,18 @@ func TestCompressingHasPlaces(t *testing.T) {
 			if n := encoded.Load(); n != calls || len(places) != 0 {
 				t.Errorf("with a place %d answers of %d were encoded, and %d places are taken", n, calls, len(places))
 			}
+			put(a, packed(t, 99, message(thrift.Call, 99, "wait", "hi")))
+			synctest.Wait()
+			places <- struct{}{}
+			again <- struct{}{}
+			synctest.Wait()
 			a.Abort()
+			synctest.Wait()
+			<-places
 			<-ended
+			if n := encoded.Load(); n != calls {
+				t.Errorf("%d answers of %d were encoded: one has no reader", n, calls)
+			}
 			a.Receive(false, nil)
 		})
 	}
