@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -239,15 +240,23 @@ type holder struct {
 	next  uint64
 	most  int
 	open  chan struct{} // closed by release
+	runs  atomic.Int32  // handlers that wait
 	once  sync.Once
 	sent  sync.WaitGroup
 }
 
 func newHolder(t *testing.T, form ttheader.Form) *holder {
+	return newHolderOver(t, form, func(nc netio.Conn) netio.Conn { return nc })
+}
+
+// newHolderOver is newHolder for a server that sees its connection through over.
+func newHolderOver(t *testing.T, form ttheader.Form, over func(netio.Conn) netio.Conn) *holder {
 	h := &holder{t: t, lim: heldLimits.WithDefaults(), open: make(chan struct{}), r: &rig{finished: make(chan error, 1)}}
 	h.total = mux.NewTotal(16<<20, nil, "")
 	h.r.cend, h.r.send = netio.Pipe(netio.PipeConfig{})
 	wait := func(ctx context.Context) {
+		h.runs.Add(1)
+		defer h.runs.Add(-1)
 		select {
 		case <-h.open:
 		case <-ctx.Done():
@@ -263,12 +272,14 @@ func newHolder(t *testing.T, form ttheader.Form) *holder {
 			return strings.Repeat("y", 200<<10), nil
 		},
 	}
-	unary["weighty"] = unary["wait"]
+	unary["weighty"], unary["pause"] = unary["wait"], unary["wait"]
 	methods := map[string]rpc.Handler{}
 	for name := range unary {
 		h, _, _ := unary.route("", name)
-		if name == "weighty" {
+		if name == "weighty" || name == "pause" {
 			h.Method = method(name, rpc.Unary) // its answers are known to be small
+		}
+		if name == "weighty" {
 			h.Method.Codec = weighty{}
 		}
 		h.Method.NoteResponse(0) // nothing is known of it
@@ -297,7 +308,7 @@ func newHolder(t *testing.T, form ttheader.Form) *holder {
 		return rpc.Handler{}, "no method " + name, false
 	}}
 	p := ttheader.Protocol{Form: form}
-	h.r.server = mux.NewServerConn(h.r.send, p.Open(wire.Server, h.lim), cfg)
+	h.r.server = mux.NewServerConn(over(h.r.send), p.Open(wire.Server, h.lim), cfg)
 	go h.r.server.Run(func(err error) { h.r.finished <- err })
 	h.s = p.Open(wire.Client, h.lim)
 	h.send(&wire.Event{Flags: wire.Open | wire.Message | wire.End, Method: "echo"}, "hello")

@@ -144,7 +144,7 @@ const (
 // wait: handlers take long, and what their callers say about them is unread.
 func (c *ServerConn) backlogLocked() bool {
 	return c.queue.n > 0 && c.queue.n < backlogMost && !c.reading && !c.lost && c.cfg.Handlers == Spare && c.lone.left == 0 &&
-		c.readBarLocked() == passable && time.Since(c.arrived) > readEvery
+		c.readBarLocked() == passable && time.Since(c.arrived) > readEvery && (c.stint.began.IsZero() || time.Since(c.stint.began) > readEvery)
 }
 
 // haltLocked waits until bar may be clear. The lock is held on entry and on
@@ -191,5 +191,5 @@ func (c *ServerConn) nudgeLocked() {
 // waitingLocked reports whether requests wait that somebody has to begin: those
 // that wait for room have somebody who waits with them, or need one.
 func (c *ServerConn) waitingLocked() bool {
-	return c.queue.n > 0 || c.parked.n > 0 && !c.halted
+	return c.queue.n > 0 || len(c.opened) > 0 || c.parked.n > 0 && !c.halted
 }

@@ -29,6 +29,9 @@ func (c *ServerConn) lookLocked() {
 func (c *ServerConn) look() {
 	c.out.Lock()
 	for !c.reading && !c.lost {
+		for len(c.opened) > 0 {
+			c.beginStreamsLocked()
+		}
 		if c.crampedLocked() {
 			c.standLocked()
 		} else if c.readLocked() {

@@ -55,6 +55,9 @@ func closes(ev wire.Event) bool { return ev.Flags&wire.Close != 0 }
 // return.
 func (c *ServerConn) workOnLoop() {
 	for {
+		for len(c.opened) > 0 {
+			c.beginStreamsLocked()
+		}
 		r, bar := c.stepLocked()
 		switch {
 		case r != nil:

@@ -170,7 +170,14 @@ func (fx *aftermath) any() bool { return fx.woken != nil || fx.ended != nil || f
 // apply does what fx says. No lock is held.
 func (c *ServerConn) apply(fx *aftermath) {
 	wake(fx.woken)
+	var s stint
+	s.way = c.stint.way
 	for _, call := range fx.ended {
+		if s.overLocked() {
+			s.way.Yield()
+			s.spent = 0
+		}
+		s.spent += endCost
 		call.End(context.Canceled)
 	}
 	if fx.shut {
@@ -234,9 +241,14 @@ func (c *ServerConn) refuseLocked(r *request) error {
 		return refusal(rpc.ResourceExhausted, "this connection holds all that it may")
 	case c.account.crowdedLocked(), c.account.grows(c.needs(r)):
 		c.account.total.refuse()
-		return refusal(rpc.ResourceExhausted, "the connections of this server hold all that they may")
+		return errCrowded()
 	}
 	return nil
+}
+
+// errCrowded refuses what there is no room for on the whole server.
+func errCrowded() *rpc.Error {
+	return refusal(rpc.ResourceExhausted, "the connections of this server hold all that they may")
 }
 
 // refusal is the error of a call that was not started; its caller may try elsewhere.
@@ -269,6 +281,12 @@ func (c *ServerConn) nextLocked() (r *request, bar barrier) {
 				if late, _ = c.waitedLocked(r, now); late { // it said a shorter time than the oldest
 					continue
 				}
+			}
+			if c.account.crowdedLocked() { // since it came: its worker would be one too many
+				c.account.total.refuse()
+				c.unqueueLocked(r)
+				c.finishLocked(r, errCrowded())
+				continue
 			}
 		}
 		if bar = c.beginBarLocked(r); bar != passable {

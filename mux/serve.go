@@ -58,8 +58,11 @@ func (c *ServerConn) serveLocked(r *request) {
 	if c.out.ClaimLocked() { // a request before r was refused
 		c.owed = true
 	}
-	if !lone && c.cfg.Handlers == Spare {
-		c.spareLocked()
+	if !lone {
+		c.stint.spent += beginCost
+		if c.cfg.Handlers == Spare {
+			c.spareLocked()
+		}
 	}
 	c.out.Unlock()
 	c.serve(r)
@@ -87,6 +90,7 @@ func (c *ServerConn) spareLocked() {
 
 // apartLocked serves r on a goroutine of its own.
 func (c *ServerConn) apartLocked(r *request) {
+	c.stint.spent += beginCost
 	c.staffLocked(1)
 	go func() {
 		c.serve(r)

@@ -124,7 +124,7 @@ type ServerConn struct {
 	served   uint32 // requests, to time one now and then
 	workers  int    // goroutines of this connection
 	streams  streams
-	opened   []*serverStream // by the batch at hand
+	opened   []*serverStream // those that were not begun
 	mix      mix
 	draining bool
 	parted   bool          // this side's last word was said: nothing is begun or appended any more
@@ -144,7 +144,8 @@ type ServerConn struct {
 	broken bool  // the peer has closed both sides: it reads no answers
 	rest   frameTimer
 
-	lone lone
+	stint stint
+	lone  lone
 }
 
 // NewServerConn begins to serve nc, which it owns from now on. Run does the work.
@@ -154,6 +155,7 @@ func NewServerConn(nc netio.Conn, s wire.Session, cfg *ServerConfig) *ServerConn
 		rest: newFrameTimer(nc, cfg.Limits.FrameRest),
 	}
 	c.loop.init(c)
+	c.stint.init(c)
 	c.account.init(cfg.Total, cfg.Limits.HeldPerConn, c.out)
 	c.streams.account, c.streams.serves = &c.account, true
 	c.step = func(in *buf.In) (more bool, err error) {
@@ -205,6 +207,16 @@ func (c *ServerConn) startLocked() {
 // return.
 func (c *ServerConn) work() {
 	for {
+		if c.stint.overLocked() {
+			if c.yieldLocked() {
+				return
+			}
+			continue
+		}
+		if len(c.opened) > 0 {
+			c.beginStreamsLocked()
+			continue
+		}
 		r, bar := c.stepLocked()
 		switch {
 		case r != nil && c.cfg.Handlers == Goroutines:
@@ -280,6 +292,7 @@ func (c *ServerConn) batchLocked(fx *aftermath) {
 	if c.parted {
 		c.dropLocked()
 	}
+	c.stint.batchLocked(len(c.batch))
 	for i := range c.batch {
 		ev := &c.batch[i]
 		if ev.Flags&(wire.Settings|wire.Ping|wire.GoAway) != 0 || ev.Flags&(wire.Credit|wire.Stream) == wire.Credit {
@@ -306,7 +319,6 @@ func (c *ServerConn) batchLocked(fx *aftermath) {
 	if n := c.queue.n; n > had && known && c.cfg.Watch != nil && c.cfg.Handlers == Spare && c.lone.fits(n, cost) && !c.spare {
 		c.lone.begin(c, n)
 	}
-	c.beginStreamsLocked()
 	clear(c.batch)
 	c.batch = c.batch[:0]
 }

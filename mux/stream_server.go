@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -48,18 +49,24 @@ func (c *ServerConn) openStreamLocked(ev *wire.Event) {
 	c.opened = append(c.opened, s)
 }
 
-// beginStreamsLocked begins the streams that the batch has opened, each on a
-// goroutine of its own: a stream's handler is expected to block.
+// beginStreamsLocked begins streams that were opened, as many as the stint has
+// room for, each on a goroutine of its own: a stream's handler is expected to block.
 func (c *ServerConn) beginStreamsLocked() {
-	for _, s := range c.opened {
-		if s.r.is(queued) {
+	n := 0
+	for ; n < len(c.opened) && (n == 0 || !c.stint.overLocked()); n++ {
+		switch s := c.opened[n]; {
+		case !s.r.is(queued): // it was given up since
+		case c.account.crowdedLocked():
+			c.account.total.refuse()
+			s.finishLocked(errCrowded(), nil)
+		default:
 			s.r.enter(begun)
+			c.stint.spent += beginCost
 			c.staffLocked(1)
 			go c.serveStream(s)
 		}
 	}
-	clear(c.opened)
-	c.opened = c.opened[:0]
+	c.opened = slices.Delete(c.opened, 0, n)
 }
 
 // serveStream runs the handler of a stream and ends it. It is a worker.

@@ -31,7 +31,7 @@ func TestLoopStaleEvent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, ok := ls.wrap(nc.(stream), &Config{Loops: 1}, nil)
+		c, ok := ls.wrap(nc.(stream), &Config{Net: new(Net), Loops: 1}, nil)
 		if !ok {
 			t.Fatal("not on the loop")
 		}

@@ -40,6 +40,7 @@ type looped struct {
 	loop   *loop
 	ticket ticket
 	limit  *Limit
+	yields *yielder
 	tcp    bool
 
 	word  atomic.Uint32
@@ -49,7 +50,8 @@ type looped struct {
 	// Owned by the read role, until it parks; then by who clears wordParked.
 	done  func(Why, error) // nil: a goroutine waits for wake
 	wake  chan struct{}    // one token for each park; made by the first Receive
-	turns int              // of OnReadable since it had to wait last
+	rests uint32           // see Yielder
+	turns int32            // of OnReadable since it had to wait last
 	fresh bool             // the Receive was postponed before it began
 }
 
@@ -65,7 +67,7 @@ func (ls *loops) wrap(nc stream, cfg *Config, limit *Limit) (Conn, bool) {
 		return nil, false
 	}
 	cfg.tune(nc)
-	c := &looped{loop: l, limit: limit}
+	c := &looped{loop: l, limit: limit, yields: &cfg.Net.yields}
 	c.local, c.remote, c.out = nc.LocalAddr(), nc.RemoteAddr(), &c.output
 	_, c.tcp = nc.(*net.TCPConn)
 	c.output.init(c, nil, cfg.WriteStall)
@@ -132,6 +134,11 @@ func (c *looped) Receive(owed bool, step Step) (Why, error) {
 	}
 	return c.why, c.err
 }
+
+// Rests, Yield and Crowded are Yielder's.
+func (c *looped) Rests() uint32 { return c.rests }
+func (c *looped) Yield()        { c.yields.wait() }
+func (c *looped) Crowded() bool { return c.yields.crowded() }
 
 // OnReadable is LoopConn's.
 func (c *looped) OnReadable(owed bool, step Step, done func(Why, error)) (Why, error) {
@@ -221,6 +228,7 @@ func (c *looped) pull(l *loop) pulled {
 			return pullOver
 		}
 		c.in.Idle()
+		c.rests++
 		c.turns = 0
 		if c.park() {
 			return pullDry

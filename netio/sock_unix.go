@@ -36,6 +36,7 @@ type sock struct {
 	limit *Limit
 	onIn  func(fd uintptr) bool // c.readable, bound once
 
+	rests   uint32      // owned by the read role: see Yielder
 	fd      int32       // owned by the read role, inside readable
 	more    bool        // owned by the read role: the last step asked for more
 	inq     bool        // owned by the read role: recv tells what is left in the kernel, a FIN included
@@ -135,6 +136,7 @@ func (c *sock) readable(fd uintptr) (leave bool) {
 				return true
 			}
 			c.in.Idle()
+			c.rests++
 			return false
 		}
 		c.out.Fail(wrapError("receive", c.Remote(), err))
@@ -231,6 +233,11 @@ func (c *sock) Stalled(cause error) {
 	c.out.Fail(wrapError("send", c.Remote(), cause))
 	c.Abort()
 }
+
+// Rests, Yield and Crowded are Yielder's.
+func (c *sock) Rests() uint32 { return c.rests }
+func (c *sock) Yield()        { c.net.yields.wait() }
+func (c *sock) Crowded() bool { return c.net.yields.crowded() }
 
 // Kick is Conn's.
 func (c *sock) Kick() {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -250,6 +251,29 @@ func (t *TLS) answer() {
 
 // Kick is Conn's.
 func (t *TLS) Kick() { t.lower.Kick() }
+
+// Rests is Yielder's, if the connection below is one.
+func (t *TLS) Rests() (n uint32) {
+	if y, ok := t.lower.(Yielder); ok {
+		n = y.Rests()
+	}
+	return n
+}
+
+// Crowded is Yielder's.
+func (t *TLS) Crowded() bool {
+	y, ok := t.lower.(Yielder)
+	return ok && y.Crowded()
+}
+
+// Yield is Yielder's.
+func (t *TLS) Yield() {
+	if y, ok := t.lower.(Yielder); ok {
+		y.Yield()
+	} else {
+		runtime.Gosched()
+	}
+}
 
 // OnLost is Conn's.
 func (t *TLS) OnLost(f func()) { t.lower.OnLost(f) }
