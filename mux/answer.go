@@ -147,10 +147,11 @@ func (c *ServerConn) turnLocked() {
 // due. Of a large one it sends all but the last piece.
 func (c *ServerConn) prepare(r *request) (err error) {
 	if r.zip {
-		defer c.enterZlib()()
-		if r.is(givenUp) || r.is(cutOff) { // while it waited for its place
-			return c.public(r, phase(r.phase.Load()).err())
+		leave, err := c.enterZlib(r)
+		if err != nil {
+			return c.public(r, err)
 		}
+		defer leave()
 	}
 	if r.private, err = encodePrivate(r.call.AppendResponse); err != nil {
 		return c.public(r, err)

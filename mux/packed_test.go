@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
@@ -290,4 +291,57 @@ type countingCodec struct {
 func (c countingCodec) Append(out *buf.Out, msg any) error {
 	c.appends.Add(1)
 	return c.text.Append(out, msg)
+}
+
+// A compressed request that waits for its place to be inflated is given up when its
+// connection ends, or its time is over.
+func TestInflatingIsWaitedForInTime(t *testing.T) {
+	for _, where := range []mux.Handlers{mux.Spare, mux.Goroutines} {
+		for what, end := range map[string]func(a *netio.PipeConn){
+			"lost": func(a *netio.PipeConn) { a.Abort() },
+			"late": func(*netio.PipeConn) {},
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				lim := rpc.Limits{QueueTime: 2 * time.Second}.WithDefaults()
+				a, b := netio.Pipe(netio.PipeConfig{})
+				places := make(chan struct{}, 1)
+				places <- struct{}{} // somebody else inflates, and takes for ever
+				server := mux.NewServerConn(b, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: handlers(echo).route, Base: t.Context(), Handlers: where, Zlib: places})
+				ended := make(chan struct{})
+				go server.Run(func(error) { close(ended) })
+				put(a, packed(t, 1, message(thrift.Call, 1, "echo", "hi")))
+				synctest.Wait()
+				start := time.Now()
+				end(a)
+				why, _ := a.Receive(false, func(in *buf.In) (bool, error) { return in.Len() == 0, nil })
+				if took := time.Since(start); took > 3*time.Second || why != map[string]netio.Why{"lost": netio.Lost, "late": netio.Enough}[what] {
+					t.Errorf("%s: %v after %v", what, why, took)
+				}
+				hangUp(a)
+				<-ended
+				if took := time.Since(start); took > 3*time.Second {
+					t.Errorf("%s: the connection ended after %v", what, took)
+				}
+			})
+		}
+	}
+}
+
+// What a compressed request has become counts as the block that it takes.
+func TestInflatedBlocksAreCharged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := rpc.Limits{}.WithDefaults()
+		a, b := netio.Pipe(netio.PipeConfig{})
+		h := handlers{"wait": func(ctx context.Context, _ string) (string, error) { <-ctx.Done(); return "", ctx.Err() }}
+		server := mux.NewServerConn(b, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: h.plain(), Base: t.Context()})
+		ended := make(chan struct{})
+		go server.Run(func(error) { close(ended) })
+		put(a, packed(t, 1, message(thrift.Call, 1, "wait", strings.Repeat("x", 33<<10))))
+		synctest.Wait()
+		if n, _ := mux.Charges(server); n < 64<<10 {
+			t.Errorf("%d bytes are charged, of a block of %d", n, 64<<10)
+		}
+		hangUp(a)
+		<-ended
+	})
 }

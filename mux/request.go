@@ -339,7 +339,7 @@ func (c *ServerConn) unparkLocked() *request {
 // waitedLocked ends r if its time in the queue is over (late). newest: half of
 // it is, so that the newest is to go first.
 func (c *ServerConn) waitedLocked(r *request, now time.Time) (late, newest bool) {
-	waited, most := now.Sub(r.arrived), cmp.Or(r.ev.Timeout, c.cfg.Limits.QueueTime)
+	waited, most := now.Sub(r.arrived), c.patience(r)
 	if waited >= most {
 		c.expireLocked(r)
 	}
@@ -367,18 +367,24 @@ func (c *ServerConn) nowLocked(r *request) (now time.Time) {
 	return time.Now()
 }
 
-// expireLocked ends a request that waited for too long and was never started.
-func (c *ServerConn) expireLocked(r *request) {
-	c.unqueueLocked(r)
-	c.finishLocked(r, r.expired())
+// patience is how long r may wait to be started.
+func (c *ServerConn) patience(r *request) time.Duration {
+	return cmp.Or(r.ev.Timeout, c.cfg.Limits.QueueTime)
 }
 
-// expired is the error of such a request.
+// expired is what the caller of a request is told that waited for too long and was
+// never started.
 func (r *request) expired() *rpc.Error {
 	if r.ev.Timeout == 0 {
 		return refusal(rpc.ResourceExhausted, "the call waited too long to be started")
 	}
 	return refusal(rpc.DeadlineExceeded, "the call's time was over before it could be started")
+}
+
+// expireLocked ends a request that waited for too long and was never started.
+func (c *ServerConn) expireLocked(r *request) {
+	c.unqueueLocked(r)
+	c.finishLocked(r, r.expired())
 }
 
 // giveUpLocked ends what can be ended of r, by way of how, which is givenUp,

@@ -18,7 +18,11 @@ const flushAfter = int64(200 * time.Microsecond)
 // runs on the worker that serves the request, with neither lock nor read role.
 func (c *ServerConn) unpack(r *request) error {
 	r.zip = true
-	defer c.enterZlib()()
+	leave, err := c.enterZlib(r)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if fault := c.s.Unpack(&r.ev, c.cfg.Limits.MessageBytes); fault != nil {
 		return fault
 	}
@@ -29,21 +33,55 @@ func (c *ServerConn) unpack(r *request) error {
 	r.routed = found // others may ask what runs
 	r.decide()
 	c.account.unstakeLocked(&r.stake)
-	c.chargeLocked(r, r.weight()-r.held)
+	c.chargeLocked(r, r.weight()+r.ev.Body.Waste()-r.held) // it has a block of its own
 	c.reserveLocked(r, c.needs(r))
 	c.unlock()
 	return nil
 }
 
-// enterZlib waits for a place to inflate or compress a message, and returns what
-// gives it back.
-func (c *ServerConn) enterZlib() (leave func()) {
+// zlibLook is how often it is looked whether what waits for a place is wanted still.
+const zlibLook = 100 * time.Millisecond
+
+// enterZlib waits for a place to inflate a request or compress its answer, and
+// returns what gives it back. An error: nobody waits for r any more.
+func (c *ServerConn) enterZlib(r *request) (leave func(), err error) {
 	places := c.cfg.Zlib
 	if places == nil || c.cfg.Handlers == Inline {
-		return func() {}
+		return func() {}, nil
 	}
-	places <- struct{}{}
-	return func() { <-places }
+	select {
+	case places <- struct{}{}:
+	default:
+		look := time.NewTicker(zlibLook)
+		defer look.Stop()
+		for placed := false; !placed; {
+			select {
+			case places <- struct{}{}:
+				placed = true
+			case <-look.C:
+				if err := c.unwanted(r); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	if err := c.unwanted(r); err != nil {
+		<-places
+		return nil, err
+	}
+	return func() { <-places }, nil
+}
+
+// unwanted says why nobody waits for r any more, if that is so. What a handler has
+// returned is wanted also where a drain has ended its context.
+func (c *ServerConn) unwanted(r *request) error {
+	switch p := phase(r.phase.Load()); {
+	case p == givenUp, p == cutOff, p == drained && r.call == nil:
+		return p.err()
+	case r.call == nil && time.Since(r.arrived) >= c.patience(r):
+		return r.expired()
+	}
+	return nil
 }
 
 // serveLocked serves r, with a spare worker behind it where that is due. The
