@@ -2,6 +2,7 @@ package gen_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -217,6 +218,13 @@ func TestGeneratedIsPlanned(t *testing.T) {
 			got, err := appended(codec, before, msg)
 			codec.Plan = true
 			want, errPlan := appended(codec, before, msg)
+			if f.most > 1 { // nor the first of several faults in them
+				for _, err := range []error{err, errPlan} {
+					if e, ok := errors.AsType[*thrift.TypeError](err); ok {
+						e.Path = ""
+					}
+				}
+			}
 			if !sameText(err, errPlan) {
 				t.Fatalf("%T, seed %d\ngenerated: %v\nplan:      %v", kind, seed, err, errPlan)
 			}

@@ -77,7 +77,7 @@ func (c Binary) Append(out *buf.Out, msg any) error {
 		out.Commit(e.fields(out.Block(), pl, p, depth))
 	}
 	if e.err != nil {
-		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: e.err}
+		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: placed(msg, e.err)}
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func (c Compact) Append(out *buf.Out, msg any) error {
 	e := compactEncoder{encoder{out: out}}
 	out.Commit(e.fields(out.Block(), pl, p, depth))
 	if e.err != nil {
-		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: e.err}
+		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: placed(msg, e.err)}
 	}
 	return nil
 }

@@ -164,7 +164,7 @@ func TestUnionsOfOtherCodecs(t *testing.T) {
 		type alien struct{ ChoiceFlag }
 		for why, bad := range map[string]*Choices{
 			"Choices.Must: is required and nil":  {},
-			"Choice: is nil":                     {All: []Choice{nil}, Must: want.Must},
+			"Choice: all[0] is nil":              {All: []Choice{nil}, Must: want.Must},
 			"ChoiceMaybe.Maybe: is nil":          {Must: &ChoiceMaybe{}},
 			"holds a type that is none of its v": {Must: &alien{}},
 		} {

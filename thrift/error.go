@@ -64,10 +64,11 @@ func (f fault) at(offset int) error { return &SyntaxError{Offset: offset, Why: f
 type TypeError struct {
 	Type  reflect.Type
 	Field string // the Go field, if one is at fault
+	Path  string // where in the message that is, such as items[3].price, by the names of the IDL; may be empty
 	Why   string
 }
 
-// Error gives all three.
+// Error gives all of them.
 func (e *TypeError) Error() string {
 	name := "nil"
 	if e.Type != nil {
@@ -76,5 +77,24 @@ func (e *TypeError) Error() string {
 	if e.Field != "" {
 		name += "." + e.Field
 	}
+	if e.Path != "" {
+		return "thrift: " + name + ": " + e.Path + " " + e.Why
+	}
 	return "thrift: " + name + ": " + e.Why
+}
+
+// placed gives err, with which encoding msg has failed, its place in msg, where the
+// encoder knew none: it looks for it only now.
+func placed(msg any, err error) error {
+	e, ok := err.(*TypeError)
+	if !ok || e.Field != "" {
+		return err
+	}
+	bad, ok := Validate(msg).(*InvalidError)
+	if !ok || bad.Why != e.Why {
+		return err
+	}
+	x := *e
+	x.Path = bad.Path
+	return &x
 }

@@ -60,7 +60,7 @@ func (c JSON) Append(out *buf.Out, msg any) error {
 	e := jsonEncoder{}
 	out.Commit(e.fields(out.Block(), pl, p, depth))
 	if e.err != nil {
-		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: e.err}
+		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: placed(msg, e.err)}
 	}
 	return nil
 }

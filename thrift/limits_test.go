@@ -384,9 +384,10 @@ func TestValuesThatCannotBeEncoded(t *testing.T) {
 		msg any
 		why string
 	}{
-		{&Tree{Children: []*Tree{nil}}, "*thrift_test.Tree: is nil"},
-		{&Tree{Named: map[string]*Tree{"a": nil}}, "*thrift_test.Tree: is nil"},
-		{&Tree{Either: &EitherList{[]Either{nil}}}, "thrift_test.Either: is nil"},
+		{&Tree{Children: []*Tree{nil}}, "*thrift_test.Tree: children[0] is nil"},
+		{&Tree{Named: map[string]*Tree{"a": nil}}, `*thrift_test.Tree: named["a"] is nil`},
+		{&Tree{Next: &Tree{Children: []*Tree{{}, nil}}}, "*thrift_test.Tree: next.children[1] is nil"},
+		{&Tree{Either: &EitherList{[]Either{nil}}}, "thrift_test.Either: either.list[0] is nil"},
 		{&Tree{Either: &EitherTree{}}, "thrift_test.EitherTree.Tree: is nil"},
 		{&Tree{Either: (*EitherText)(nil), Next: &Tree{Either: &EitherTree{}}}, "thrift_test.EitherTree.Tree: is nil"},
 		{&struct {
