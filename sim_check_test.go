@@ -3,6 +3,7 @@ package limosa_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/limosa-rpc/limosa"
@@ -83,11 +84,35 @@ func (w *simWorld) judgeAll() {
 			continue
 		}
 		w.judgeLocked(c)
+		if c.starts == 0 && c.kind != rpc.Oneway && rpc.CodeOf(c.err) == rpc.Unavailable && rpc.SentOf(c.err) == rpc.Maybe && w.drainsOnlyLocked(c) {
+			w.failLocked("call %d was never begun, and the drain of its server leaves that in doubt: %v", c.id, c.err)
+		}
 		// One that is on its way when its server is drained is lost: nobody answers it.
 		if c.kind == rpc.Oneway && c.err == nil && c.starts == 0 && c.timeout == 0 && w.plan.weather == calm && w.plan.clients[c.client].form == limosa.TTHeader {
 			w.failLocked("call %d is oneway, was accepted, and never ran", c.id)
 		}
 	}
+}
+
+// drainsOnlyLocked reports whether nothing but orderly drains has befallen the path
+// of a call: no fault of the network, no limit, no drain that was cut off.
+func (w *simWorld) drainsOnlyLocked(c *simCall) bool {
+	p := w.plan
+	client := p.clients[c.client]
+	if p.limited || p.tiny || client.form != limosa.TTHeader || w.mu.lossy[client.name] || w.mu.cutOff[client.host] {
+		return false
+	}
+	return !slices.ContainsFunc(p.actions, func(a simAction) bool {
+		switch a.what {
+		case doCall, doCancel, doRoll, doRestart:
+			return false
+		case doKill:
+			return a.b == client.host
+		case doReplace:
+			return a.a == client.name
+		}
+		return a.a == client.name && a.b == client.host
+	})
 }
 
 // judgeLocked sees whether a call that has ended did so as it may.

@@ -194,6 +194,7 @@ func newSimPlan(seed uint64, masks simMasks) *simPlan {
 	p.drawCalls(r, length)
 	if p.weather != calm {
 		p.drawFaults(r, length)
+		p.drawCrossings()
 	}
 	slices.SortStableFunc(p.actions, func(a, b simAction) int { return cmp.Compare(a.at, b.at) })
 	return p
@@ -312,6 +313,23 @@ func (p *simPlan) drawFaults(r simRand, length time.Duration) {
 			continue
 		}
 		p.actions = append(p.actions, a, end)
+	}
+}
+
+// drawCrossings moves some drains so that calls of clients that are idle till then
+// cross the end of their connections, a second later: they begin so little before
+// that they come after it.
+func (p *simPlan) drawCrossings() {
+	r := simRand{rand.New(rand.NewPCG(p.seed, 2))}
+	for i := range p.actions {
+		a := &p.actions[i]
+		if a.what != doRoll && a.what != doRestart || !r.chance(.4) {
+			continue
+		}
+		c := p.calls[r.IntN(len(p.calls))]
+		if at := c.at - time.Second + r.span(10*time.Microsecond, 20*time.Millisecond); at > 0 {
+			a.at, a.a, a.b = at, p.clients[c.client].name, p.clients[c.client].host
+		}
 	}
 }
 

@@ -54,7 +54,9 @@ type simWorld struct {
 		trace      []string
 		hash       uint64
 		violations []string
-		drains     int // servers that were drained or killed
+		drains     int             // servers that were drained or killed
+		lossy      map[string]bool // clients with a connection that breaks by itself
+		cutOff     map[string]bool // hosts where calls ran on at the end of a drain
 	}
 	retired sync.WaitGroup // servers and clients that were replaced
 }
@@ -68,12 +70,13 @@ type simServer struct {
 }
 
 func newSimWorld(p *simPlan) *simWorld {
-	w := &simWorld{plan: p, net: simnet.New(p.shape), began: time.Now(), stats: stats.NewSet(), methods: map[rpc.Kind]*rpc.Method{}}
+	w := &simWorld{plan: p, began: time.Now(), stats: stats.NewSet(), methods: map[rpc.Kind]*rpc.Method{}}
 	for kind, name := range []string{"unary", "oneway", "count", "join", "chat"} {
 		k := rpc.Kind(kind)
 		w.methods[k] = &rpc.Method{Service: "Sim", Name: name, Kind: k, Codec: text{}, New: rpc.New[string, string]}
 	}
-	w.mu.servers = map[string]*simServer{}
+	w.mu.servers, w.mu.lossy, w.mu.cutOff = map[string]*simServer{}, map[string]bool{}, map[string]bool{}
+	w.net = simnet.New(w.shape)
 	for _, host := range p.hosts {
 		w.serve(host)
 	}
@@ -81,6 +84,17 @@ func newSimWorld(p *simPlan) *simWorld {
 		w.mu.clients = append(w.mu.clients, w.newClient(i))
 	}
 	return w
+}
+
+// shape is the plan's.
+func (w *simWorld) shape(n int, from, to string) netio.PipeConfig {
+	cfg := w.plan.shape(n, from, to)
+	if cfg.LoseAfter > 0 {
+		w.mu.Lock()
+		w.mu.lossy[from] = true
+		w.mu.Unlock()
+	}
+	return cfg
 }
 
 // simLogged is what a caller is told of an error that the server has logged. The
@@ -279,10 +293,22 @@ func (w *simWorld) restart(a simAction) {
 func (w *simWorld) awaitServer(s *simServer) {
 	stopped := time.Now()
 	bound := s.drain + simJoin
+	defer time.AfterFunc(s.drain, func() { w.noteCutOff(s.host) }).Stop()
 	select {
 	case <-s.ended:
 	case <-time.After(bound):
 		w.fail("%s was told to end %v ago and runs still", s.host, time.Since(stopped))
+	}
+}
+
+// noteCutOff is called when the drain of a server at host is over.
+func (w *simWorld) noteCutOff(host string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.plan.calls {
+		if c.starts > 0 && !c.returned && w.plan.clients[c.client].host == host {
+			w.mu.cutOff[host] = true
+		}
 	}
 }
 
