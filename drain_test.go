@@ -83,3 +83,57 @@ func TestDrainAndSilentConnections(t *testing.T) {
 		}
 	})
 }
+
+// A call that crosses the end of its connection, on which a drained server has
+// waited a second for its client to go, is made elsewhere: on a connection that had
+// calls before, and on one that nothing was sent on.
+func TestDrainLosesNoCallThatCrossesItsEnd(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		for _, touched := range []bool{false, true} {
+			for late := -30 * time.Millisecond; late < 30*time.Millisecond; late += time.Millisecond {
+				synctest.Test(t, func(t *testing.T) { crossDrain(t, secure, touched, late) })
+			}
+		}
+	}
+}
+
+// crossDrain makes a call so late after the end of a connection, or so early before.
+func crossDrain(t *testing.T, secure, touched bool, late time.Duration) {
+	n := simnet.New(func(int, string, string) netio.PipeConfig { return netio.PipeConfig{Delay: 10 * time.Millisecond} })
+	server := func() *limosa.Server {
+		s := &limosa.Server{Services: []rpc.Service{service(nil)}}
+		if secure {
+			s.TLS = simCertificate()
+		}
+		return s
+	}
+	c := netClient(n, new(limosa.Client))
+	if secure {
+		c.TLS = &tls.Config{InsecureSkipVerify: true}
+	}
+	stop, ended := netServer(t, n, server())
+	ctx := t.Context()
+	if !touched { // it is over before the dial is
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 5*time.Millisecond)
+		defer cancel()
+	}
+	if _, err := call(ctx, c, echoMethod, "hello"); err == nil != touched {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second)
+	stop()
+	synctest.Wait()
+	next, nextEnded := netServer(t, n, server())
+	time.Sleep(time.Second + late)
+	if got, err := call(t.Context(), c, echoMethod, "again"); err != nil || got != "again" {
+		t.Errorf("TLS %v, touched %v, %v after the end: %q, %v, %v", secure, touched, late, got, err, rpc.SentOf(err))
+	}
+	next()
+	for _, e := range []<-chan error{ended, nextEnded} {
+		if err := <-e; err != nil {
+			t.Errorf("Serve = %v", err)
+		}
+	}
+	c.Close()
+}

@@ -388,7 +388,9 @@ func (p *pool) idleLocked(opens bool) *pooled {
 			continue
 		}
 		p.mu.idle = slices.Delete(p.mu.idle, i, i+1)
-		if _, usable := pc.conn.Status(); usable {
+		if pc.stale() {
+			p.dropLocked(pc)
+		} else if _, usable := pc.conn.Status(); usable {
 			pc.opens, pc.used = opens, true
 			return pc
 		}

@@ -76,6 +76,16 @@ func (p *pool) launchLocked() *flight {
 	return f
 }
 
+// untouchedMost is how long after its dial a connection may carry its first call. A
+// server ends one on which nothing came, after a second if it drains, and has no
+// words for a call that crosses that: it does not know what the connection speaks.
+const untouchedMost = 500 * time.Millisecond
+
+// stale reports whether pc was dialled a while ago and nothing was sent on it.
+func (pc *pooled) stale() bool {
+	return pc.conn.Untouched() && time.Since(pc.made) > untouchedMost
+}
+
 // spare counts out the call that pc was dialled for, and that it does not carry.
 func (p *pool) spare(pc *pooled, bytes int) {
 	p.mu.Lock()

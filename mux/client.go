@@ -122,6 +122,9 @@ func (c *Conn) Ready() <-chan struct{} { return c.ready }
 // Heard reports whether the peer has ever sent anything.
 func (c *Conn) Heard() bool { return c.pulse.beats.Load() > 0 }
 
+// Untouched reports whether nothing was sent yet.
+func (c *Conn) Untouched() bool { return c.out.Handed() == 0 }
+
 // Ended is closed when the connection is gone.
 func (c *Conn) Ended() <-chan struct{} { return c.ended }
 
