@@ -259,6 +259,8 @@ type Total struct {
 	of      *Total // not nil: this is a share of it, or is shown by it
 	held    *stats.Gauge
 	refused *stats.Counter // of it and its shares
+
+	decoding room
 }
 
 // Share makes a share of t for limit bytes, 0 being no limit.

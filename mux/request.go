@@ -83,6 +83,9 @@ type request struct {
 	lone  bool        // it runs without a spare worker behind it
 	conn  *ServerConn // set with call
 
+	// Guarded by the call's lock of its body.
+	decodes func() // gives back the room that it is decoded in; nil: it has none
+
 	// Guarded by the output lock until it has begun, then owned by its worker
 	// until it is finished, then guarded again.
 	ev      wire.Event // as it came; later its answer

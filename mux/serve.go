@@ -200,9 +200,46 @@ func (c *ServerConn) admit(r *request) error {
 	return nil
 }
 
+// decodeFrom is the size of a request from which it waits for its place to be
+// decoded: what it becomes may be many times that, and is known only then.
+const decodeFrom = 64 << 10
+
+// Decodes is rpc.Holder's method. While the connections of the server hold a
+// quarter more than they may, no large request becomes more than it is.
+func (r *request) Decodes(n int) error {
+	c := r.conn
+	if n < decodeFrom || c.account.total == nil {
+		return nil
+	}
+	if c.cfg.Handlers != Inline { // which nothing may hold up
+		r.decodes = c.account.total.enter(c.cfg.Limits.DecodeBudget(n))
+	}
+	var err error
+	switch p := phase(r.phase.Load()); {
+	case p == givenUp || p == cutOff:
+		err = p.err()
+	case c.account.overflows(n):
+		c.account.total.refuse()
+		err = rpc.Errorf(rpc.ResourceExhausted, "the connections of this server hold all that they may: no room to decode %d bytes", n)
+	default:
+		return nil
+	}
+	r.decoded()
+	return err
+}
+
+// decoded gives back the room that r was decoded in.
+func (r *request) decoded() {
+	if leave := r.decodes; leave != nil {
+		r.decodes = nil
+		leave()
+	}
+}
+
 // Decoded is rpc.Holder's method. Where little is known of a method its first
 // requests take what they take; the next ones wait until there is room for as much.
 func (r *request) Decoded(n int) {
+	defer r.decoded() // once what it takes is counted
 	if !r.h.Method.NoteDecoded(n) {
 		return
 	}

@@ -145,17 +145,26 @@ func (c *Call) Request() (any, error) {
 }
 
 // decode decodes the body into msg, and tells the engine what that takes.
-func (l *lazyBody) decode(codec Codec, msg any) error {
-	if w, ok := codec.(Weigher); ok && l.holder != nil {
-		n, err := w.DecodeWeighed(l.body, msg, l.lim)
-		l.holder.Decoded(n)
+func (l *lazyBody) decode(codec Codec, msg any) (err error) {
+	w, ok := codec.(Weigher)
+	if !ok || l.holder == nil {
+		return codec.Decode(l.body, msg, l.lim)
+	}
+	if err := l.holder.Decodes(l.body.Len()); err != nil {
 		return err
 	}
-	return codec.Decode(l.body, msg, l.lim)
+	n := 0
+	defer func() { l.holder.Decoded(n) }() // also of a codec that panics
+	n, err = w.DecodeWeighed(l.body, msg, l.lim)
+	return err
 }
 
 // A Holder holds a request for its caller.
 type Holder interface {
+	// Decodes is asked before a request of so many bytes is decoded, on the goroutine
+	// that has asked for it, which may wait here. An error is that goroutine's;
+	// without one Decoded is called in the end.
+	Decodes(bytes int) error
 	// Decoded is told what the request takes now that it is decoded, in bytes,
 	// besides its text and binary, on the goroutine that has asked for it.
 	Decoded(bytes int)
