@@ -1,11 +1,15 @@
 package limosa_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
+	"log/slog"
 	"net"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -154,4 +158,48 @@ func TestPlacesAreOfConnections(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// What came instead of a protocol is quoted, to be recognised.
+func TestWhatCameInstead(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			nc.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+			nc.(*net.TCPConn).CloseWrite()
+			defer nc.Close()
+		}
+	}()
+	for _, form := range []limosa.Form{limosa.TTHeader, limosa.Framed} {
+		c := &limosa.Client{Target: l.Addr().String(), Thrift: form}
+		if _, err := call(t.Context(), c, echoMethod, ""); err == nil || !strings.Contains(err.Error(), `"HTTP/1.1 400 Bad Request`) {
+			t.Errorf("%v: %v", form, err)
+		}
+		c.Close()
+	}
+
+	var log bytes.Buffer
+	target, stop := start(t, &limosa.Server{
+		Services: []rpc.Service{service(nil)},
+		Logger:   slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}, "127.0.0.1:0")
+	nc, err := net.Dial("tcp", target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc.Write([]byte("GET /shop/orders HTTP/1.1\r\n"))
+	io.Copy(io.Discard, nc)
+	nc.Close()
+	stop()
+	if got := log.String(); !strings.Contains(got, "GET /shop/orders HTTP/1.1") {
+		t.Error(got)
+	}
 }

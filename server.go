@@ -300,7 +300,7 @@ func (v *serving) sniff(prefix []byte) (wire.Protocol, error) {
 			return nil, nil
 		}
 	}
-	return nil, fmt.Errorf("no protocol begins with %q", prefix[:min(len(prefix), 8)])
+	return nil, fmt.Errorf("no protocol begins with %q", prefix[:min(len(prefix), 32)])
 }
 
 // handshake makes nc a TLS connection within the time that the limits give. A

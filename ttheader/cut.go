@@ -176,7 +176,7 @@ func (s *Session) findMessage(p []byte, at int, l lead) (f frame, need int, err 
 		return s.findBare(f, p)
 	case leadFramed, leadOldFramed, leadCompactFramed:
 	default:
-		return f, 0, &FrameError{Offset: at, Why: fmt.Sprintf("%x is no message of a known form", p[at:min(at+sniffLen, len(p))])}
+		return f, 0, &FrameError{Offset: at, Why: fmt.Sprintf("%q is no message of a known form", sample(p[at:]))}
 	}
 	n := int(binary.BigEndian.Uint32(p[at:]))
 	if n > maxFrame {
@@ -299,10 +299,14 @@ func (f *frame) inner(p []byte, nonStrict bool) error {
 			return &FrameError{Offset: f.message - 4, Why: "message does not end with its frame"}
 		}
 	default:
-		return &FrameError{Offset: f.message, Why: fmt.Sprintf("%x is no message", rest[:min(8, len(rest))])}
+		return &FrameError{Offset: f.message, Why: fmt.Sprintf("%q is no message", sample(rest))}
 	}
 	return nil
 }
+
+// sample is as much of p as an error quotes: the words of another protocol are to be
+// recognised.
+func sample(p []byte) []byte { return p[:min(len(p), 32)] }
 
 // begin reads the envelope at the begin of p.
 func (f *frame) begin(p []byte) (name []byte, typ thrift.MessageType, seq int32, n int, err error) {
