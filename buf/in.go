@@ -179,8 +179,9 @@ func (in *In) next() (total int, exact bool) {
 	return total, exact
 }
 
-// little reports whether too little has arrived to sleep on a block of n bytes.
-func (in *In) little(n int) bool { return in.Len() < n/stepFactor }
+// little reports whether too little has arrived to sleep on a block of n bytes: what
+// fits into the smallest block is moved there, since nobody accounts for less.
+func (in *In) little(n int) bool { return in.Len() < max(n/stepFactor, MinBlock) }
 
 // Filled tells that the first n bytes of Space were received.
 func (in *In) Filled(n int) {

@@ -360,6 +360,28 @@ func TestInHeld(t *testing.T) {
 	v.Release()
 }
 
+// A connection that sleeps on a few KB of a frame has no large block for them,
+// whatever is expected: thousands of them could, and so little is not accounted for.
+func TestInSleepsOnLittle(t *testing.T) {
+	for have := 1; have < MinBlock; have += 300 {
+		for _, frame := range []int{5 << 10, 20 << 10, 60 << 10, 1 << 20} {
+			var in In
+			for range 8 { // it has seen much traffic
+				receive(&in, make([]byte, 64<<10))
+				in.Skip(in.Len())
+			}
+			receive(&in, make([]byte, have))
+			in.Expect(frame - have)
+			in.Space() // as a receive that found nothing
+			in.Idle()
+			if n := in.Held(); n > 2*MinBlock || in.Len() != have {
+				t.Errorf("%d bytes of a frame of %d sleep on %d", have, frame, n)
+			}
+			in.Close()
+		}
+	}
+}
+
 // Views of one turn lie in one block, and those of a later turn in another.
 func TestInTurn(t *testing.T) {
 	var in In
