@@ -216,9 +216,10 @@ func (p *pool) failedLocked(op string, err error, begun time.Time) error {
 	return e
 }
 
-// hearLocked ends the patience with a peer that was heard on pc.
+// hearLocked ends the patience with a peer that was heard on pc. Those made before the
+// last failure say nothing of the next one.
 func (p *pool) hearLocked(pc *pooled) {
-	if (p.mu.pause > 0 || p.mu.unheard > 0) && pc.conn.Heard() {
+	if (p.mu.pause > 0 || p.mu.unheard > 0) && !pc.made.Before(p.mu.last) && pc.conn.Heard() {
 		p.mu.patience = patience{}
 	}
 }

@@ -123,3 +123,50 @@ func TestFailuresTogetherPauseOnce(t *testing.T) {
 		c.Close()
 	})
 }
+
+// That one connection is well says nothing of others: a second one that is not to
+// be had, or that its server closes at once, is not dialled for with every call.
+func TestNoStormBesideAConnectionThatIsWell(t *testing.T) {
+	for name, second := range map[string]func() (netio.Conn, error){
+		"refused": func() (netio.Conn, error) { return nil, errors.New("refused") },
+		"closed": func() (netio.Conn, error) {
+			a, b := netio.Pipe(netio.PipeConfig{})
+			b.Abort()
+			return a, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := simnet.New(nil)
+				s, m := one("slow", func(context.Context, *rpc.Call) error { time.Sleep(10 * time.Millisecond); return nil })
+				stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{s}})
+				c := netClient(n, new(limosa.Client))
+				dials := 0
+				c.DialOn(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
+					if dials++; dials > 1 {
+						return second()
+					}
+					return n.Dial(ctx, "client", "server")
+				})
+				var calls sync.WaitGroup
+				for range 40 {
+					calls.Go(func() {
+						for range 500 {
+							if _, err := call(t.Context(), c, m, ""); err != nil {
+								t.Error(err)
+								return
+							}
+						}
+					})
+				}
+				calls.Wait()
+				if dials > 25 {
+					t.Errorf("%d dials in 5 s", dials)
+				}
+				stop()
+				<-ended
+				c.Close()
+			})
+		})
+	}
+}
