@@ -1,9 +1,9 @@
 package limosa_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"path/filepath"
 	"sync/atomic"
@@ -11,64 +11,90 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/ttheader"
+	"github.com/limosa-rpc/limosa/wire"
 )
 
-// Callers without deadlines on the wire leave before their requests are read,
-// which lie before the ends of their connections: none is begun once one caller
-// was seen to leave. Peers that have ended their sending side only, and those
-// that just wait, are answered.
+// Callers that have no other way, or know of none yet, leave by resetting their
+// connections, behind requests that are unread: none is begun once one caller was
+// seen to leave. A peer that has ended its sending side only is answered.
 func TestRequestsWhoseCallersHaveLeftAreNotStarted(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
 		for _, loops := range []int{0, 1} {
-			for name, mode := range map[string]limosa.Handlers{"spare": limosa.Spare, "goroutines": limosa.Goroutines} {
-				t.Run(fmt.Sprintf("%s, %d loops, %s", network, loops, name), func(t *testing.T) {
-					addr := map[string]string{"tcp": "127.0.0.1:0", "unix": filepath.Join(t.TempDir(), "s")}[network]
-					l, err := netio.Listen(network, addr, &netio.Config{Loops: loops})
-					if err != nil {
-						t.Fatal(err)
-					}
-					var waits, echoed atomic.Int64
-					s := &limosa.Server{Services: []rpc.Service{service(nil)}, Handlers: mode, Limits: rpc.Limits{Conns: 1},
-						Interceptors: []rpc.Interceptor{func(ctx context.Context, c *rpc.Call, next rpc.Next) error {
-							if c.Method == echoMethod {
-								echoed.Add(1)
-							} else {
-								waits.Add(1)
-							}
-							return next(ctx, c)
-						}}}
-					defer serveOn(t, s, l)()
-					first := sends(t, l.Addr(), framedCall("wait", "x"))
-					eventually(t, "the first call runs", func() bool { return waits.Load() == 1 })
-					for range 50 {
-						leaves(sends(t, l.Addr(), framedCall("echo", "x")))
-					}
-					stays := sends(t, l.Addr(), framedCall("echo", "x"))
-					if w, ok := stays.(interface{ CloseWrite() error }); !ok || w.CloseWrite() != nil {
-						t.Fatal("no end of one side")
-					}
-					leaves(first)
-					stays.SetDeadline(time.Now().Add(20 * time.Second))
-					if answer, err := io.ReadAll(stays); len(answer) == 0 || err != nil {
-						t.Errorf("the one that stays is answered %q, %v", answer, err)
-					}
-					if n := echoed.Load(); n != 1 {
-						t.Errorf("%d calls were begun, 1 caller has waited", n)
-					}
-				})
+			for _, form := range []ttheader.Form{ttheader.Framed, ttheader.TTHeader} {
+				for name, mode := range map[string]limosa.Handlers{"spare": limosa.Spare, "goroutines": limosa.Goroutines} {
+					t.Run(fmt.Sprintf("%s, %d loops, %v, %s", network, loops, form, name), func(t *testing.T) {
+						testLeavers(t, network, loops, form, mode)
+					})
+				}
 			}
 		}
 	}
 }
 
-// sends makes a connection to a server and sends it a message.
-func sends(t *testing.T, to net.Addr, message []byte) net.Conn {
+func testLeavers(t *testing.T, network string, loops int, form ttheader.Form, mode limosa.Handlers) {
+	addr := map[string]string{"tcp": "127.0.0.1:0", "unix": filepath.Join(t.TempDir(), "s")}[network]
+	l, err := netio.Listen(network, addr, &netio.Config{Loops: loops})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var waits, echoes atomic.Int64
+	defer serveOn(t, &limosa.Server{
+		Services: []rpc.Service{service(nil)}, Handlers: mode,
+		Limits: rpc.Limits{Conns: 1}, // the others are unread until the first has gone
+		Interceptors: []rpc.Interceptor{func(ctx context.Context, c *rpc.Call, next rpc.Next) error {
+			if c.Method == echoMethod {
+				echoes.Add(1)
+			} else {
+				waits.Add(1)
+			}
+			return next(ctx, c)
+		}},
+	}, l)()
+	first := sends(t, l.Addr(), form, "wait", "")
+	eventually(t, "the first call runs", func() bool { return waits.Load() == 1 })
+	for range 50 {
+		leaves(sends(t, l.Addr(), form, "echo", "leaves"))
+	}
+	stays := sends(t, l.Addr(), form, "echo", "stays")
+	if form == ttheader.Framed { // our kind never ends one side only
+		if err := stays.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leaves(first)
+	stays.SetDeadline(time.Now().Add(20 * time.Second))
+	var got []byte
+	for p := make([]byte, 1<<10); !bytes.Contains(got, []byte("stays")); {
+		n, err := stays.Read(p)
+		if got = append(got, p[:n]...); err != nil {
+			t.Fatalf("the one that stays is answered %q, %v", got, err)
+		}
+	}
+	stays.Close()
+	if n := echoes.Load(); n != 1 {
+		t.Errorf("%d calls were begun, 1 caller has waited", n)
+	}
+}
+
+// sends makes a connection to a server and a call on it.
+func sends(t *testing.T, to net.Addr, form ttheader.Form, method, arg string) net.Conn {
 	t.Helper()
+	session := ttheader.Protocol{Form: form}.Open(wire.Client, rpc.Limits{}.WithDefaults())
+	ev := wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: 1, Method: method}
+	var out buf.Out
+	defer out.Reset()
+	m := session.Begin(&out, &ev)
+	if err := (text{}).Append(&out, &arg); err != nil {
+		t.Fatal(err)
+	}
+	session.End(&out, m, &ev)
 	nc, err := net.Dial(to.Network(), to.String())
 	if err == nil {
-		_, err = nc.Write(message)
+		_, err = nc.Write(out.Bytes())
 	}
 	if err != nil {
 		t.Fatal(err)

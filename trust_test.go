@@ -329,11 +329,8 @@ func TestAnAddressHasAShareOfWhatIsHeld(t *testing.T) {
 }
 
 // framedEcho is a call of echo, framed.
-func framedEcho(arg string) []byte { return framedCall("echo", arg) }
-
-// framedCall is a call of a method of service, framed.
-func framedCall(method, arg string) []byte {
-	msg := thrift.AppendMessageBegin(nil, method, thrift.Call, 1)
+func framedEcho(arg string) []byte {
+	msg := thrift.AppendMessageBegin(nil, "echo", thrift.Call, 1)
 	msg = binary.BigEndian.AppendUint32(append(msg, 11, 0, 1), uint32(len(arg)))
 	msg = append(append(msg, arg...), 0)
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(msg))), msg...)

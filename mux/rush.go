@@ -17,16 +17,17 @@ import (
 // will.
 const rushTime = 250 * time.Millisecond
 
-// A Rush orders the requests of a server whose callers leave: on connections
-// without ids, which can neither say a deadline nor take a call back but by their
-// end. Handlers that compute run one after the other, and while they do requests
-// lie unread in the kernel, first come first, their callers' farewells behind
-// them: were they begun as they are read, all would be begun in vain once the
-// callers wait for less time than that queue takes.
+// A Rush orders the requests of a server whose callers leave by resetting their
+// connections: where calls have no ids, or the peer is not known yet, a call can be
+// taken back in no other way. Handlers that compute run one after the other, and
+// while they do requests lie unread in the kernel, first come first, the resets
+// behind them: were they begun as they are read, all would be begun in vain once
+// the callers wait for less time than that queue takes.
 //
-// So from the first caller that is seen to leave until a moment after the last,
-// requests of such connections are not begun as they are read. They wait here,
-// while whoever can be read is read, and leave if their connection is lost. One
+// So from the first reset until a moment after the last, requests that are alone
+// on their connection are not begun as they are read; others have the order of
+// their connection's queue. They wait here, while whoever can be read is read, and
+// leave if their connection is lost. One
 // goroutine has the newest begin, whose caller still waits when it is answered,
 // and yields before the next: that one begins once a processor has nothing else
 // to run. So there is no limit to handlers that wait for something.
@@ -153,12 +154,11 @@ func (h *Rush) round() (more bool) {
 func (h *Rush) Close() { h.work.Wait() }
 
 // leftLocked reports whether the end of the connection, with err, is how a caller
-// leaves: where calls have no ids, a connection is given up with its call. The
-// peer of one that ends in order may still wait, or never have called.
+// leaves. The peer of one that ends in order may still wait, or never have called.
 func (c *ServerConn) leftLocked(err error) bool {
 	err = cmp.Or(c.out.Err(), err)
 	switch {
-	case c.s.Caps().Mux || c.cutErr != nil || errors.Is(err, net.ErrClosed):
+	case c.cutErr != nil || errors.Is(err, net.ErrClosed):
 		return false
 	case errors.Is(err, io.EOF):
 		return c.broken && c.requests.n > 0
@@ -166,10 +166,10 @@ func (c *ServerConn) leftLocked(err error) bool {
 	return true
 }
 
-// queueUpLocked has r, which begins, wait in the server's Rush if there is one:
-// unless nobody waits for its answer, or nobody would read meanwhile.
+// queueUpLocked has r, which begins, wait in the server's Rush if there is one and
+// r is alone: unless nobody waits for its answer, or nobody would read meanwhile.
 func (c *ServerConn) queueUpLocked(r *request) {
-	if h := c.cfg.Rush; h.on() && !c.s.Caps().Mux && !r.oneway && c.cfg.Handlers != Inline {
+	if h := c.cfg.Rush; h.on() && c.runningLocked() == 1 && !r.oneway && c.cfg.Handlers != Inline {
 		r.place = h.join(r.arrived.Add(cmp.Or(r.ev.Timeout, c.cfg.Limits.QueueTime)))
 	}
 }
