@@ -143,7 +143,8 @@ func (d *door) guests() (all []*guest) {
 }
 
 // seen waits until the protocol of g is known, at most for grace, and gives who
-// serves it. nil: it has gone, or is made to go, without a call.
+// serves it. nil: it has gone, or is made to go, without a call; while TLS code of
+// the user's does not return it cannot.
 func (d *door) seen(g *guest, grace time.Duration) *mux.ServerConn {
 	d.mu.Lock()
 	if g.c != nil || d.mu.all[g.nc] != g {
@@ -154,7 +155,12 @@ func (d *door) seen(g *guest, grace time.Duration) *mux.ServerConn {
 	g.known = known
 	d.mu.Unlock()
 	timer := time.AfterFunc(grace, g.nc.Abort)
-	<-known
+	stuck := time.NewTimer(2 * grace)
+	select {
+	case <-known:
+	case <-stuck.C:
+	}
+	stuck.Stop()
 	timer.Stop()
 	d.mu.Lock()
 	defer d.mu.Unlock()

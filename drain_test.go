@@ -3,6 +3,7 @@ package limosa_test
 import (
 	"context"
 	"crypto/tls"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -136,4 +137,24 @@ func crossDrain(t *testing.T, secure, touched bool, late time.Duration) {
 		}
 	}
 	c.Close()
+}
+
+// Serve says what has not ended although no handler runs.
+func TestDrainNamesWhatIsNoCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(nil)
+		forever := make(chan struct{})
+		stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{service(nil)}, Drain: time.Second, TLS: &tls.Config{
+			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { <-forever; return simCertificate(), nil },
+		}})
+		c := netClient(n, &limosa.Client{TLS: &tls.Config{InsecureSkipVerify: true}})
+		go call(t.Context(), c, echoMethod, "")
+		time.Sleep(time.Second)
+		stop()
+		if err := <-ended; rpc.CodeOf(err) != rpc.DeadlineExceeded || !strings.Contains(err.Error(), "connections") {
+			t.Errorf("Serve = %v", err)
+		}
+		close(forever)
+		c.Shutdown(canceled())
+	})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
+	"slices"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
@@ -23,9 +25,8 @@ func Local(services ...rpc.Service) rpc.Caller {
 // other holds; metadata, codes and declared exceptions arrive as from afar. A
 // handler that does not look at its context holds its caller up.
 func (s *Server) Caller() rpc.Caller {
-	l := &local{lim: s.Limits.WithDefaults(), log: s.handlerLog()}
+	l := &local{lim: s.Limits.WithDefaults(), log: s.handlerLog(), gate: s.gate()}
 	l.routes, l.err = s.routes()
-	l.gate = mux.NewGate(l.lim.CallsPerServer)
 	return l
 }
 
@@ -68,17 +69,25 @@ func (l *local) Do(ctx context.Context, c *rpc.Call) error {
 	if err != nil || c.Method.Kind == rpc.Oneway {
 		return err
 	}
-	c.Trailer = served.Trailer.Clone()
+	if err := served.Trailer.Fits(l.lim); err != nil {
+		return told(mux.Public(nil, err, l.log))
+	}
 	body, err := copyBytes(served.AppendResponse)
 	if err != nil {
 		return told(mux.Public(nil, fmt.Errorf("the answer of %v: %w", served.Method, err), l.log))
 	}
 	defer body.Release()
-	declared, err := c.DecodeResponse(body, l.lim)
-	if err != nil {
+	c.Trailer = trailer(served)
+	var declared error
+	if err := recovered("decode response", func() (err error) { declared, err = c.DecodeResponse(body, l.lim); return err }); err != nil {
 		return err
 	}
 	return declared
+}
+
+// trailer is what the caller gets of the metadata that a handler has sent.
+func trailer(served *rpc.Call) rpc.Metadata {
+	return slices.DeleteFunc(served.Trailer.Clone(), func(p rpc.Pair) bool { return rpc.Reserved(p.Key) })
 }
 
 const localPeer = "local"
@@ -117,13 +126,26 @@ func copyBytes(encode func(*buf.Out) error) (buf.View, error) {
 	var out buf.Out
 	defer out.Reset()
 	start := out.Mark()
-	if err := encode(&out); err != nil {
+	if err := recovered("encode", func() error { return encode(&out) }); err != nil {
 		if e, ok := errors.AsType[*rpc.Error](err); ok {
 			return buf.View{}, e
 		}
 		return buf.View{}, &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: err}
 	}
 	return out.Take(start), nil
+}
+
+// recovered runs what calls a codec. Its panic is an error, as on a connection.
+func recovered(op string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			if op != "encode" {
+				err = &rpc.Error{Code: rpc.Internal, Op: op, Peer: localPeer, Sent: rpc.Processed, Err: err}
+			}
+		}
+	}()
+	return f()
 }
 
 // Close is rpc.Caller's method; there is nothing to close.

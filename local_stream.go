@@ -41,7 +41,9 @@ func (l *local) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 			down.close(nil)
 			up.abandon()
 		}()
-		public = mux.Handle(serverCtx, call, h.Serve, l.log)
+		if public = mux.Handle(serverCtx, call, h.Serve, l.log); public == nil {
+			public = mux.Public(nil, call.Trailer.Fits(l.lim), l.log)
+		}
 	})
 	over := false
 	defer func() { // also when the caller's own code panics
@@ -49,8 +51,8 @@ func (l *local) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 		up.close(rpc.Canceled)
 		down.abandon()
 		handler.Wait()
-		if over {
-			c.Trailer = call.Trailer.Clone()
+		if over && call.Trailer.Fits(l.lim) == nil {
+			c.Trailer = trailer(call)
 		}
 	}()
 	err := c.Drive(ctx, &localStream{ctx: ctx, codec: c.Method.Codec, in: down, out: up, lim: l.lim, client: true})
@@ -100,7 +102,7 @@ func (s *localStream) Receive(msg any) error {
 		return s.told(err)
 	}
 	defer body.Release()
-	return s.codec.Decode(body, msg, s.lim)
+	return recovered("decode", func() error { return s.codec.Decode(body, msg, s.lim) })
 }
 
 // told makes the end of a context what each side is told of it.

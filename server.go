@@ -89,6 +89,15 @@ type Server struct {
 	// (rpc.Draining); at its end their contexts are cancelled, and two or three
 	// seconds later Serve returns, whether they have returned or not.
 	Drain time.Duration
+
+	once  sync.Once
+	calls *mux.Gate // set once, then constant: of Serve and all Callers together
+}
+
+// gate bounds the calls in flight, whichever way they came.
+func (s *Server) gate() *mux.Gate {
+	s.once.Do(func() { s.calls = mux.NewGate(s.Limits.CallsPerServer, s.Stats) })
+	return s.calls
 }
 
 const defaultDrain = 30 * time.Second
@@ -133,7 +142,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...*netio.Listener) error 
 	defer v.drains(nil)
 	v.cfg = &mux.ServerConfig{
 		Config: mux.Config{Limits: v.lim, Logger: s.handlerLog()},
-		Route:  routes.find, Base: base, Gate: mux.NewGate(v.lim.CallsPerServer), Watch: new(mux.Watch), Rush: new(mux.Rush), Handlers: s.Handlers,
+		Route:  routes.find, Base: base, Gate: s.gate(), Watch: new(mux.Watch), Rush: new(mux.Rush), Handlers: s.Handlers,
 		Total: v.door.total, Zlib: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 	}
 	defer v.cfg.Watch.Close()
@@ -367,5 +376,9 @@ func (v *serving) join() error {
 		names = append(names, fmt.Sprintf("%s (%d)", m, n))
 	}
 	slices.Sort(names)
-	return &rpc.Error{Code: rpc.DeadlineExceeded, Op: "serve", Msg: "calls still run after the drain: " + strings.Join(names, ", ")}
+	msg := "calls still run after the drain: " + strings.Join(names, ", ")
+	if names == nil {
+		msg = "connections have not ended after the drain: no handler runs on them; it may be TLS code that does not return"
+	}
+	return &rpc.Error{Code: rpc.DeadlineExceeded, Op: "serve", Msg: msg}
 }

@@ -624,7 +624,7 @@ func TestLimitOfCallsOnAConnection(t *testing.T) {
 		server, client := rpc.Limits{CallsPerConn: 2}.WithDefaults(), rpc.Limits{}.WithDefaults()
 		a, b := netio.Pipe(netio.PipeConfig{})
 		p := ttheader.Protocol{}
-		sc := mux.NewServerConn(b, p.Open(wire.Server, server), &mux.ServerConfig{Config: mux.Config{Limits: server}, Route: h.route, Base: t.Context(), Gate: mux.NewGate(0)})
+		sc := mux.NewServerConn(b, p.Open(wire.Server, server), &mux.ServerConfig{Config: mux.Config{Limits: server}, Route: h.route, Base: t.Context(), Gate: mux.NewGate(0, nil)})
 		r := &rig{server: sc, finished: make(chan error, 1)}
 		go sc.Run(func(err error) { r.finished <- err })
 		r.client = mux.NewConn(a, p.Open(wire.Client, client), mux.Config{Limits: client})

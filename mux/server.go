@@ -12,6 +12,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/stats"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -57,17 +58,24 @@ const (
 
 // A Gate bounds the calls in flight over all connections of a server.
 type Gate struct {
-	limit int64
-	n     atomic.Int64
+	// Set by NewGate, then constant.
+	limit   int64
+	refused *stats.Counter // may be nil
+
+	n atomic.Int64
 }
 
-// NewGate makes a gate for limit calls; 0 is no limit.
-func NewGate(limit int) *Gate { return &Gate{limit: int64(limit)} }
+// NewGate makes a gate for limit calls; 0 is no limit. It shows in set, which may be
+// nil, how many it has refused.
+func NewGate(limit int, set *stats.Set) *Gate {
+	return &Gate{limit: int64(limit), refused: set.Counter("rpc_server_refused_calls", "Calls that were refused since as many were in flight as Limits.CallsPerServer allows.")}
+}
 
 // Enter counts a call in, unless the limit is met.
 func (g *Gate) Enter() bool {
 	if n := g.n.Add(1); g.limit > 0 && n > g.limit {
 		g.n.Add(-1)
+		g.refused.Inc()
 		return false
 	}
 	return true
