@@ -223,10 +223,10 @@ func TestStreamsOfAConnectionThatWasFull(t *testing.T) {
 func TestFullByOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := heldLimits
-		r := newRigBetween(t, ttheader.Protocol{}, rpc.Limits{}.WithDefaults(), lim.WithDefaults(), handlers{
+		r := newRigBetween(t, ttheader.Protocol{}, rpc.Limits{}.WithDefaults(), lim.WithDefaults(), plainRoute(handlers{
 			"echo": func(_ context.Context, arg string) (string, error) { return arg, nil },
 			"wait": func(ctx context.Context, arg string) (string, error) { <-ctx.Done(); return "", ctx.Err() },
-		}.plain(), mux.Spare)
+		}), mux.Spare)
 		if _, _, err := r.call(t.Context(), "echo", ""); err != nil {
 			t.Fatal(err)
 		}

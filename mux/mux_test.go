@@ -79,20 +79,6 @@ func (h handlers) route(service, name string) (rpc.Handler, string, bool) {
 	}}, "", true
 }
 
-// plain is route of methods of which nothing is known yet.
-func (h handlers) plain() mux.Router {
-	known := map[string]rpc.Handler{}
-	for name := range h {
-		found, _, _ := h.route("", name)
-		found.Method = method(name, found.Method.Kind)
-		known[name] = found
-	}
-	return func(_, name string) (rpc.Handler, string, bool) {
-		found, ok := known[name]
-		return found, "no method " + name, ok
-	}
-}
-
 // A rig is a client and a server on the two ends of a pipe.
 type rig struct {
 	client   *mux.Conn

@@ -333,7 +333,7 @@ func TestInflatedBlocksAreCharged(t *testing.T) {
 		lim := rpc.Limits{}.WithDefaults()
 		a, b := netio.Pipe(netio.PipeConfig{})
 		h := handlers{"wait": func(ctx context.Context, _ string) (string, error) { <-ctx.Done(); return "", ctx.Err() }}
-		server := mux.NewServerConn(b, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: h.plain(), Base: t.Context()})
+		server := mux.NewServerConn(b, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: plainRoute(h), Base: t.Context()})
 		ended := make(chan struct{})
 		go server.Run(func(error) { close(ended) })
 		put(a, packed(t, 1, message(thrift.Call, 1, "wait", strings.Repeat("x", 33<<10))))
