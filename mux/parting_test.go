@@ -207,6 +207,7 @@ func TestTheLastWordIsReadAfterSendingHasFailed(t *testing.T) {
 				if took := time.Since(began); took != 300*time.Millisecond {
 					t.Errorf("after %v", took)
 				}
+				synctest.Wait() // who feeds the stream is told now
 			})
 		})
 	}
