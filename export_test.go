@@ -28,3 +28,12 @@ func (c *Client) Earned(have int) (now func() int) {
 func (c *Client) DialOnceMore(dial func(ctx context.Context, network, addr string, cfg *netio.Config) (netio.Conn, error)) {
 	c.pool.network = dial
 }
+
+// DropAll has c forget its connections, which have no calls.
+func (c *Client) DropAll() {
+	c.pool.mu.Lock()
+	defer c.pool.mu.Unlock()
+	for pc := range c.pool.mu.all {
+		c.pool.dropLocked(pc)
+	}
+}

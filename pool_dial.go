@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"runtime/debug"
 	"time"
 
 	"github.com/limosa-rpc/limosa/mux"
@@ -184,12 +185,27 @@ func (p *pool) known() kind {
 	return p.mu.kind
 }
 
-// secure makes a connection one of TLS, within the time that the limits give.
-func (p *pool) secure(plain netio.Conn) (netio.Conn, error) {
+// secure makes a connection one of TLS, within the time that the limits give. A
+// panic of the user's TLS code, or the end of its goroutine, costs this dial only:
+// nobody could recover it here, and others wait for the dial.
+func (p *pool) secure(plain netio.Conn) (nc netio.Conn, err error) {
 	ctx, cancel := context.WithTimeout(p.dialing, p.lim.Handshake)
 	defer cancel()
-	nc, err := netio.Client(ctx, plain, p.tlsConfig())
-	if err != nil {
+	err = errExit
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		defer func() {
+			if x := recover(); x != nil {
+				err = fmt.Errorf("panic in the TLS handshake: %v", x)
+				if p.log != nil {
+					p.log.Error("rpc: panic in a TLS handshake", "peer", p.target.addr, "panic", fmt.Sprint(x), "stack", string(debug.Stack()))
+				}
+			}
+		}()
+		nc, err = netio.Client(ctx, plain, p.tlsConfig())
+	}()
+	if <-over; err != nil {
 		discard(plain)
 		return nil, err
 	}

@@ -2,9 +2,12 @@ package limosa_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -168,5 +171,38 @@ func TestNoStormBesideAConnectionThatIsWell(t *testing.T) {
 				c.Close()
 			})
 		})
+	}
+}
+
+// A panic of the user's TLS code, or the end of its goroutine, costs the client a
+// dial, not the process nor all calls to come.
+func TestClientTLSCodeThatPanics(t *testing.T) {
+	cert, pool := certificate(t)
+	for _, form := range []limosa.Form{limosa.TTHeader, limosa.Framed} {
+		target, _ := start(t, &limosa.Server{Services: []rpc.Service{service(nil)}, TLS: &tls.Config{Certificates: []tls.Certificate{cert}}}, "127.0.0.1:0")
+		var how atomic.Int32
+		c := &limosa.Client{Target: target, Thrift: form, TLS: &tls.Config{RootCAs: pool, VerifyConnection: func(tls.ConnectionState) error {
+			switch how.Load() {
+			case 1:
+				panic("mine")
+			case 2:
+				runtime.Goexit()
+			}
+			return nil
+		}}}
+		for i, want := range []string{"", "panic", "goroutine", ""} {
+			how.Store(int32(i % 3))
+			if i > 0 { // the connection of the call before goes
+				time.Sleep(60 * time.Millisecond) // and the pause behind a failure
+				c.DropAll()
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			_, err := call(ctx, c, echoMethod, "")
+			cancel()
+			if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || rpc.SentOf(err) != rpc.NotSent) {
+				t.Errorf("%v, call %d: %v", form, i, err)
+			}
+		}
+		c.Close()
 	}
 }
