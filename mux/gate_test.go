@@ -255,3 +255,46 @@ func TestFullByOutput(t *testing.T) {
 		calls.Wait()
 	})
 }
+
+// A request that needs much room gets it although others, which need less, come all
+// the while.
+func TestMuchRoomIsNotStarved(t *testing.T) {
+	for name, where := range everyMode {
+		if where == mux.Inline {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				lim := heldLimits
+				r := newRigBetween(t, ttheader.Protocol{}, rpc.Limits{}.WithDefaults(), lim.WithDefaults(), plainRoute(handlers{
+					"mid": func(context.Context, string) (string, error) {
+						time.Sleep(50 * time.Millisecond)
+						return strings.Repeat("x", 100<<10), nil
+					},
+					"big": func(context.Context, string) (string, error) { return strings.Repeat("x", 500<<10), nil },
+				}), where)
+				for _, m := range []string{"big", "mid"} { // now it is known what they answer
+					if _, _, err := r.call(t.Context(), m, ""); err != nil {
+						t.Fatal(err)
+					}
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				var calls sync.WaitGroup
+				for i := range 20 {
+					calls.Go(func() {
+						for time.Sleep(time.Duration(i) * 7 * time.Millisecond); ctx.Err() == nil; {
+							r.call(ctx, "mid", "")
+						}
+					})
+				}
+				time.Sleep(time.Second)
+				start := time.Now()
+				if _, _, err := r.call(t.Context(), "big", ""); err != nil || time.Since(start) > 6*time.Second {
+					t.Errorf("big: %v after %v", err, time.Since(start))
+				}
+				cancel()
+				calls.Wait()
+			})
+		})
+	}
+}

@@ -266,8 +266,10 @@ func refusal(code rpc.Code, msg string) *rpc.Error {
 // the newest is, whose caller still waits when it is answered. The oldest are
 // served once there is time, or refused when theirs is over.
 //
-// A request for which there is no room lets others pass (parked). It begins
-// once there is, or is refused like those of the queue.
+// A request for which there is no room lets others pass (parked), but such that
+// need room themselves only until it has waited for half of what it may: then there
+// soon is room for it too. It begins once there is, or is refused like those of
+// the queue.
 func (c *ServerConn) nextLocked() (r *request, bar barrier) {
 	if r = c.unparkLocked(); r != nil {
 		return r, passable
@@ -296,7 +298,7 @@ func (c *ServerConn) nextLocked() (r *request, bar barrier) {
 			return nil, bar
 		}
 		needs := c.needs(r)
-		if c.unqueueLocked(r); !c.fitsLocked(needs) {
+		if c.unqueueLocked(r); !c.fitsLocked(needs) || needs > 0 && c.starvingLocked() {
 			r.parked = true
 			c.parked.push(r)
 			continue
@@ -337,6 +339,12 @@ func (c *ServerConn) unparkLocked() *request {
 		return r
 	}
 	return nil
+}
+
+// starvingLocked reports whether one that waits for room has let enough others pass.
+func (c *ServerConn) starvingLocked() bool {
+	r := c.parked.head
+	return r != nil && time.Since(r.arrived) > c.patience(r)/2
 }
 
 // waitedLocked ends r if its time in the queue is over (late). newest: half of
