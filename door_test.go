@@ -230,3 +230,37 @@ func TestServiceIsTheRegisteredOne(t *testing.T) {
 		}
 	}
 }
+
+// A server may hold callers to the services that they name.
+func TestExactServices(t *testing.T) {
+	ran := make(chan string, 10)
+	var services []rpc.Service
+	for _, name := range []string{"Users", "Items"} {
+		svc, _ := one("delete", func(_ context.Context, c *rpc.Call) error { ran <- c.Service; return nil })
+		svc.Name = name
+		services = append(services, svc)
+	}
+	for _, exact := range []bool{false, true} {
+		s := &limosa.Server{Services: services, ExactServices: exact}
+		target, _ := start(t, s, "127.0.0.1:0")
+		c := &limosa.Client{Target: target}
+		defer c.Close()
+		for how, caller := range map[string]rpc.Caller{"tcp": c, "local": s.Caller()} {
+			for asked, want := range map[string]string{"Items": "Items", "Orders": "Users", "": "Users"} {
+				if exact && asked == "Orders" {
+					want = ""
+				}
+				x := rpc.NewCall[string, string](services[0].Methods[0].Method, asked)
+				err := caller.Do(t.Context(), &x.Call)
+				if want == "" && (rpc.CodeOf(err) != rpc.Unimplemented || rpc.SentOf(err) != rpc.Refused || !strings.Contains(err.Error(), "Orders")) || want != "" && err != nil {
+					t.Errorf("%s, exact %v: a call to %q: %v", how, exact, asked, err)
+				}
+				if err == nil {
+					if got := <-ran; got != want {
+						t.Errorf("%s, exact %v: a call to %q was served by %s", how, exact, asked, got)
+					}
+				}
+			}
+		}
+	}
+}

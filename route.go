@@ -2,7 +2,6 @@ package limosa
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/limosa-rpc/limosa/rpc"
 )
@@ -12,12 +11,12 @@ import (
 type routes struct {
 	services map[string]map[string]rpc.Handler
 	methods  map[string]rpc.Handler // by method alone: the first service that has it
-	names    []string               // of services, sorted, for error texts
+	exact    bool                   // Server.ExactServices
 }
 
 // routes checks the services and builds every chain of interceptors.
 func (s *Server) routes() (*routes, error) {
-	r := &routes{services: map[string]map[string]rpc.Handler{}, methods: map[string]rpc.Handler{}}
+	r := &routes{services: map[string]map[string]rpc.Handler{}, methods: map[string]rpc.Handler{}, exact: s.ExactServices}
 	for _, svc := range s.Services {
 		if _, twice := r.services[svc.Name]; twice {
 			return nil, &rpc.Error{Code: rpc.InvalidArgument, Op: "serve", Msg: fmt.Sprintf("service %q is there twice", svc.Name)}
@@ -31,15 +30,13 @@ func (s *Server) routes() (*routes, error) {
 			}
 		}
 		r.services[svc.Name] = byName
-		r.names = append(r.names, svc.Name)
 	}
-	slices.Sort(r.names)
 	return r, nil
 }
 
 // find is a mux.Router. An unknown or absent service name is no obstacle if
 // some service has the method: Thrift peers often send none, or one of their
-// own choice.
+// own choice; unless the server is exact about it.
 func (r *routes) find(service, method string) (h rpc.Handler, why string, ok bool) {
 	methods, known := r.services[service]
 	if h, ok = methods[method]; ok {
@@ -47,6 +44,9 @@ func (r *routes) find(service, method string) (h rpc.Handler, why string, ok boo
 	}
 	if known {
 		return h, fmt.Sprintf("service %s has no method %q", service, method), false
+	}
+	if r.exact && service != "" {
+		return h, fmt.Sprintf("no service %q here", service), false
 	}
 	if h, ok = r.methods[method]; ok {
 		return h, "", true

@@ -80,6 +80,12 @@ type Server struct {
 	// first bytes are compared; nil: all that Limosa knows.
 	Protocols []wire.Protocol
 
+	// ExactServices refuses calls that name a service which is not here. Without
+	// it they are for the first service that has the method, as those are that name
+	// none: Thrift peers often name services as they like. Two Servers with the same
+	// services, one with it, serve two kinds of peers on a listener each.
+	ExactServices bool
+
 	// Handlers says on which goroutines handlers run; the default lets them
 	// block.
 	Handlers Handlers
