@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"github.com/limosa-rpc/limosa/rpc"
 )
@@ -29,17 +30,17 @@ func Handle(ctx context.Context, call *rpc.Call, serve rpc.Next, l *slog.Logger)
 		if l == nil {
 			l = slog.Default()
 		}
-		if p == nil {
-			l.Error("rpc: a handler has ended its goroutine", "method", call.Method.String())
-			return
+		var log func(msg string, attrs ...any)
+		public, log = hidden(call, l)
+		switch {
+		case log == nil:
+		case p == nil:
+			log("rpc: a handler has ended its goroutine")
+		case returned:
+			log(fmt.Sprintf("rpc: panic in a handler's error, a %T", err), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		default:
+			log("rpc: panic in a handler", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		}
-		msg := "rpc: panic in a handler"
-		if returned {
-			msg = fmt.Sprintf("rpc: panic in a handler's error, a %T", err)
-		}
-		id := rand.Text()[:8]
-		l.Error(msg, "id", id, "method", call.Method.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-		public = &rpc.Error{Code: rpc.Internal, Msg: "internal error " + id}
 	}()
 	err = serve(ctx, call)
 	returned = true
@@ -93,14 +94,36 @@ func publicOf(call *rpc.Call, err error, l *slog.Logger) (e *rpc.Error, log func
 		// A limit of this side, such as an answer that is too large.
 		return &rpc.Error{Code: e.Code, Msg: e.Msg}, nil
 	}
-	hidden := &rpc.Error{Code: rpc.Internal, Msg: "internal error"}
-	if l == nil {
-		return hidden, nil
+	e, report := hidden(call, l)
+	if report == nil {
+		return e, nil
 	}
-	id, method := rand.Text()[:8], "unknown"
-	hidden.Msg += " " + id
+	return e, func() { report("rpc: a handler failed", "err", err) }
+}
+
+// hidden is what the caller is told of a failure whose text is not for it, with the
+// id under which log logs the text. log is nil without a logger, and where too many
+// were logged lately: callers may make a handler fail as often as they like.
+func hidden(call *rpc.Call, l *slog.Logger) (e *rpc.Error, log func(msg string, attrs ...any)) {
+	e = &rpc.Error{Code: rpc.Internal, Msg: "internal error"}
+	if l == nil {
+		return e, nil
+	}
+	method, left := "unknown", 0
 	if call != nil {
 		method = call.Method.String()
+		var due bool
+		if due, left = call.Method.LogFailure(time.Now()); !due {
+			return e, nil
+		}
 	}
-	return hidden, func() { l.Error("rpc: a handler failed", "id", id, "method", method, "err", err) }
+	id := rand.Text()[:8]
+	e.Msg += " " + id
+	return e, func(msg string, attrs ...any) {
+		attrs = append([]any{"id", id, "method", method}, attrs...)
+		if left > 0 {
+			attrs = append(attrs, "unlogged", left)
+		}
+		l.Error(msg, attrs...)
+	}
 }

@@ -2,12 +2,15 @@ package mux_test
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"log/slog"
 	"net"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
@@ -103,6 +106,41 @@ func TestErrorsThatPanicInStreams(t *testing.T) {
 			}
 			if !told {
 				t.Errorf("%s: the caller of a stream was told nothing", kind)
+			}
+		})
+	}
+}
+
+// A caller that makes a handler fail again and again does not fill the log.
+func TestFailuresAreLoggedSparsely(t *testing.T) {
+	for what, h := range map[string]func(context.Context, string) (string, error){
+		"errors": func(context.Context, string) (string, error) { return "", errors.New("secret") },
+		"panics": func(context.Context, string) (string, error) { panic("secret") },
+		"exits":  func(context.Context, string) (string, error) { runtime.Goexit(); return "", nil },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var lines atomic.Int32
+			logger := slog.New(curious{slog.DiscardHandler, func() {}, &lines})
+			lim := rpc.Limits{}.WithDefaults()
+			r := &rig{finished: make(chan error, 1)}
+			r.cend, r.send = netio.Pipe(netio.PipeConfig{})
+			r.server = mux.NewServerConn(r.send, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim, Logger: logger}, Route: plainRoute(handlers{"fail": h}), Base: t.Context()})
+			r.client = mux.NewConn(r.cend, ttheader.Protocol{}.Open(wire.Client, lim), mux.Config{Limits: lim})
+			go r.server.Run(func(err error) { r.finished <- err })
+			defer r.stop()
+			for range 100 {
+				if _, _, err := r.call(t.Context(), "fail", ""); rpc.CodeOf(err) != rpc.Internal {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			if n := lines.Load(); n == 0 || n > 20 {
+				t.Errorf("%s: %d lines for 100 failures", what, n)
+			}
+			before := lines.Load()
+			time.Sleep(2 * time.Second)
+			r.call(t.Context(), "fail", "")
+			if lines.Load() != before+1 {
+				t.Errorf("%s: a failure after a while was not logged", what)
 			}
 		})
 	}

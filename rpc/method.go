@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"math/bits"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,7 +22,9 @@ const (
 )
 
 // A Codec turns messages into bytes and back. It is a value in a method's
-// description; implementations are safe for concurrent use.
+// description; implementations are safe for concurrent use. A panic of theirs fails
+// the call only, but they must not end their goroutine (runtime.Goexit), which may
+// hold the lock of a connection.
 type Codec interface {
 	// Append encodes msg at the end of out. After an error out holds an
 	// unfinished message, which the caller takes back.
@@ -96,6 +99,7 @@ type Method struct {
 	requests, responses sizes
 	decoded             sizes        // of requests
 	cost                atomic.Int64 // ns
+	failures            failures
 }
 
 // largeBytes is the size from which a message is better encoded outside of
@@ -149,6 +153,41 @@ func (m *Method) NoteCost(d time.Duration) {
 		have = int64(d)
 	}
 	m.cost.Store(max(1, have+(int64(d)-have)/8))
+}
+
+// LogFailure counts a failure of the method that is to be logged, which a caller may
+// bring about as often as it likes: at most ten a second are. left is how many were
+// not since the last that was.
+func (m *Method) LogFailure(now time.Time) (log bool, left int) {
+	return m.failures.next(now)
+}
+
+// failuresLogged is how many failures of a method are logged a second.
+const failuresLogged = 10
+
+// failures bounds what is logged of them.
+type failures struct {
+	mu struct {
+		sync.Mutex
+		began  time.Time // of the second at hand
+		logged int       // in it
+		left   int       // not logged since the last that was
+	}
+}
+
+func (f *failures) next(now time.Time) (log bool, left int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now.Sub(f.mu.began) >= time.Second {
+		f.mu.began, f.mu.logged = now, 0
+	}
+	if f.mu.logged == failuresLogged {
+		f.mu.left++
+		return false, 0
+	}
+	f.mu.logged++
+	left, f.mu.left = f.mu.left, 0
+	return true, left
 }
 
 // sizes are hints of what a method's messages of one direction weigh. All is
