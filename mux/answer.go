@@ -146,13 +146,6 @@ func (c *ServerConn) turnLocked() {
 // prepare encodes a result outside the lock, and compresses it there if that is
 // due. Of a large one it sends all but the last piece.
 func (c *ServerConn) prepare(r *request) (err error) {
-	if r.zip {
-		leave, err := c.enterZlib(r)
-		if err != nil {
-			return c.public(r, err)
-		}
-		defer leave()
-	}
 	if r.private, err = encodePrivate(r.call.AppendResponse); err != nil {
 		return c.public(r, err)
 	}
@@ -162,8 +155,7 @@ func (c *ServerConn) prepare(r *request) (err error) {
 		return c.overflow(r)
 	}
 	if r.zip {
-		r.ev.Flags &^= wire.Packed
-		if err = c.s.Pack(&r.ev, r.private); err != nil {
+		if err = c.compress(r); err != nil {
 			return c.public(r, err)
 		}
 	}
@@ -180,6 +172,27 @@ func (c *ServerConn) prepare(r *request) (err error) {
 		}
 	}
 	return nil
+}
+
+// compress compresses a result that is encoded. While it waits for its place the
+// result is charged, twice, for it is there as its handler has left it, too: so
+// others, for which there is no room, are not kept.
+func (c *ServerConn) compress(r *request) error {
+	n := 2 * r.private.Len()
+	charge := func(n int) {
+		c.out.Lock()
+		c.chargeLocked(r, n)
+		c.unlock()
+	}
+	charge(n)
+	defer charge(-n)
+	leave, err := c.enterZlib(r)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	r.ev.Flags &^= wire.Packed
+	return c.s.Pack(&r.ev, r.private)
 }
 
 // appendLocked frames the answer of r. False: nothing has happened, the answer

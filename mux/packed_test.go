@@ -223,31 +223,22 @@ func TestInflatingHasPlaces(t *testing.T) {
 	}
 }
 
-// A compressed answer waits for its place likewise: until then it is what the handler
-// has left, not encoded.
+// A compressed answer waits for its place likewise, and is charged meanwhile: answers
+// for which there is no room are dropped at once. One that nobody awaits any more is
+// not compressed.
 func TestCompressingHasPlaces(t *testing.T) {
 	for _, where := range []mux.Handlers{mux.Spare, mux.Goroutines} {
 		synctest.Test(t, func(t *testing.T) {
-			const calls = 10
-			var encoded atomic.Int32
-			open, again := make(chan struct{}), make(chan struct{})
-			m := method("wait", rpc.Unary)
-			m.Codec = countingCodec{appends: &encoded}
-			h := rpc.Handler{Method: m, Serve: func(_ context.Context, c *rpc.Call) error {
-				select {
-				case <-open:
-					<-again
-				default:
-					<-open
-				}
-				return nil
-			}}
+			const calls, size = 10, 100 << 10
+			total := mux.NewTotal(6*size, nil, "")
+			open := make(chan struct{})
+			h := handlers{"wait": func(context.Context, string) (string, error) { <-open; return strings.Repeat("x", size), nil }}
 			lim := rpc.Limits{}.WithDefaults()
 			a, b := netio.Pipe(netio.PipeConfig{})
 			places := make(chan struct{}, 1)
-			cfg := &mux.ServerConfig{Config: mux.Config{Limits: lim}, Base: t.Context(), Handlers: where, Zlib: places,
-				Route: func(string, string) (rpc.Handler, string, bool) { return h, "", true }}
-			server := mux.NewServerConn(b, ttheader.Protocol{}.Open(wire.Server, lim), cfg)
+			s := &packingSession{Session: ttheader.Protocol{}.Open(wire.Server, lim)}
+			cfg := &mux.ServerConfig{Config: mux.Config{Limits: lim}, Base: t.Context(), Handlers: where, Zlib: places, Total: total, Route: h.route}
+			server := mux.NewServerConn(b, s, cfg)
 			ended := make(chan struct{})
 			go server.Run(func(error) { close(ended) })
 			for seq := range uint32(calls) {
@@ -257,40 +248,42 @@ func TestCompressingHasPlaces(t *testing.T) {
 			places <- struct{}{} // somebody else has it
 			close(open)
 			synctest.Wait()
-			if n := encoded.Load(); n != 0 {
-				t.Errorf("with no place to compress %d answers were encoded", n)
+			if n := total.Held(); s.packs.Load() != 0 || n < 6*size || n > 9*size {
+				t.Errorf("with no place %d answers were compressed, and %d bytes are held", s.packs.Load(), n)
 			}
 			<-places
 			synctest.Wait()
-			if n := encoded.Load(); n != calls || len(places) != 0 {
-				t.Errorf("with a place %d answers of %d were encoded, and %d places are taken", n, calls, len(places))
+			served := s.packs.Load()
+			if served < 3 || served > 5 || len(places) != 0 || total.Held() > size {
+				t.Errorf("with a place %d answers were compressed, %d places are taken, %d bytes are held", served, len(places), total.Held())
 			}
-			put(a, packed(t, 99, message(thrift.Call, 99, "wait", "hi")))
-			synctest.Wait()
 			places <- struct{}{}
-			again <- struct{}{}
+			put(a, packed(t, 99, message(thrift.Call, 99, "wait", "hi")))
 			synctest.Wait()
 			a.Abort()
 			synctest.Wait()
 			<-places
 			<-ended
-			if n := encoded.Load(); n != calls {
-				t.Errorf("%d answers of %d were encoded: one has no reader", n, calls)
+			if n := s.packs.Load(); n != served {
+				t.Errorf("%d answers were compressed that nobody awaits", n-served)
 			}
 			a.Receive(false, nil)
+			if total.Held() != 0 {
+				t.Errorf("%d bytes are held in the end", total.Held())
+			}
 		})
 	}
 }
 
-// countingCodec counts what is encoded.
-type countingCodec struct {
-	text
-	appends *atomic.Int32
+// packingSession counts what is compressed.
+type packingSession struct {
+	wire.Session
+	packs atomic.Int32
 }
 
-func (c countingCodec) Append(out *buf.Out, msg any) error {
-	c.appends.Add(1)
-	return c.text.Append(out, msg)
+func (s *packingSession) Pack(ev *wire.Event, body *buf.Out) error {
+	s.packs.Add(1)
+	return s.Session.Pack(ev, body)
 }
 
 // A compressed request that waits for its place to be inflated is given up when its
