@@ -1,6 +1,10 @@
 package main
 
-import "strings"
+import (
+	"encoding/binary"
+	"strings"
+	"time"
+)
 
 // crowdAttacks make a server hold little on each of many connections, or what no
 // account sees at once.
@@ -15,7 +19,67 @@ func crowdAttacks() []*attack {
 			})
 		}
 	}
+	// unread has each of 400 connections say first, and then next for ever, and read nothing.
+	unread := func(first []byte, next func(i uint32) []byte) func(x *attacker) {
+		return func(x *attacker) {
+			x.many(400, func(int) {
+				c := x.dial()
+				if x.say(c, first); next != nil {
+					x.repeat(c, next)
+				}
+				x.wait()
+			})
+		}
+	}
+	ping := head{strings: [][2]string{{"limosa-ping", "1"}}}.frame(nil, 0)
 	return []*attack{
+		{name: "pongs-unread-many", why: "pings on 400 connections that read nothing", bound: oneAddress, run: unread(firstRequest("echo", seqBase, 1, ""), func(uint32) []byte { return ping })},
+		{name: "refusals-unread-many", why: "calls of no method on 400 connections that read nothing", bound: oneAddress, run: unread(firstRequest("echo", seqBase, 1, ""), func(i uint32) []byte {
+			return head{seq: seqBase + i}.frame(message("nothing", 1, seqBase+i, []byte{0}), 0)
+		})},
+		{name: "streams-unread-many", why: "a stream that pours on each of 400 connections of peers without credit that read nothing", bound: oneAddress, run: unread(openStream("pour", 1, false), nil)},
+		{name: "answers-packed-many", why: "a compressed answer of 1 MB on each of 1,000 connections", bound: oneAddress, run: func(x *attacker) {
+			b := theader(1, 1, packed(message("answer", 1, 1, argument(1<<20, "")), 1))
+			x.many(1000, func(int) {
+				c := x.dial()
+				x.hear(c)
+				x.say(c, b)
+				x.wait()
+			})
+		}},
+		{name: "requests-decoded-many", why: "on each of 240 connections a request of 256 KB that takes 4 MB once it is decoded, all at the same time", bound: oneAddress, run: func(x *attacker) {
+			body := swelling(1 << 15)
+			x.many(240, func(int) {
+				c := x.dial()
+				x.hear(c)
+				x.say(c, firstRequest("echo", seqBase, 1, ""))
+				b := head{seq: seqBase + 1}.frame(message("wait", 1, seqBase+1, body), 0)
+				x.say(c, b[:len(b)-1])
+				time.Sleep(300 * time.Millisecond) // so that all have come by then
+				x.say(c, b[len(b)-1:])
+				x.wait()
+			})
+		}},
+		{name: "pieces-announced-many", why: "thousands of messages of 15 MB announced on each of 400 connections, which are refused and have to be read past", bound: oneAddress, run: func(x *attacker) {
+			x.many(400, func(int) {
+				c := x.dial()
+				x.hear(c)
+				x.say(c, firstRequest("echo", seqBase, 1, ""))
+				x.times(c, 16000, func(i uint32) []byte { return firstPiece("e", seqBase+i, 15<<20, []byte{0}) })
+			})
+		}},
+		{name: "frames-little-many", why: "a whole frame of 40 KB and 3 KB of the next on each of 4,000 connections", bound: oneAddress, run: func(x *attacker) {
+			b := framedRequest("echo", 1, 1, strings.Repeat("f", 40<<10))
+			b = append(b, b[:3<<10]...)
+			x.many(64, func(int) {
+				for range 62 {
+					c := x.dial()
+					x.hear(c)
+					x.say(c, b)
+				}
+				x.wait()
+			})
+		}},
 		{name: "empty-requests-many", why: "8,000 empty calls whose handlers wait on each of 64 connections", bound: oneAddress, run: waits(64, 8000)},
 		{name: "empty-requests-small", why: "30 empty calls whose handlers wait on each of 2,000 connections", bound: oneAddress, run: waits(2000, 30)},
 		{name: "answers-unread-many", why: "an answer of 8 MB on each of 128 connections that read nothing", bound: oneAddress, run: func(x *attacker) {
@@ -47,4 +111,14 @@ func crowdAttacks() []*attack {
 			})
 		}},
 	}
+}
+
+// swelling is arguments with so many items of 8 bytes each, which take fifteen times
+// that once they are decoded.
+func swelling(items uint32) []byte {
+	b := binary.BigEndian.AppendUint32([]byte{15, 0, 2, 12}, items)
+	for range items {
+		b = append(b, 11, 0, 1, 0, 0, 0, 0, 0)
+	}
+	return append(b, 0)
 }
