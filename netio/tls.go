@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"runtime"
 	"sync"
@@ -19,6 +20,10 @@ const (
 	// handshakeTime is how long a handshake may take if its context does not
 	// say how long.
 	handshakeTime = 5 * time.Second
+	// clientsHello bounds what a client that is not asked for a certificate may say in
+	// its handshake, bytes: crypto/tls keeps a hello until it is whole, and takes one
+	// of 64 KB. Usual ones have 2 KB at the most.
+	clientsHello = 16 << 10
 	// sealAhead is how much is encrypted before it is sent, in bytes: enough
 	// for one large send, little enough to be still in the cache then.
 	sealAhead = 128 << 10
@@ -49,6 +54,7 @@ type TLS struct {
 	hsStep  Step
 	hsRead  []byte
 	hsN     int
+	hsLeft  int // bytes of the peer's that it may take still
 
 	// mu guards what tls.Conn has encrypted and the flusher has not taken. The
 	// flusher appends, and now and then the reader: an alert, an answer to a
@@ -71,16 +77,22 @@ type TLS struct {
 // runs in the caller's goroutine until ctx ends, at most 5 s if that has no deadline. config is that of
 // tls.Client. The error is an *Error.
 func Client(ctx context.Context, c Conn, config *tls.Config) (*TLS, error) {
-	return handshake(ctx, c, func(nc net.Conn) *tls.Conn { return tls.Client(nc, config) })
+	return handshake(ctx, c, math.MaxInt, func(nc net.Conn) *tls.Conn { return tls.Client(nc, config) })
 }
 
-// Server is Client for the other side; config is that of tls.Server.
+// Server is Client for the other side; config is that of tls.Server. A peer that is
+// not asked for a certificate may say 16 KB in its handshake.
 func Server(ctx context.Context, c Conn, config *tls.Config) (*TLS, error) {
-	return handshake(ctx, c, func(nc net.Conn) *tls.Conn { return tls.Server(nc, config) })
+	most := math.MaxInt
+	if config.ClientAuth == tls.NoClientCert && config.GetConfigForClient == nil {
+		most = clientsHello
+	}
+	return handshake(ctx, c, most, func(nc net.Conn) *tls.Conn { return tls.Server(nc, config) })
 }
 
-func handshake(ctx context.Context, c Conn, side func(net.Conn) *tls.Conn) (*TLS, error) {
-	t := &TLS{lower: c}
+// handshake takes at most so many bytes of the peer's.
+func handshake(ctx context.Context, c Conn, most int, side func(net.Conn) *tls.Conn) (*TLS, error) {
+	t := &TLS{lower: c, hsLeft: most}
 	t.out, t.local, t.remote = c.Output(), c.Local(), c.Remote()
 	t.tc = side((*tlsLower)(t))
 	t.onIn, t.hsStep = t.decryptFrom, t.handshakeStep
@@ -126,9 +138,15 @@ func (t *TLS) handshakeFlush() error {
 
 // handshakeStep hands received bytes to tls.Conn while it shakes hands.
 func (t *TLS) handshakeStep(in *buf.In) (more bool, err error) {
-	t.hsN = copy(t.hsRead, in.Next(min(len(t.hsRead), in.Len())))
+	t.hsN = copy(t.hsRead, in.Next(min(len(t.hsRead), in.Len(), t.hsLeft)))
+	t.hsLeft -= t.hsN
+	if t.hsN == 0 && in.Len() > 0 {
+		return false, errLongHandshake
+	}
 	return t.hsN == 0, nil
 }
+
+var errLongHandshake = errors.New("the peer's handshake is longer than any")
 
 // ConnectionState tells version, cipher, ALPN protocol and peer certificates.
 func (t *TLS) ConnectionState() tls.ConnectionState { return t.tc.ConnectionState() }

@@ -13,6 +13,7 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -186,6 +187,52 @@ func TestTLSHandshakeFails(t *testing.T) {
 					t.Errorf("it took %v", d)
 				}
 				b.Abort()
+			})
+		})
+	}
+}
+
+// A client that is not asked for a certificate has little to say, and begins no hello
+// of 64 KB: thousands of them would have this side keep what has come. One that is
+// asked may have much.
+func TestTLSLongHandshake(t *testing.T) {
+	_, asks := certificates()
+	anybody := asks.Clone()
+	anybody.ClientAuth = tls.NoClientCert
+	record := append([]byte{22, 3, 1, 0x20, 0}, make([]byte, 0x2000)...) // 8 KB of a message
+	copy(record[5:], []byte{1, 0, 0xf0, 0})                              // ClientHello, 60 KB
+	for name, tt := range map[string]struct {
+		config  *tls.Config
+		records int
+		ends    bool
+	}{
+		"usual":  {anybody, 1, false},
+		"long":   {anybody, 3, true},
+		"asked":  {asks, 3, false},
+		"unsure": {&tls.Config{Certificates: asks.Certificates, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, nil }}, 3, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b := netio.Pipe(netio.PipeConfig{})
+				start := time.Now()
+				done := make(chan error)
+				go func() {
+					_, err := netio.Server(t.Context(), a, tt.config)
+					done <- err
+				}()
+				for i := range tt.records {
+					p := record
+					if i > 0 {
+						p = append(slices.Clone(record[:5]), make([]byte, 0x2000)...)
+					}
+					sendRaw(t, b, string(p))
+				}
+				err := <-done
+				if d := time.Since(start); err == nil || tt.ends != (d == 0) {
+					t.Errorf("after %v: %v", d, err)
+				}
+				b.Abort()
+				b.Receive(false, nil)
 			})
 		})
 	}
