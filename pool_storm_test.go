@@ -206,3 +206,43 @@ func TestClientTLSCodeThatPanics(t *testing.T) {
 		c.Close()
 	}
 }
+
+// A connection that was dialled for a crowd that has gone, and is too old for a first
+// call by the next one, leaves that to the connection that there is.
+func TestCrowdBesideAStaleConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(nil)
+		s, m := one("slow", func(context.Context, *rpc.Call) error { time.Sleep(10 * time.Millisecond); return nil })
+		stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{s}})
+		c := netClient(n, new(limosa.Client))
+		dials := 0
+		c.DialOn(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
+			dials++
+			if time.Sleep(20 * time.Millisecond); dials > 2 {
+				return nil, errors.New("refused")
+			}
+			return n.Dial(ctx, "client", "server")
+		})
+		if _, err := call(t.Context(), c, m, ""); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			var calls sync.WaitGroup
+			for range 40 {
+				calls.Go(func() {
+					if _, err := call(t.Context(), c, m, ""); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			calls.Wait()
+			time.Sleep(700 * time.Millisecond)
+		}
+		if dials != 3 {
+			t.Errorf("%d dials", dials)
+		}
+		stop()
+		<-ended
+		c.Close()
+	})
+}

@@ -1,0 +1,181 @@
+package limosa
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// A step is what acquire has to do next; exactly one field is set.
+type step struct {
+	use  *pooled // take this connection
+	wait *flight // wait for this dial
+	turn *turn   // wait for this turn
+	see  *pooled // wait a moment for this connection's peer to say hello
+	dial *flight // wait for this dial, which is for this call alone
+	err  error   // give up
+}
+
+// A search is what a call that looks for a connection wants, and has done.
+type search struct {
+	opens   bool  // it is a stream
+	again   bool  // it was counted before
+	bytes   int   // what its messages are expected to have
+	spare   bool  // it is no call's own: the connection is for whoever comes first
+	greeted bool  // it has waited for a hello
+	had     *turn // it has waited for this turn
+}
+
+// acquire finds or opens a connection with room for a call, and counts it in.
+func (p *pool) acquire(ctx context.Context, q *search) (*pooled, error) {
+	for {
+		s := p.choose(q)
+		if q.had != nil && s.turn == nil && (q.opens || s.use == nil && s.dial == nil) {
+			p.pass() // to somebody who may make something of it
+		}
+		q.had = nil
+		switch {
+		case s.err != nil:
+			return nil, s.err
+		case s.use != nil:
+			return s.use, nil
+		case s.dial != nil:
+			return p.await(ctx, s.dial)
+		case s.turn != nil:
+			select {
+			case <-s.turn.come:
+				q.had = s.turn
+			case <-ctx.Done():
+				p.leave(s.turn)
+				return nil, p.interrupted(ctx)
+			}
+		case s.wait != nil:
+			select {
+			case <-s.wait.done:
+				if s.wait.err != nil {
+					return nil, s.wait.err
+				}
+			case <-ctx.Done():
+				return nil, p.interrupted(ctx)
+			}
+		default:
+			q.greeted = true
+			timer := time.NewTimer(helloWait)
+			select {
+			case <-s.see.conn.Ready():
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+			timer.Stop()
+			if ctx.Err() != nil {
+				return nil, p.interrupted(ctx)
+			}
+		}
+	}
+}
+
+// choose decides how a call gets its connection.
+func (p *pool) choose(q *search) step {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !q.again {
+		q.again = true
+		p.mu.earned = min(p.mu.earned+1, retriesSaved*retryCalls)
+	}
+	if p.mu.closed {
+		return step{err: p.closedErr()}
+	}
+	if pc := p.leastLocked(); pc != nil {
+		if pc.load >= crowded {
+			pc = p.relieveLocked(pc, q)
+		}
+		pc.enter(q.bytes)
+		return step{use: pc}
+	}
+	if len(p.mu.queue) > 0 && q.had == nil && !q.opens && p.mu.kind == exclusive {
+		return step{turn: p.queueLocked(nil)}
+	}
+	if pc := p.idleLocked(q.opens); pc != nil {
+		pc.enter(q.bytes)
+		return step{use: pc}
+	}
+	if p.mu.flight != nil {
+		return step{wait: p.mu.flight}
+	}
+	if p.mu.kind != exclusive && !q.greeted {
+		for pc := range p.mu.all {
+			if !pc.known {
+				return step{see: pc}
+			}
+		}
+	}
+	if err := p.restedLocked(); err != nil {
+		return step{err: err}
+	}
+	if p.mu.kind == exclusive || len(p.mu.all) > 0 {
+		if p.mu.own >= dialsAtOnce {
+			return step{turn: p.queueLocked(q.had)}
+		}
+		return step{dial: p.dialLocked(q)}
+	}
+	return step{wait: p.launchLocked()}
+}
+
+// relieveLocked gives the connection for a call where busy, which carries many, is the
+// one with the least load: one that has nothing to carry yet, or else busy, while
+// another is dialled for the next calls if there may be more.
+func (p *pool) relieveLocked(busy *pooled, q *search) *pooled {
+	if pc := p.idleLocked(q.opens); pc != nil {
+		return pc
+	}
+	most := shared
+	if q.bytes >= bulkBytes {
+		most = wide
+	}
+	if len(p.mu.all) < most && p.mu.flight == nil && p.restedLocked() == nil {
+		p.launchLocked()
+	}
+	return busy
+}
+
+// idleLocked takes a connection that has nothing else to carry: one for calls
+// off the idle ones, or one for streams, which may have some. A connection that
+// was not used yet is good for either.
+func (p *pool) idleLocked(opens bool) *pooled {
+	if opens {
+		var best *pooled
+		for _, pc := range p.mu.opened {
+			if pc.calls < p.lim.StreamsPerConn && (best == nil || pc.calls < best.calls) {
+				best = pc
+			}
+		}
+		if best != nil {
+			return best
+		}
+	}
+	for i, pc := range slices.Backward(p.mu.idle) {
+		if !pc.fits(opens) {
+			continue
+		}
+		p.mu.idle = slices.Delete(p.mu.idle, i, i+1)
+		if pc.stale() {
+			p.dropLocked(pc)
+		} else if _, usable := pc.conn.Status(); usable {
+			pc.opens, pc.used = opens, true
+			return pc
+		}
+	}
+	return nil
+}
+
+// leastLocked is the connection for the next call among those that carry many:
+// the first with nothing in flight, else the one with the least load.
+func (p *pool) leastLocked() *pooled {
+	var best *pooled
+	for _, pc := range p.mu.muxed {
+		if best == nil || pc.load < best.load {
+			best = pc
+		}
+	}
+	return best
+}
