@@ -27,10 +27,10 @@ const rushTime = 250 * time.Millisecond
 // So from the first reset until a moment after the last, requests that are alone
 // on their connection are not begun as they are read; others have the order of
 // their connection's queue. They wait here, while whoever can be read is read, and
-// leave if their connection is lost. One
-// goroutine has the newest begin, whose caller still waits when it is answered,
-// and yields before the next: that one begins once a processor has nothing else
-// to run. So there is no limit to handlers that wait for something.
+// leave if their connection is lost. One goroutine has the newest begin, whose
+// caller still waits when it is answered, and yields before the next: that one
+// begins once a processor has nothing else to run. So there is no limit to handlers
+// that wait for something.
 //
 // Calm, it costs a request the load of an atomic. The zero value is ready; Close
 // joins its goroutine, which runs only while requests wait. Its lock is taken
