@@ -95,6 +95,7 @@ type request struct {
 	failed  error      // why its pieces come to an end: there is an error to be sent instead
 
 	// Guarded by the output lock.
+	wary          bool   // it is looked at before it begins
 	place         *place // where it waits once it has begun; nil: it does not
 	oneway        bool   // nobody waits for an answer
 	held          int    // what the account was charged for it

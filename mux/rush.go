@@ -13,8 +13,7 @@ import (
 	"github.com/limosa-rpc/limosa/netio"
 )
 
-// rushTime is for how long after a caller has left it is believed that others
-// will.
+// rushTime is for how long after a caller has left it is believed that others do.
 const rushTime = 250 * time.Millisecond
 
 // A Rush orders the requests of a server whose callers leave by resetting their
@@ -24,19 +23,24 @@ const rushTime = 250 * time.Millisecond
 // behind them: were they begun as they are read, all would be begun in vain once
 // the callers wait for less time than that queue takes.
 //
-// So from the first reset until a moment after the last, requests that are alone
-// on their connection are not begun as they are read; others have the order of
+// A reset alone says little: callers leave idle servers too. From one on, until a
+// moment after the last, the socket is asked before a request is begun (wary). The
+// first that is found there to be for nobody has waited for longer than its caller:
+// from then on, until a moment after the last such, requests that are alone on
+// their connection are not begun as they are read (on); others have the order of
 // their connection's queue. They wait here, while whoever can be read is read, and
 // leave if their connection is lost. One goroutine has the newest begin, whose
 // caller still waits when it is answered, and yields before the next: that one
 // begins once a processor has nothing else to run. So there is no limit to handlers
 // that wait for something.
 //
-// Calm, it costs a request the load of an atomic. The zero value is ready; Close
+// Calm, it costs a request the load of an atomic; wary, a system call; on, two
+// hand-overs and more, which handlers of some microseconds would notice. The zero value is ready; Close
 // joins its goroutine, which runs only while requests wait. Its lock is taken
 // after that of an output.
 type Rush struct {
-	until atomic.Int64 // Unix time, ns; 0: calm
+	// Atomic: until when, Unix time in ns; 0: not at all.
+	waryUntil, onUntil atomic.Int64
 
 	work sync.WaitGroup
 	mu   struct {
@@ -59,26 +63,36 @@ type place struct {
 	late         bool
 }
 
-// note is told that a caller has left.
-func (h *Rush) note(now time.Time) {
+// left is told that a caller has left.
+func (h *Rush) left(now time.Time) {
 	if h != nil {
-		h.until.Store(now.Add(rushTime).UnixNano())
+		h.waryUntil.Store(now.Add(rushTime).UnixNano())
 	}
 }
 
+// inVain is told that a caller has left whose request was not begun yet.
+func (h *Rush) inVain(now time.Time) {
+	h.left(now)
+	h.onUntil.Store(now.Add(rushTime).UnixNano())
+}
+
+// wary reports whether requests are to be looked at before they are begun. Only
+// then it may be on.
+func (h *Rush) wary() bool { return h != nil && lasts(&h.waryUntil) }
+
 // on reports whether requests have to wait.
-func (h *Rush) on() bool {
-	if h == nil {
+func (h *Rush) on() bool { return lasts(&h.onUntil) }
+
+// lasts reports whether the time until is to come, and forgets one that is over.
+func lasts(until *atomic.Int64) bool {
+	at := until.Load()
+	if at == 0 {
 		return false
 	}
-	until := h.until.Load()
-	if until == 0 {
-		return false
-	}
-	if time.Now().UnixNano() < until {
+	if time.Now().UnixNano() < at {
 		return true
 	}
-	h.until.CompareAndSwap(until, 0)
+	until.CompareAndSwap(at, 0)
 	return false
 }
 
@@ -100,17 +114,17 @@ func (h *Rush) join(by time.Time) *place {
 	return p
 }
 
-// leave ends the wait of p.
+// leave ends the wait of p, whose caller has left.
 func (h *Rush) leave(p *place) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.endLocked(p)
+	if p.listed {
+		h.inVain(time.Now())
+		h.endLocked(p)
+	}
 }
 
 func (h *Rush) endLocked(p *place) {
-	if !p.listed {
-		return
-	}
 	p.listed = false
 	if p.newer != nil {
 		p.newer.older = p.older
@@ -166,24 +180,32 @@ func (c *ServerConn) leftLocked(err error) bool {
 	return true
 }
 
-// queueUpLocked has r, which begins, wait in the server's Rush if there is one and
-// r is alone: unless nobody waits for its answer, or nobody would read meanwhile.
+// queueUpLocked has r, which begins, looked at before; and wait in the server's
+// Rush if that is on and r is alone, unless nobody would read meanwhile.
 func (c *ServerConn) queueUpLocked(r *request) {
-	if h := c.cfg.Rush; h.on() && c.runningLocked() == 1 && !r.oneway && c.cfg.Handlers != Inline {
+	h := c.cfg.Rush
+	if r.oneway || !h.wary() { // nobody waits for a oneway call anyway
+		return
+	}
+	r.wary = true
+	if h.on() && c.runningLocked() == 1 && c.cfg.Handlers != Inline {
 		r.place = h.join(r.arrived.Add(cmp.Or(r.ev.Timeout, c.cfg.Limits.QueueTime)))
 	}
 }
 
 // await waits for the turn of r, if it has to. An error: it is not to be started.
 func (c *ServerConn) await(r *request) error {
-	if r.place == nil {
+	if !r.wary {
 		return nil
 	}
-	<-r.place.come
-	switch {
-	case r.place.late:
-		return r.expired()
-	case netio.Broken(c.nc): // and who reads has not found out yet
+	if r.place != nil {
+		<-r.place.come
+		if r.place.late {
+			return r.expired()
+		}
+	}
+	if netio.Broken(c.nc) { // and who reads has not found out yet
+		c.cfg.Rush.inVain(time.Now())
 		return givenUp.refusal()
 	}
 	return nil

@@ -43,6 +43,9 @@ func TestRushOrder(t *testing.T) {
 		want(true, h.round(), 4)
 		h.leave(places[2])
 		h.leave(places[2])
+		if !h.on() {
+			t.Error("it is off although one has left that waited")
+		}
 		want(true, true, 2, 4)
 		want(true, h.round(), 2, 3, 4)
 		time.Sleep(time.Second)
@@ -60,12 +63,17 @@ func TestRushOrder(t *testing.T) {
 func TestRushRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := new(Rush)
-		if h.on() || (*Rush)(nil).on() {
-			t.Error("it is on although nobody has left")
+		(*Rush)(nil).left(time.Now())
+		if h.wary() || h.on() || (*Rush)(nil).wary() {
+			t.Error("it is wary although nobody has left")
 		}
-		h.note(time.Now())
-		if !h.on() {
-			t.Error("it is off although a caller has left")
+		h.left(time.Now())
+		if !h.wary() || h.on() {
+			t.Errorf("wary: %v, on: %v once a caller has left", h.wary(), h.on())
+		}
+		h.inVain(time.Now())
+		if !h.wary() || !h.on() {
+			t.Errorf("wary: %v, on: %v once a caller has left before its call began", h.wary(), h.on())
 		}
 		var work sync.WaitGroup
 		for range 100 {
@@ -79,8 +87,8 @@ func TestRushRuns(t *testing.T) {
 		if took := time.Since(start); took != time.Second {
 			t.Errorf("100 handlers of a second took %v", took)
 		}
-		if h.on() {
-			t.Error("it is on a second later")
+		if h.wary() || h.on() {
+			t.Error("it is wary a second later")
 		}
 		h.Close()
 	})

@@ -349,7 +349,7 @@ func (c *ServerConn) loseLocked(err error, fx *aftermath) {
 	c.account.easeLocked()
 	c.half = errors.Is(err, io.EOF) && !c.broken && !c.s.Caps().Mux
 	if c.leftLocked(err) {
-		c.cfg.Rush.note(c.arrived)
+		c.cfg.Rush.left(c.arrived)
 	}
 	how := givenUp
 	if c.cutErr != nil {
