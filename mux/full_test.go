@@ -1,11 +1,18 @@
 package mux_test
 
 import (
+	"context"
+	"errors"
+	"iter"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
+	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -59,4 +66,55 @@ func TestUnreadOutputOfAFullServer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A handler that sends to a connection whose output has failed is told so at once: it
+// would go on sending, and thousands of them would keep the processors from whoever
+// is to find out that their peers have gone.
+func TestSendingToAFailedOutput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent atomic.Int32
+		var why error
+		h := streamHandlers{chat: func(context.Context, iter.Seq2[*string, error]) iter.Seq2[*string, error] {
+			return func(yield func(*string, error) bool) {
+				for m := strings.Repeat("y", 32<<10); sent.Add(1) < 10_000 && yield(&m, nil); {
+					continue
+				}
+			}
+		}}
+		r := &rig{finished: make(chan error, 1)}
+		r.cend, r.send = netio.Pipe(netio.PipeConfig{})
+		lim := rpc.Limits{}.WithDefaults()
+		server := mux.NewServerConn(r.send, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Base: t.Context(),
+			Route: func(service, name string) (rpc.Handler, string, bool) {
+				h, text, ok := h.route(service, name)
+				serve := h.Serve
+				h.Serve = func(ctx context.Context, c *rpc.Call) error { why = serve(ctx, c); return why }
+				return h, text, ok
+			}})
+		go server.Run(func(err error) { r.finished <- err })
+		r.send.Stall(true)
+		s := ttheader.Protocol{NoOffer: true}.Open(wire.Client, lim) // of a peer without credit
+		var out buf.Out
+		ev := &wire.Event{Flags: wire.Stream | wire.Open, ID: 1, Method: "chat"}
+		m := s.Begin(&out, ev)
+		if err := s.End(&out, m, ev); err != nil {
+			t.Fatal(err)
+		}
+		put(r.cend, out.Bytes())
+		out.Reset()
+		synctest.Wait()
+		before := sent.Load()
+		if before < 10 || before > 1000 {
+			t.Errorf("%d messages were sent to who does not read", before)
+		}
+		r.send.Output().Fail(errors.New("reset"))
+		synctest.Wait()
+		if n := sent.Load() - before; n > 2 || rpc.CodeOf(why) != rpc.Unavailable {
+			t.Errorf("%d messages were sent after that; the handler has returned %v", n, why)
+		}
+		r.cend.Abort()
+		r.cend.Receive(false, nil)
+		<-r.finished
+	})
 }

@@ -359,7 +359,7 @@ func (c *ServerConn) loseLocked(err error, fx *aftermath) {
 	for r := c.requests.first; r != nil; r = next {
 		next = r.next
 		if r.stream != nil {
-			r.stream.endLocked(rpc.Errorf(rpc.Unavailable, "the connection was lost"))
+			r.stream.endLocked(errLost())
 			fx.woken = r.stream.stirLocked(fx.woken)
 			c.giveUpLocked(r, how, fx)
 		} else if !c.half && !r.oneway { // nobody waits for a oneway call anyway: it was accepted, and runs

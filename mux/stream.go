@@ -236,6 +236,8 @@ func (s *stream) roomLocked() error {
 			if err = io.EOF; s.first&wire.Open == 0 && s.err != nil {
 				err = s.err // a handler returns it
 			}
+		case s.first&wire.Open == 0 && s.out.Err() != nil:
+			err = errLost() // who reads is about to find out; a handler is not to keep it from that
 		case s.sendDone:
 			err = &rpc.Error{Code: rpc.FailedPrecondition, Op: "send", Msg: "this side of the stream has ended"}
 		case s.sess.Room(s.ev.ID) > 0:
@@ -248,6 +250,9 @@ func (s *stream) roomLocked() error {
 		return err
 	}
 }
+
+// errLost is what a handler of a stream is told whose connection has gone.
+func errLost() error { return rpc.Errorf(rpc.Unavailable, "the connection was lost") }
 
 // interrupted is the error of a call whose context has ended. A handler that
 // returns it tells its caller the same.
