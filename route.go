@@ -18,6 +18,9 @@ type routes struct {
 func (s *Server) routes() (*routes, error) {
 	r := &routes{services: map[string]map[string]rpc.Handler{}, methods: map[string]rpc.Handler{}, exact: s.ExactServices}
 	for _, svc := range s.Services {
+		if svc.Unbound {
+			return nil, &rpc.Error{Code: rpc.InvalidArgument, Op: "serve", Msg: fmt.Sprintf("service %q has no implementation: it was made of nil", svc.Name)}
+		}
 		if _, twice := r.services[svc.Name]; twice {
 			return nil, &rpc.Error{Code: rpc.InvalidArgument, Op: "serve", Msg: fmt.Sprintf("service %q is there twice", svc.Name)}
 		}

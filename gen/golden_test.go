@@ -277,6 +277,10 @@ func TestEmbeddedIDL(t *testing.T) {
 	if got, want := got.Consts[5].Value.Text, want.Consts[5].Value.Text; got != want {
 		t.Errorf("string %q, want %q", got, want)
 	}
+	err = limosa.Local(alone.Service(nil)).Do(t.Context(), rpc.Make(&rpc.Method{}, "", nil, nil))
+	if rpc.CodeOf(err) != rpc.InvalidArgument || !strings.Contains(err.Error(), "nil") {
+		t.Errorf("a service of nil is taken: %v", err)
+	}
 	if alone.Service(nil).IDL != alone.NoNamespaceIDL() {
 		t.Error("a file without includes is its own schema")
 	}

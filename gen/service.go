@@ -159,9 +159,9 @@ func (e *emitter) server(s *idl.Service) {
 	e.p("// %s makes a service of an implementation.", name)
 	e.p("func %s(impl %s) rpc.Service {", name, e.name(s, ""))
 	if s.Parent == nil {
-		e.p("return rpc.Service{Name: %q, IDL: %s, Methods: []rpc.Handler{", s.Name, e.idlOf())
+		e.p("return rpc.Service{Name: %q, IDL: %s, Unbound: impl == nil, Methods: []rpc.Handler{", s.Name, e.idlOf())
 	} else {
-		e.p("return rpc.Service{Name: %q, IDL: %s, Methods: append(%s(impl).Methods, []rpc.Handler{", s.Name, e.idlOf(),
+		e.p("return rpc.Service{Name: %q, IDL: %s, Unbound: impl == nil, Methods: append(%s(impl).Methods, []rpc.Handler{", s.Name, e.idlOf(),
 			e.at(s.Parent.File, s.Parent, "service"))
 	}
 	for _, m := range s.Methods {

@@ -241,6 +241,10 @@ type Service struct {
 	// IDL is the service's own description, for tools that ask a server what
 	// it speaks; may be empty.
 	IDL string
+
+	// Unbound says that there is no implementation behind Methods: the service
+	// describes, and a server refuses it.
+	Unbound bool
 }
 
 // A Caller makes calls: a connection, a pool of them, the in-process path, a

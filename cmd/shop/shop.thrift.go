@@ -965,7 +965,7 @@ var catalogRelated = rpc.Method{
 
 // CatalogService makes a service of an implementation.
 func CatalogService(impl Catalog) rpc.Service {
-	return rpc.Service{Name: "Catalog", IDL: ShopIDL(), Methods: []rpc.Handler{
+	return rpc.Service{Name: "Catalog", IDL: ShopIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &catalogProduct, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := rpc.Args[catalogProductArgs](c)
 			if err != nil {
@@ -1176,7 +1176,7 @@ var inventoryReserve = rpc.Method{
 
 // InventoryService makes a service of an implementation.
 func InventoryService(impl Inventory) rpc.Service {
-	return rpc.Service{Name: "Inventory", IDL: ShopIDL(), Methods: []rpc.Handler{
+	return rpc.Service{Name: "Inventory", IDL: ShopIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &inventoryOffers, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := rpc.Args[inventoryOffersArgs](c)
 			if err != nil {
@@ -1494,7 +1494,7 @@ var storefrontCheckout = rpc.Method{
 
 // StorefrontService makes a service of an implementation.
 func StorefrontService(impl Storefront) rpc.Service {
-	return rpc.Service{Name: "Storefront", IDL: ShopIDL(), Methods: []rpc.Handler{
+	return rpc.Service{Name: "Storefront", IDL: ShopIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &storefrontPage, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := rpc.Args[storefrontPageArgs](c)
 			if err != nil {

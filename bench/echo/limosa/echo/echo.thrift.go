@@ -124,7 +124,7 @@ var echoEcho = rpc.Method{
 
 // EchoService makes a service of an implementation.
 func EchoService(impl Echo) rpc.Service {
-	return rpc.Service{Name: "Echo", IDL: EchoIDL(), Methods: []rpc.Handler{
+	return rpc.Service{Name: "Echo", IDL: EchoIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &echoEcho, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := rpc.Args[echoEchoArgs](c)
 			if err != nil {

@@ -840,7 +840,7 @@ var calls_GetIt__ = rpc.Method{
 
 // Calls_Service makes a service of an implementation.
 func Calls_Service(impl Calls_) rpc.Service {
-	return rpc.Service{Name: "calls_", IDL: ClashIDL() + x_.XIDL(), Methods: []rpc.Handler{
+	return rpc.Service{Name: "calls_", IDL: ClashIDL() + x_.XIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &calls_Close_, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := rpc.Args[calls_Close_Args](c)
 			if err != nil {
@@ -996,7 +996,7 @@ var moreCallsClient = rpc.Method{
 
 // MoreService makes a service of an implementation.
 func MoreService(impl More) rpc.Service {
-	return rpc.Service{Name: "more", IDL: ClashIDL() + x_.XIDL(), Methods: append(Calls_Service(impl).Methods, []rpc.Handler{
+	return rpc.Service{Name: "more", IDL: ClashIDL() + x_.XIDL(), Unbound: impl == nil, Methods: append(Calls_Service(impl).Methods, []rpc.Handler{
 		{Method: &moreGetIt___, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := rpc.Args[moreGetIt___Args](c)
 			if err != nil {

@@ -16,7 +16,7 @@ type Empty interface {
 
 // EmptyService makes a service of an implementation.
 func EmptyService(impl Empty) rpc.Service {
-	return rpc.Service{Name: "Empty", IDL: EmptyIDL(), Methods: []rpc.Handler{}}
+	return rpc.Service{Name: "Empty", IDL: EmptyIDL(), Unbound: impl == nil, Methods: []rpc.Handler{}}
 }
 
 // EmptyClient calls a Empty elsewhere.

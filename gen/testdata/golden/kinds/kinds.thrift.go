@@ -1989,7 +1989,7 @@ var kindsBranch = rpc.Method{
 
 // KindsService makes a service of an implementation.
 func KindsService(impl Kinds) rpc.Service {
-	return rpc.Service{Name: "Kinds", IDL: KindsIDL(), Methods: []rpc.Handler{
+	return rpc.Service{Name: "Kinds", IDL: KindsIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &kindsLeaves, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := rpc.Args[kindsLeavesArgs](c)
 			if err != nil {

@@ -1374,7 +1374,7 @@ var orchardDrop = rpc.Method{
 
 // OrchardService makes a service of an implementation.
 func OrchardService(impl Orchard) rpc.Service {
-	return rpc.Service{Name: "Orchard", IDL: LazyIDL() + shared.SharedIDL(), Methods: []rpc.Handler{
+	return rpc.Service{Name: "Orchard", IDL: LazyIDL() + shared.SharedIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &orchardEcho, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := rpc.Args[orchardEchoArgs](c)
 			if err != nil {

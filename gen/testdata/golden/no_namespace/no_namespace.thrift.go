@@ -93,7 +93,7 @@ var alone2Get = rpc.Method{
 
 // Alone2Service makes a service of an implementation.
 func Alone2Service(impl Alone2) rpc.Service {
-	return rpc.Service{Name: "Alone2", IDL: NoNamespaceIDL(), Methods: []rpc.Handler{
+	return rpc.Service{Name: "Alone2", IDL: NoNamespaceIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &alone2Get, Serve: func(ctx context.Context, c *rpc.Call) error {
 			if _, err := rpc.Args[alone2GetArgs](c); err != nil {
 				return err

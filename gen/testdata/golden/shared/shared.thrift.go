@@ -172,7 +172,7 @@ var rootRoot = rpc.Method{
 
 // RootService makes a service of an implementation.
 func RootService(impl Root) rpc.Service {
-	return rpc.Service{Name: "Root", IDL: SharedIDL(), Methods: []rpc.Handler{
+	return rpc.Service{Name: "Root", IDL: SharedIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &rootRoot, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := rpc.Args[rootRootArgs](c)
 			if err != nil {

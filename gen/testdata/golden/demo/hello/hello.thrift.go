@@ -1062,7 +1062,7 @@ var helloOld = rpc.Method{
 
 // HelloService makes a service of an implementation.
 func HelloService(impl Hello) rpc.Service {
-	return rpc.Service{Name: "Hello", IDL: HelloIDL() + shared.SharedIDL(), Methods: append(shared.RootService(impl).Methods, []rpc.Handler{
+	return rpc.Service{Name: "Hello", IDL: HelloIDL() + shared.SharedIDL(), Unbound: impl == nil, Methods: append(shared.RootService(impl).Methods, []rpc.Handler{
 		{Method: &helloEcho, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := rpc.Args[helloEchoArgs](c)
 			if err != nil {

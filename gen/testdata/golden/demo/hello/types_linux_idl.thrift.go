@@ -115,7 +115,7 @@ var sideOther = rpc.Method{
 
 // SideService makes a service of an implementation.
 func SideService(impl Side) rpc.Service {
-	return rpc.Service{Name: "Side", IDL: TypesLinuxIDL(), Methods: []rpc.Handler{
+	return rpc.Service{Name: "Side", IDL: TypesLinuxIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &sideOther, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := rpc.Args[sideOtherArgs](c)
 			if err != nil {

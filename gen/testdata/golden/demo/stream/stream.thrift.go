@@ -153,7 +153,7 @@ var helloPlus = rpc.Method{
 
 // HelloService makes a service of an implementation.
 func HelloService(impl Hello) rpc.Service {
-	return rpc.Service{Name: "Hello", IDL: StreamIDL() + shared.SharedIDL(), Methods: append(shared.RootService(impl).Methods, []rpc.Handler{
+	return rpc.Service{Name: "Hello", IDL: StreamIDL() + shared.SharedIDL(), Unbound: impl == nil, Methods: append(shared.RootService(impl).Methods, []rpc.Handler{
 		{Method: &helloEcho, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := rpc.Args[helloEchoArgs](c)
 			if err != nil {
