@@ -190,6 +190,9 @@ func FuzzConn(f *testing.F) {
 		all = append(all, p.say(p.s, st, "m")...)
 	}
 	f.Add(all, byte(20), byte(0))
+	goodbye := p.say(p.s, wire.Event{Flags: wire.GoAway | wire.HasLast}, "")
+	f.Add(append(append([]byte(nil), answer...), goodbye...), byte(255), byte(0))
+	f.Add(append(append(goodbye, all...), goodbye...), byte(20), byte(0)) // more after the last word
 	f.Add(packed(f, 65536, message(2, 65536, "echo", "hi")), byte(255), byte(3))
 	f.Add(packed(f, 65536, message(2, 65536, "echo", strings.Repeat("x", 9000))), byte(9), byte(3))
 	f.Fuzz(fuzzConn)

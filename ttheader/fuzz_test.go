@@ -204,6 +204,8 @@ func checkEvent(t *testing.T, side wire.Side, ev *wire.Event) {
 		t.Fatalf("%s, credit %d", ev.Flags, ev.Credit)
 	case side == wire.Client && (ev.Flags&wire.Open != 0 || ev.Flags&(wire.Reset|wire.Stream) == wire.Reset):
 		t.Fatalf("a client got %s", ev.Flags)
+	case ev.Flags&wire.HasLast != 0 && (side != wire.Client || ev.Flags&^wire.Credit != wire.GoAway|wire.HasLast || ev.ID != 0):
+		t.Fatalf("side %d got %s of %d", side, ev.Flags, ev.ID)
 	case side == wire.Server && ev.Flags&(wire.End|wire.Stream) == wire.End && ev.Flags&wire.Open == 0:
 		t.Fatalf("a server got %s", ev.Flags)
 	}
