@@ -173,6 +173,7 @@ func TestWhatCameInstead(t *testing.T) {
 			if err != nil {
 				return
 			}
+			nc.Read(make([]byte, 1000))
 			nc.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
 			nc.(*net.TCPConn).CloseWrite()
 			defer nc.Close()

@@ -144,9 +144,9 @@ func TestNoStormBesideAConnectionThatIsWell(t *testing.T) {
 				s, m := one("slow", func(context.Context, *rpc.Call) error { time.Sleep(10 * time.Millisecond); return nil })
 				stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{s}})
 				c := netClient(n, new(limosa.Client))
-				dials := 0
+				var dials atomic.Int32
 				c.DialOn(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
-					if dials++; dials > 1 {
+					if dials.Add(1) > 1 {
 						return second()
 					}
 					return n.Dial(ctx, "client", "server")
@@ -163,8 +163,8 @@ func TestNoStormBesideAConnectionThatIsWell(t *testing.T) {
 					})
 				}
 				calls.Wait()
-				if dials > 25 {
-					t.Errorf("%d dials in 5 s", dials)
+				if n := dials.Load(); n > 25 {
+					t.Errorf("%d dials in 5 s", n)
 				}
 				stop()
 				<-ended
@@ -215,10 +215,10 @@ func TestCrowdBesideAStaleConnection(t *testing.T) {
 		s, m := one("slow", func(context.Context, *rpc.Call) error { time.Sleep(10 * time.Millisecond); return nil })
 		stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{s}})
 		c := netClient(n, new(limosa.Client))
-		dials := 0
+		var dials atomic.Int32
 		c.DialOn(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
-			dials++
-			if time.Sleep(20 * time.Millisecond); dials > 2 {
+			d := dials.Add(1)
+			if time.Sleep(20 * time.Millisecond); d > 2 {
 				return nil, errors.New("refused")
 			}
 			return n.Dial(ctx, "client", "server")
@@ -238,8 +238,8 @@ func TestCrowdBesideAStaleConnection(t *testing.T) {
 			calls.Wait()
 			time.Sleep(700 * time.Millisecond)
 		}
-		if dials != 3 {
-			t.Errorf("%d dials", dials)
+		if n := dials.Load(); n != 3 {
+			t.Errorf("%d dials", n)
 		}
 		stop()
 		<-ended
