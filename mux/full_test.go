@@ -3,6 +3,7 @@ package mux_test
 import (
 	"context"
 	"errors"
+	"io"
 	"iter"
 	"strings"
 	"sync/atomic"
@@ -116,5 +117,51 @@ func TestSendingToAFailedOutput(t *testing.T) {
 		r.cend.Abort()
 		r.cend.Receive(false, nil)
 		<-r.finished
+	})
+}
+
+// A caller that sends is told likewise: its stream is over, and Receive says why.
+func TestCallingOverAFailedOutput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := rpc.Limits{}.WithDefaults()
+		a, b := netio.Pipe(netio.PipeConfig{})
+		a.Stall(true)
+		c := mux.NewConn(a, ttheader.Protocol{NoOffer: true}.Open(wire.Client, lim), mux.Config{Limits: lim}) // toward a peer without credit
+		var sent atomic.Int32
+		why, ended := make(chan error, 1), make(chan error, 1)
+		go func() {
+			call := rpc.NewCall[string, string](chatMethod, "Test")
+			ended <- rpc.Converse(t.Context(), c, &call.Call, func(_ context.Context, st rpc.Stream) error {
+				for m := strings.Repeat("y", 32<<10); sent.Add(1) < 10_000; {
+					if err := st.Send(&m); err != nil {
+						why <- err
+						break
+					}
+				}
+				return st.Receive(new(string))
+			})
+		}()
+		synctest.Wait()
+		before := sent.Load()
+		if before < 10 || before > 1000 {
+			t.Errorf("%d messages were sent to who does not read", before)
+		}
+		a.Output().Fail(errors.New("reset"))
+		synctest.Wait()
+		select {
+		case err := <-why:
+			if n := sent.Load() - before; n > 2 || err != io.EOF {
+				t.Errorf("%d messages were sent after that; Send said %v", n, err)
+			}
+		default:
+			t.Errorf("%d messages were sent after that", sent.Load()-before)
+		}
+		a.Abort()
+		if err := <-ended; rpc.CodeOf(err) != rpc.Unavailable {
+			t.Errorf("the call has ended with %v", err)
+		}
+		c.Close()
+		b.Abort()
+		b.Receive(false, nil)
 	})
 }

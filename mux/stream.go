@@ -236,8 +236,10 @@ func (s *stream) roomLocked() error {
 			if err = io.EOF; s.first&wire.Open == 0 && s.err != nil {
 				err = s.err // a handler returns it
 			}
-		case s.first&wire.Open == 0 && s.out.Err() != nil:
-			err = errLost() // who reads is about to find out; a handler is not to keep it from that
+		case s.opened && s.out.Err() != nil: // who reads is about to find out, and is not to be kept from that
+			if err = io.EOF; s.first&wire.Open == 0 {
+				err = errLost()
+			}
 		case s.sendDone:
 			err = &rpc.Error{Code: rpc.FailedPrecondition, Op: "send", Msg: "this side of the stream has ended"}
 		case s.sess.Room(s.ev.ID) > 0:
