@@ -74,7 +74,7 @@ type Conn struct {
 
 	// Owned by the holder of the read role, and not touched by it after the
 	// unlock that gives the role away.
-	batch   []wire.Event
+	batch   batch
 	found   []*slot // of each event of the batch
 	rest    frameTimer
 	unsends bool // sending has failed, and the connection is read to its end

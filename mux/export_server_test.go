@@ -6,3 +6,10 @@ func Workers(s *ServerConn) int {
 	defer s.unlock()
 	return s.workers
 }
+
+// BatchRoom is the number of events that the connection keeps the memory for.
+func BatchRoom(s *ServerConn) int {
+	s.out.Lock()
+	defer s.unlock()
+	return cap(s.batch.list) + cap(s.batch.few)
+}

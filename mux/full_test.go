@@ -165,3 +165,19 @@ func TestCallingOverAFailedOutput(t *testing.T) {
 		b.Receive(false, nil)
 	})
 }
+
+// What a connection has cut of one packet is no memory that it keeps.
+func TestBatchesAreGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHolder(t, ttheader.TTHeader)
+		var p []byte
+		for range 100 {
+			p = append(p, streamFrame(9999, "3", "k", "v")...) // of no stream
+		}
+		h.raw(p)
+		if n := mux.BatchRoom(h.r.server); n < 1 || n > 8 {
+			t.Errorf("a connection at rest has room for %d events", n)
+		}
+		h.end()
+	})
+}

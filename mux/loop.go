@@ -35,7 +35,7 @@ func (c *ServerConn) receive(owed bool) (netio.Why, error) {
 // resume goes on with the worker that parked. It runs on the loop, or in
 // whoever closes the connection, and must not block.
 func (c *ServerConn) resume(why netio.Why, err error) {
-	if c.cfg.Handlers != Inline || why != netio.Enough || c.cutErr != nil || slices.ContainsFunc(c.batch, closes) {
+	if c.cfg.Handlers != Inline || why != netio.Enough || c.cutErr != nil || slices.ContainsFunc(c.batch.list, closes) {
 		go func() { // counted as a worker all along; the last worker to leave ends the connection
 			c.took(why, err)
 			c.work()

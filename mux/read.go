@@ -144,8 +144,8 @@ func (c *Conn) deliver(own *slot, mine *waiter, f fate) (over, owed, full bool) 
 	fx := c.lookUp()
 	answered := 0
 	var woken chain
-	for i := range c.batch {
-		ev, s := &c.batch[i], c.found[i]
+	for i := range c.batch.list {
+		ev, s := &c.batch.list[i], c.found[i]
 		if ev.Flags&(wire.Settings|wire.Ping|wire.GoAway) != 0 || ev.Flags&(wire.Credit|wire.Stream) == wire.Credit {
 			fx = fx.and(c.apply(ev))
 		}
@@ -180,8 +180,7 @@ func (c *Conn) deliver(own *slot, mine *waiter, f fate) (over, owed, full bool) 
 			c.nc.Abort()
 		}
 	}
-	clear(c.batch)
-	c.batch = c.batch[:0]
+	c.batch.reset()
 
 	c.out.Lock()
 	c.life.inflight -= answered
@@ -239,15 +238,15 @@ func (c *Conn) gatherLocked(woken *chain) (owed bool) {
 // and gives streams what is theirs: the waits that are over are its effects.
 func (c *Conn) lookUp() (fx effects) {
 	c.found = c.found[:0]
-	if len(c.batch) == 0 {
+	if len(c.batch.list) == 0 {
 		return fx
 	}
 	var woken *waiter
 	c.out.Lock()
 	c.account.turnLocked()
-	for i := range c.batch {
+	for i := range c.batch.list {
 		var s *slot
-		if ev := &c.batch[i]; ev.Flags&wire.Stream != 0 {
+		if ev := &c.batch.list[i]; ev.Flags&wire.Stream != 0 {
 			woken = c.streamLocked(ev, woken)
 		} else if ev.Flags&wire.End != 0 {
 			if s = c.slots.find(ev.ID); !c.caps.Mux && (s == nil || s.word.Load() != word(ev.ID, waiting) || ev.Flags&wire.Packed != 0) {

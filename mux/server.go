@@ -147,7 +147,7 @@ type ServerConn struct {
 	halfOpen *time.Timer   // cancels what runs long after the end of a peer
 
 	// Owned by the read role.
-	batch  []wire.Event
+	batch  batch
 	cutErr error // why nothing more can be cut
 	broken bool  // the peer has closed both sides: it reads no answers
 	rest   frameTimer
@@ -295,14 +295,14 @@ func (c *ServerConn) took(why netio.Why, err error) {
 // their order: a request is known before the event that gives it up.
 func (c *ServerConn) batchLocked(fx *aftermath) {
 	had, cost, known := c.queue.n, time.Duration(0), true
-	c.heard = c.heard || len(c.batch) > 0
+	c.heard = c.heard || len(c.batch.list) > 0
 	c.account.turnLocked()
 	if c.parted {
 		c.dropLocked()
 	}
-	c.stint.batchLocked(len(c.batch))
-	for i := range c.batch {
-		ev := &c.batch[i]
+	c.stint.batchLocked(len(c.batch.list))
+	for i := range c.batch.list {
+		ev := &c.batch.list[i]
 		if ev.Flags&(wire.Settings|wire.Ping|wire.GoAway) != 0 || ev.Flags&(wire.Credit|wire.Stream) == wire.Credit {
 			c.s.Apply(c.out.Out(), ev)
 			if ev.Flags&wire.Credit != 0 {
@@ -327,17 +327,15 @@ func (c *ServerConn) batchLocked(fx *aftermath) {
 	if n := c.queue.n; n > had && known && c.cfg.Watch != nil && c.cfg.Handlers == Spare && c.lone.fits(n, cost) && !c.spare {
 		c.lone.begin(c, n)
 	}
-	clear(c.batch)
-	c.batch = c.batch[:0]
+	c.batch.reset()
 }
 
 // dropLocked makes nothing of a batch, which crossed this side's last word.
 func (c *ServerConn) dropLocked() {
-	for i := range c.batch {
-		c.batch[i].Body.Release()
+	for i := range c.batch.list {
+		c.batch.list[i].Body.Release()
 	}
-	clear(c.batch)
-	c.batch = c.batch[:0]
+	c.batch.reset()
 }
 
 // loseLocked notes that nothing more comes, and why. Those whose callers have
