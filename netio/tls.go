@@ -84,7 +84,7 @@ func Client(ctx context.Context, c Conn, config *tls.Config) (*TLS, error) {
 // not asked for a certificate may say 16 KB in its handshake.
 func Server(ctx context.Context, c Conn, config *tls.Config) (*TLS, error) {
 	most := math.MaxInt
-	if config.ClientAuth == tls.NoClientCert && config.GetConfigForClient == nil {
+	if config != nil && config.ClientAuth == tls.NoClientCert && config.GetConfigForClient == nil {
 		most = clientsHello
 	}
 	return handshake(ctx, c, most, func(nc net.Conn) *tls.Conn { return tls.Server(nc, config) })

@@ -192,6 +192,15 @@ func TestTLSHandshakeFails(t *testing.T) {
 	}
 }
 
+// Without a configuration a handshake fails, and nothing panics.
+func TestTLSWithoutConfig(t *testing.T) {
+	a, b := netio.Pipe(netio.PipeConfig{})
+	b.Abort()
+	if _, err := netio.Server(t.Context(), a, nil); err == nil {
+		t.Error("a handshake without certificates")
+	}
+}
+
 // A client that is not asked for a certificate has little to say, and begins no hello
 // of 64 KB: thousands of them would have this side keep what has come. One that is
 // asked may have much.
