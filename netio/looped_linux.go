@@ -136,9 +136,9 @@ func (c *looped) Receive(owed bool, step Step) (Why, error) {
 }
 
 // Rests, Yield and Crowded are Yielder's.
-func (c *looped) Rests() uint32 { return c.rests }
-func (c *looped) Yield()        { c.yields.wait() }
-func (c *looped) Crowded() bool { return c.yields.crowded() }
+func (c *looped) Rests() uint32         { return c.rests }
+func (c *looped) Yield()                { c.yields.wait() }
+func (c *looped) Crowded(work int) bool { return c.yields.crowded(work) }
 
 // OnReadable is LoopConn's.
 func (c *looped) OnReadable(owed bool, step Step, done func(Why, error)) (Why, error) {

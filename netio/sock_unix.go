@@ -235,9 +235,9 @@ func (c *sock) Stalled(cause error) {
 }
 
 // Rests, Yield and Crowded are Yielder's.
-func (c *sock) Rests() uint32 { return c.rests }
-func (c *sock) Yield()        { c.net.yields.wait() }
-func (c *sock) Crowded() bool { return c.net.yields.crowded() }
+func (c *sock) Rests() uint32         { return c.rests }
+func (c *sock) Yield()                { c.net.yields.wait() }
+func (c *sock) Crowded(work int) bool { return c.net.yields.crowded(work) }
 
 // Kick is Conn's.
 func (c *sock) Kick() {
