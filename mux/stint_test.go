@@ -1,6 +1,7 @@
 package mux_test
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +26,7 @@ type yielding struct {
 	work    int
 	on      func() // runs in each Yield
 
+	mu     sync.Mutex
 	in     int // Yields that run
 	yields int
 	runs   int32 // when it was noted last
@@ -38,16 +40,26 @@ func (y *yielding) Receive(owed bool, step netio.Step) (netio.Why, error) {
 	return y.Conn.Receive(owed, step)
 }
 
-func (y *yielding) Rests() uint32         { return y.rests }
-func (y *yielding) Crowded(work int) bool { y.work += work; return y.crowded }
+func (y *yielding) Rests() uint32 { return y.rests }
+
+func (y *yielding) Crowded(work int) bool {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.work += work
+	return y.crowded
+}
 
 func (y *yielding) Yield() {
+	y.mu.Lock()
 	y.yields++
 	if y.in++; y.in > 1 && !y.ends {
 		y.h.t.Error("two workers of one connection yield at a time")
 	}
+	y.mu.Unlock()
 	time.Sleep(time.Millisecond)
 	y.note()
+	y.mu.Lock()
+	defer y.mu.Unlock()
 	if y.on != nil {
 		y.on()
 	}
@@ -55,9 +67,21 @@ func (y *yielding) Yield() {
 }
 
 func (y *yielding) note() {
+	y.mu.Lock()
+	defer y.mu.Unlock()
 	runs := y.h.runs.Load()
 	y.most = max(y.most, runs-y.runs, y.runs-runs)
 	y.runs = runs
+}
+
+// end ends what was noted so far, and gives the largest change. From here on one
+// worker may end contexts while another comes to the loop.
+func (y *yielding) end() (most int32) {
+	y.note()
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	most, y.most, y.ends = y.most, 0, true
+	return most
 }
 
 // newYielding gives a server in its own bubble, and the raw client.
@@ -110,17 +134,14 @@ func TestHandlersBeginInStints(t *testing.T) {
 				y.crowded = c.crowded
 				const n = 150
 				h.flood(c.ev, n, "x")
-				y.note()
-				if runs := h.runs.Load(); runs != n || y.most > c.most {
-					t.Errorf("%d of %d handlers run, up to %d of them begun without others going first", runs, n, y.most)
+				if runs, most := h.runs.Load(), y.end(); runs != n || most > c.most {
+					t.Errorf("%d of %d handlers run, up to %d of them begun without others going first", runs, n, most)
 				}
-				y.most, y.ends = 0, true
 				h.r.cend.Abort()
 				h.r.cend.Receive(false, nil)
 				time.Sleep(time.Second)
-				y.note()
-				if runs := h.runs.Load(); runs != 0 || y.most > c.most {
-					t.Errorf("%d handlers run after the loss, up to %d of them ended without others going first", runs, y.most)
+				if runs, most := h.runs.Load(), y.end(); runs != 0 || most > c.most {
+					t.Errorf("%d handlers run after the loss, up to %d of them ended without others going first", runs, most)
 				}
 				<-h.r.finished
 			})
@@ -134,6 +155,8 @@ func TestFloodsAreReadInStints(t *testing.T) {
 		y, h := newYielding(t)
 		defer h.end()
 		h.flood(wire.Event{Flags: callFlags, Method: "nothing"}, 4000, "")
+		y.mu.Lock()
+		defer y.mu.Unlock()
 		if y.yields < 4000/512 || y.work < 2000 {
 			t.Errorf("others went first %d times in 4000 calls, of which %d were told", y.yields, y.work)
 		}
@@ -149,6 +172,8 @@ func TestLoneCallsDoNotYield(t *testing.T) {
 		for range 1000 {
 			h.call("echo", "x")
 		}
+		y.mu.Lock()
+		defer y.mu.Unlock()
 		if y.yields != 0 || y.work != 0 {
 			t.Errorf("%d of 1000 lone calls have let others go first, %d were told", y.yields, y.work)
 		}
