@@ -127,8 +127,8 @@ func (y *yielder) admit(n int) (some bool) {
 }
 
 // crowdWork is how much work crowds a processor: with a microsecond or less for each
-// unit about a millisecond.
-const crowdWork = 1024
+// unit some hundred microseconds.
+const crowdWork = 256
 
 // crowded is Yielder's Crowded.
 func (y *yielder) crowded(work int) bool {
