@@ -15,6 +15,7 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -35,15 +36,15 @@ type nodeResult struct {
 	Success *node `thrift:"success,0,optional"`
 }
 
-var nodeMethod = &rpc.Method{Service: "Nodes", Name: "same", Codec: thrift.Binary{}, New: rpc.New[nodeArgs, nodeResult]}
+var nodeMethod = &rpc.Method{Service: "Nodes", Name: "same", Codec: thrift.Binary{}, New: stub.New[nodeArgs, nodeResult]}
 
 func nodes() rpc.Service {
 	return rpc.Service{Name: "Nodes", Methods: []rpc.Handler{{Method: nodeMethod, Serve: func(_ context.Context, c *rpc.Call) error {
-		args, err := rpc.Args[nodeArgs](c)
+		args, err := stub.Args[nodeArgs](c)
 		if err != nil {
 			return err
 		}
-		rpc.Result[nodeResult](c).Success = args.N
+		stub.Result[nodeResult](c).Success = args.N
 		return nil
 	}}}}
 }
@@ -138,7 +139,7 @@ func TestOversizedFrame(t *testing.T) {
 	}
 	c := &limosa.Client{Target: target}
 	defer c.Close()
-	x := rpc.NewCall[nodeArgs, nodeResult](nodeMethod, "Nodes")
+	x := stub.NewCall[nodeArgs, nodeResult](nodeMethod, "Nodes")
 	x.Args.N = &node{Name: strings.Repeat("x", 100<<10)}
 	if err := c.Do(t.Context(), &x.Call); rpc.CodeOf(err) != rpc.ResourceExhausted || rpc.SentOf(err) != rpc.Refused {
 		t.Errorf("a large call: %v, %v", err, rpc.SentOf(err))
@@ -170,7 +171,7 @@ func TestServerAnswersAreCheckedToo(t *testing.T) {
 	}()
 	c := &limosa.Client{Target: l.Addr().String(), Thrift: limosa.Framed}
 	defer c.Close()
-	x := rpc.NewCall[nodeArgs, nodeResult](nodeMethod, "Nodes")
+	x := stub.NewCall[nodeArgs, nodeResult](nodeMethod, "Nodes")
 	err = c.Do(t.Context(), &x.Call)
 	if rpc.CodeOf(err) != rpc.DataLoss && rpc.CodeOf(err) != rpc.InvalidArgument || rpc.SentOf(err) != rpc.Processed {
 		t.Errorf("an answer of 10,000 levels with a foreign id: %v", err)

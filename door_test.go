@@ -14,12 +14,13 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/stats"
 )
 
 // one is a service with one method.
 func one(name string, f func(ctx context.Context, c *rpc.Call) error) (rpc.Service, *rpc.Method) {
-	m := &rpc.Method{Service: "One", Name: name, Codec: text{}, New: rpc.New[string, string]}
+	m := &rpc.Method{Service: "One", Name: name, Codec: text{}, New: stub.New[string, string]}
 	return rpc.Service{Name: "One", Methods: []rpc.Handler{{Method: m, Serve: f}}}, m
 }
 
@@ -115,7 +116,7 @@ func TestDrainOverTLS(t *testing.T) {
 	svc, m := one("slow", func(_ context.Context, c *rpc.Call) error {
 		close(begun)
 		time.Sleep(300 * time.Millisecond)
-		*rpc.Result[string](c) = "done"
+		*stub.Result[string](c) = "done"
 		return nil
 	})
 	set := stats.NewSet()
@@ -171,7 +172,7 @@ func TestHandlersLearnOfTheDrain(t *testing.T) {
 			if ctx.Err() != nil {
 				t.Errorf("the context has ended: %v", context.Cause(ctx))
 			}
-			*rpc.Result[string](c) = "bye"
+			*stub.Result[string](c) = "bye"
 		case <-ctx.Done():
 		}
 		return ctx.Err()
@@ -221,7 +222,7 @@ func TestServiceIsTheRegisteredOne(t *testing.T) {
 	c := &limosa.Client{Target: target}
 	defer c.Close()
 	for _, asked := range []string{"Registered", "Public"} {
-		x := rpc.NewCall[string, string](svc.Methods[0].Method, asked)
+		x := stub.NewCall[string, string](svc.Methods[0].Method, asked)
 		if err := c.Do(t.Context(), &x.Call); err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +251,7 @@ func TestExactServices(t *testing.T) {
 				if exact && asked == "Orders" {
 					want = ""
 				}
-				x := rpc.NewCall[string, string](services[0].Methods[0].Method, asked)
+				x := stub.NewCall[string, string](services[0].Methods[0].Method, asked)
 				err := caller.Do(t.Context(), &x.Call)
 				if want == "" && (rpc.CodeOf(err) != rpc.Unimplemented || rpc.SentOf(err) != rpc.Refused || !strings.Contains(err.Error(), "Orders")) || want != "" && err != nil {
 					t.Errorf("%s, exact %v: a call to %q: %v", how, exact, asked, err)

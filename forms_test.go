@@ -18,6 +18,7 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -41,7 +42,7 @@ type mute struct {
 func (m *mute) Error() string { return m.Why }
 
 var sayMethod = rpc.Method{
-	Service: "Say", Name: "say", Codec: thrift.Binary{}, New: rpc.New[sayArgs, sayResult],
+	Service: "Say", Name: "say", Codec: thrift.Binary{}, New: stub.New[sayArgs, sayResult],
 	Except: func(result any, err error) bool {
 		return errors.As(err, &result.(*sayResult).Mute)
 	},
@@ -55,7 +56,7 @@ var sayMethod = rpc.Method{
 
 func sayService() rpc.Service {
 	return rpc.Service{Name: "Say", Methods: []rpc.Handler{{Method: &sayMethod, Serve: func(ctx context.Context, c *rpc.Call) error {
-		a, err := rpc.Args[sayArgs](c)
+		a, err := stub.Args[sayArgs](c)
 		if err != nil {
 			return err
 		}
@@ -71,13 +72,13 @@ func sayService() rpc.Service {
 		for _, p := range c.Header {
 			c.Trailer.Add("saw-"+p.Key, fmt.Sprint(p.Value, " ", p.Scope == rpc.Persistent))
 		}
-		rpc.Result[sayResult](c).Success = a
+		stub.Result[sayResult](c).Success = a
 		return nil
 	}}}}
 }
 
 func say(ctx context.Context, c rpc.Caller, a sayArgs) (*sayArgs, *rpc.Call, error) {
-	x := rpc.NewCall[sayArgs, sayResult](&sayMethod, "Say")
+	x := stub.NewCall[sayArgs, sayResult](&sayMethod, "Say")
 	x.Args = a
 	err := c.Do(ctx, &x.Call)
 	return x.Result.Success, &x.Call, err

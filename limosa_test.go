@@ -26,6 +26,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 // text is a codec for the tests: a message is a *string, framed as a Thrift
@@ -50,9 +51,9 @@ func (text) Decode(body buf.View, msg any, _ *rpc.Limits) error {
 }
 
 var (
-	echoMethod = &rpc.Method{Service: "Test", Name: "echo", Codec: text{}, New: rpc.New[string, string]}
-	waitMethod = &rpc.Method{Service: "Test", Name: "wait", Codec: text{}, New: rpc.New[string, string]}
-	headMethod = &rpc.Method{Service: "Test", Name: "head", Codec: text{}, New: rpc.New[string, string]}
+	echoMethod = &rpc.Method{Service: "Test", Name: "echo", Codec: text{}, New: stub.New[string, string]}
+	waitMethod = &rpc.Method{Service: "Test", Name: "wait", Codec: text{}, New: stub.New[string, string]}
+	headMethod = &rpc.Method{Service: "Test", Name: "head", Codec: text{}, New: stub.New[string, string]}
 )
 
 // service answers echo with its argument, wait once the context ends, and head
@@ -60,11 +61,11 @@ var (
 func service(next rpc.Caller) rpc.Service {
 	bind := func(m *rpc.Method, f func(ctx context.Context, c *rpc.Call, arg string) (string, error)) rpc.Handler {
 		return rpc.Handler{Method: m, Serve: func(ctx context.Context, c *rpc.Call) error {
-			arg, err := rpc.Args[string](c)
+			arg, err := stub.Args[string](c)
 			if err != nil {
 				return err
 			}
-			*rpc.Result[string](c), err = f(ctx, c, *arg)
+			*stub.Result[string](c), err = f(ctx, c, *arg)
 			return err
 		}}
 	}
@@ -89,7 +90,7 @@ func service(next rpc.Caller) rpc.Service {
 }
 
 func call(ctx context.Context, c rpc.Caller, m *rpc.Method, arg string) (string, error) {
-	x := rpc.NewCall[string, string](m, "Test")
+	x := stub.NewCall[string, string](m, "Test")
 	x.Args = arg
 	err := c.Do(ctx, &x.Call)
 	return x.Result, err
@@ -238,7 +239,7 @@ func TestLocal(t *testing.T) {
 		func(ctx context.Context, c *rpc.Call, next rpc.Next) error { seen.Add(1); return next(ctx, c) },
 	}}
 	c := s.Caller()
-	x := rpc.NewCall[string, string](echoMethod, "Test")
+	x := stub.NewCall[string, string](echoMethod, "Test")
 	x.Args = "hi"
 	if err := c.Do(t.Context(), &x.Call); err != nil || x.Result != "hi" || x.Trailer.Get("served-by") != "test" || seen.Load() != 1 {
 		t.Errorf("echo = %q, %v, trailer %v, %d interceptions", x.Result, err, x.Trailer, seen.Load())
@@ -494,7 +495,7 @@ func TestIdempotentCallsAreTriedAgain(t *testing.T) {
 				relays.Go(func() { io.Copy(nc, to); nc.Close() })
 			}
 		})
-		m := &rpc.Method{Service: "Test", Name: "echo", Idempotent: idempotent, Codec: text{}, New: rpc.New[string, string]}
+		m := &rpc.Method{Service: "Test", Name: "echo", Idempotent: idempotent, Codec: text{}, New: stub.New[string, string]}
 		c := &limosa.Client{Target: l.Addr().String(), Thrift: limosa.Framed}
 		got, err := call(t.Context(), c, m, "once more")
 		if idempotent && (err != nil || got != "once more") || !idempotent && (rpc.CodeOf(err) != rpc.Unavailable || rpc.SentOf(err) != rpc.Maybe) {

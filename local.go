@@ -72,14 +72,14 @@ func (l *local) Do(ctx context.Context, c *rpc.Call) error {
 	if err := served.Trailer.Fits(l.lim); err != nil {
 		return told(mux.Public(nil, err, l.log))
 	}
-	body, err := copyBytes(served.AppendResponse)
+	body, err := copyBytes(rpc.EngineOf(served).AppendResponse)
 	if err != nil {
 		return told(mux.Public(nil, fmt.Errorf("the answer of %v: %w", served.Method, err), l.log))
 	}
 	defer body.Release()
 	c.Trailer = trailer(served)
 	var declared error
-	if err := recovered("decode response", func() (err error) { declared, err = c.DecodeResponse(body, l.lim); return err }); err != nil {
+	if err := recovered("decode response", func() (err error) { declared, err = rpc.EngineOf(c).DecodeResponse(body, l.lim); return err }); err != nil {
 		return err
 	}
 	return declared
@@ -94,20 +94,20 @@ const localPeer = "local"
 
 // serve runs the handler on a call object of its own.
 func (l *local) serve(ctx context.Context, c *rpc.Call, h rpc.Handler) (*rpc.Call, error) {
-	c.SetEncoding(rpc.Native)
-	body, err := copyBytes(c.AppendRequest)
+	rpc.EngineOf(c).SetEncoding(rpc.Native)
+	body, err := copyBytes(rpc.EngineOf(c).AppendRequest)
 	if err != nil {
 		return nil, err
 	}
 	call := h.Method.New()
 	call.Method, call.Service, call.Asked, call.Peer, call.Header = h.Method, h.Service, c.Service, localPeer, c.Header.Clone()
-	call.SetBody(body, l.lim)
-	defer call.Release()
+	rpc.EngineOf(call).SetBody(body, l.lim)
+	defer rpc.EngineOf(call).Release()
 	deadline, _ := ctx.Deadline()
-	serverCtx := call.Begin(context.Background(), deadline)
-	defer call.End(context.Canceled)
+	serverCtx := rpc.EngineOf(call).Begin(context.Background(), deadline)
+	defer rpc.EngineOf(call).End(context.Canceled)
 	if ctx.Done() != nil {
-		defer context.AfterFunc(ctx, func() { call.End(ctx.Err()) })()
+		defer context.AfterFunc(ctx, func() { rpc.EngineOf(call).End(ctx.Err()) })()
 	}
 	if public := mux.Handle(serverCtx, call, h.Serve, l.log); public != nil && h.Method.Kind != rpc.Oneway {
 		return nil, told(public)

@@ -24,17 +24,17 @@ func (l *local) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 	call := h.Method.New()
 	call.Method, call.Service, call.Asked, call.Peer, call.Header = h.Method, h.Service, c.Service, localPeer, c.Header.Clone()
 	deadline, _ := ctx.Deadline()
-	serverCtx := call.Begin(context.Background(), deadline)
+	serverCtx := rpc.EngineOf(call).Begin(context.Background(), deadline)
 	up, down := newLane(), newLane()
-	call.SetStream(&localStream{ctx: serverCtx, codec: h.Method.Codec, in: up, out: down, lim: l.lim})
+	rpc.EngineOf(call).SetStream(&localStream{ctx: serverCtx, codec: h.Method.Codec, in: up, out: down, lim: l.lim})
 	if ctx.Done() != nil {
-		defer context.AfterFunc(ctx, func() { call.End(ctx.Err()) })()
+		defer context.AfterFunc(ctx, func() { rpc.EngineOf(call).End(ctx.Err()) })()
 	}
 	var handler sync.WaitGroup
 	handler.Go(func() {
 		public := &rpc.Error{Code: rpc.Internal, Msg: "internal error"} // of a handler that ends its goroutine
 		defer func() {
-			call.End(context.Canceled)
+			rpc.EngineOf(call).End(context.Canceled)
 			if public != nil {
 				down.close(told(public))
 			}
@@ -47,7 +47,7 @@ func (l *local) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 	})
 	over := false
 	defer func() { // also when the caller's own code panics
-		call.End(context.Canceled)
+		rpc.EngineOf(call).End(context.Canceled)
 		up.close(rpc.Canceled)
 		down.abandon()
 		handler.Wait()
@@ -55,7 +55,7 @@ func (l *local) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 			c.Trailer = trailer(call)
 		}
 	}()
-	err := c.Drive(ctx, &localStream{ctx: ctx, codec: c.Method.Codec, in: down, out: up, lim: l.lim, client: true})
+	err := rpc.EngineOf(c).Drive(ctx, &localStream{ctx: ctx, codec: c.Method.Codec, in: down, out: up, lim: l.lim, client: true})
 	over = true
 	if end := down.failure(); err == nil {
 		err = end

@@ -12,6 +12,7 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/stats"
 )
 
@@ -36,10 +37,10 @@ func (b brittle) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 // codecs and of errors fail the call, trailers have limits, reserved names do not
 // arrive.
 func TestLocalIsAsAfar(t *testing.T) {
-	m := &rpc.Method{Service: "Test", Name: "turn", Codec: brittle{}, New: rpc.New[string, string]}
+	m := &rpc.Method{Service: "Test", Name: "turn", Codec: brittle{}, New: stub.New[string, string]}
 	s := &limosa.Server{Logger: slog.New(slog.DiscardHandler), Services: []rpc.Service{{Name: "Test", Methods: []rpc.Handler{{Method: m,
 		Serve: func(_ context.Context, c *rpc.Call) error {
-			arg, err := rpc.Args[string](c)
+			arg, err := stub.Args[string](c)
 			if err != nil {
 				return err
 			}
@@ -53,9 +54,9 @@ func TestLocalIsAsAfar(t *testing.T) {
 			}
 			c.Trailer.Add("limosa-code", "0")
 			c.Trailer.Add("mine", "yes")
-			*rpc.Result[string](c) = *arg
+			*stub.Result[string](c) = *arg
 			if after, ok := strings.CutPrefix(*arg, "answer "); ok {
-				*rpc.Result[string](c) = after
+				*stub.Result[string](c) = after
 			}
 			return nil
 		}}}}}}
@@ -69,7 +70,7 @@ func TestLocalIsAsAfar(t *testing.T) {
 			trailer string
 		}
 		do := func(c rpc.Caller) (o outcome) {
-			x := rpc.NewCall[string, string](m, "Test")
+			x := stub.NewCall[string, string](m, "Test")
 			x.Args = arg
 			err := c.Do(t.Context(), &x.Call)
 			return outcome{rpc.CodeOf(err), rpc.SentOf(err), fmt.Sprint(x.Trailer)}

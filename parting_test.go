@@ -14,6 +14,7 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 // A toll stands between clients and a server, and may hold what clients send.
@@ -118,7 +119,7 @@ func TestCallsThatCrossADrainOverSockets(t *testing.T) {
 			stop := serve(0)
 			// Of a method that others have called, calls may weigh so much that they go on
 			// another connection as well, which the server would not have heard of.
-			method := &rpc.Method{Service: "Test", Name: "echo", Codec: text{}, New: rpc.New[string, string]}
+			method := &rpc.Method{Service: "Test", Name: "echo", Codec: text{}, New: stub.New[string, string]}
 			if _, err := call(t.Context(), c, method, "hello"); err != nil {
 				t.Fatal(err)
 			}

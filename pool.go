@@ -178,7 +178,7 @@ func (p *pool) try(ctx context.Context, call *rpc.Call, q search, n int) (again 
 	if err != nil {
 		return false, err
 	}
-	if err = p.use(ctx, call, pc, q.bytes); err == nil || call.Driven() {
+	if err = p.use(ctx, call, pc, q.bytes); err == nil || rpc.EngineOf(call).Driven() {
 		return false, err
 	}
 	if n < attempts && p.again(ctx, n, call, err) {

@@ -14,6 +14,7 @@ import (
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -148,7 +149,7 @@ func TestCloseDuringADial(t *testing.T) {
 func TestOptionsKeepOutOfOtherCalls(t *testing.T) {
 	shared := make(rpc.Metadata, 0, 8)
 	shared.Add("a", "b")
-	x := rpc.NewCall[string, string](echoMethod, "Test")
+	x := stub.NewCall[string, string](echoMethod, "Test")
 	x.Header = shared
 	if err := limosa.Local(service(nil)).Do(limosa.With(t.Context(), limosa.Header("secret", "mine")), &x.Call); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 // TestMistrust: a server that did not understand a request may close the
@@ -29,7 +30,7 @@ func TestMistrust(t *testing.T) {
 			return next(ctx, c)
 		}},
 	}, "127.0.0.1:0")
-	unknown := &rpc.Method{Service: "Test", Name: "unheard-of", Codec: text{}, New: rpc.New[string, string]}
+	unknown := &rpc.Method{Service: "Test", Name: "unheard-of", Codec: text{}, New: stub.New[string, string]}
 	for form, stays := range map[limosa.Form]bool{limosa.Framed: false, limosa.Buffered: false, limosa.TTHeader: true} {
 		c := &limosa.Client{Target: target, Thrift: form}
 		for _, step := range []struct {
@@ -61,7 +62,7 @@ func TestMistrust(t *testing.T) {
 func TestStreamsAndCallsBeforeTheHello(t *testing.T) {
 	for name, run := range map[string]func(t *testing.T, c rpc.Caller){
 		"a stream after a oneway call": func(t *testing.T, c rpc.Caller) {
-			m := &rpc.Method{Service: "Test", Name: "echo", Kind: rpc.Oneway, Codec: text{}, New: rpc.New[string, string]}
+			m := &rpc.Method{Service: "Test", Name: "echo", Kind: rpc.Oneway, Codec: text{}, New: stub.New[string, string]}
 			if _, err := call(t.Context(), c, m, "x"); err != nil {
 				t.Error(err)
 			}

@@ -13,10 +13,11 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 // deafMethod returns when the test says so, whatever becomes of its context.
-var deafMethod = &rpc.Method{Service: "Test", Name: "deaf", Codec: text{}, New: rpc.New[string, string]}
+var deafMethod = &rpc.Method{Service: "Test", Name: "deaf", Codec: text{}, New: stub.New[string, string]}
 
 func deafService(until <-chan struct{}) (s rpc.Service, begun *atomic.Int32) {
 	s, begun = service(nil), new(atomic.Int32)

@@ -13,6 +13,7 @@ import (
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 // Large messages under way at once spread over several connections, also where
@@ -30,15 +31,15 @@ func TestLargeCallsSpread(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var conns atomic.Int32
 				method := func() *rpc.Method { // one for each side, as between processes: it remembers sizes
-					return &rpc.Method{Service: "Test", Name: "sized", Codec: text{}, New: rpc.New[string, string]}
+					return &rpc.Method{Service: "Test", Name: "sized", Codec: text{}, New: stub.New[string, string]}
 				}
 				m := method()
 				srv := &limosa.Server{Services: []rpc.Service{{Name: "Test", Methods: []rpc.Handler{{Method: method(), Serve: func(_ context.Context, call *rpc.Call) error {
 					time.Sleep(time.Millisecond)
-					if _, err := rpc.Args[string](call); err != nil {
+					if _, err := stub.Args[string](call); err != nil {
 						return err
 					}
-					*rpc.Result[string](call) = strings.Repeat("a", c.answer)
+					*stub.Result[string](call) = strings.Repeat("a", c.answer)
 					return nil
 				}}}}}}
 				n := simnet.New(func(int, string, string) netio.PipeConfig { return netio.PipeConfig{} })

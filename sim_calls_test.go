@@ -11,6 +11,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 // simFiller is what messages are filled with, from an offset that is theirs.
@@ -63,7 +64,7 @@ const simHeader = "sim-call"
 
 // do makes the call, and says what is wrong with an answer that is.
 func (w *simWorld) do(ctx context.Context, client *limosa.Client, c *simCall) (wrong string, err error) {
-	x := rpc.NewCall[string, string](w.methods[c.kind], "Sim")
+	x := stub.NewCall[string, string](w.methods[c.kind], "Sim")
 	if w.plan.clients[c.client].form == limosa.TTHeader {
 		x.Header.Add(simHeader, strconv.Itoa(c.id)) // streams are known before their first message comes
 	}
@@ -77,15 +78,15 @@ func (w *simWorld) do(ctx context.Context, client *limosa.Client, c *simCall) (w
 		return wrong, err
 	case rpc.ServerStream:
 		x.Args = simText(c, 'q', 0, c.request)
-		return w.receive(c, rpc.Incoming[string](ctx, client, &x.Call))
+		return w.receive(c, stub.Incoming[string](ctx, client, &x.Call))
 	case rpc.ClientStream:
-		res, err := rpc.Gather[string, string](ctx, client, &x.Call, w.outgoing(ctx, c, 'q', c.request))
+		res, err := stub.Gather[string, string](ctx, client, &x.Call, w.outgoing(ctx, c, 'q', c.request))
 		if err == nil && *res != simText(c, 'a', 0, c.answer) {
 			wrong = fmt.Sprintf("the answer is %.40q of %d bytes", *res, len(*res))
 		}
 		return wrong, err
 	}
-	return w.receive(c, rpc.Exchange[string, string](ctx, client, &x.Call, w.outgoing(ctx, c, 'q', c.request)))
+	return w.receive(c, stub.Exchange[string, string](ctx, client, &x.Call, w.outgoing(ctx, c, 'q', c.request)))
 }
 
 // outgoing gives the messages of a stream in one direction, some of them after
@@ -145,7 +146,7 @@ func (w *simWorld) receive(c *simCall, in iter.Seq2[*string, error]) (wrong stri
 // service is what the servers serve.
 func (w *simWorld) service() rpc.Service {
 	unary := func(ctx context.Context, c *rpc.Call) error {
-		arg, err := rpc.Args[string](c)
+		arg, err := stub.Args[string](c)
 		if err != nil {
 			return err
 		}
@@ -156,31 +157,31 @@ func (w *simWorld) service() rpc.Service {
 		return w.handle(ctx, id, func(call *simCall) error {
 			w.arrives(call, 0, *arg)
 			return w.behave(ctx, call, func() error {
-				*rpc.Result[string](c) = simText(call, 'a', 0, call.answer)
+				*stub.Result[string](c) = simText(call, 'a', 0, call.answer)
 				return nil
 			})
 		})
 	}
 	count := func(ctx context.Context, c *rpc.Call, call *simCall) error {
-		arg, err := rpc.First[string](c)
+		arg, err := stub.First[string](c)
 		if err != nil {
 			return err
 		}
 		w.arrives(call, 0, *arg)
-		return w.behave(ctx, call, func() error { return rpc.SendAll(c, w.outgoing(ctx, call, 'a', call.answer)) })
+		return w.behave(ctx, call, func() error { return stub.SendAll(c, w.outgoing(ctx, call, 'a', call.answer)) })
 	}
 	join := func(ctx context.Context, c *rpc.Call, call *simCall) error {
 		return w.behave(ctx, call, func() error {
 			if err := w.incoming(c, call, func(int) error { return nil }); err != nil {
 				return err
 			}
-			return rpc.SendLast(c, new(simText(call, 'a', 0, call.answer)), nil)
+			return stub.SendLast(c, new(simText(call, 'a', 0, call.answer)), nil)
 		})
 	}
 	chat := func(ctx context.Context, c *rpc.Call, call *simCall) error {
 		return w.behave(ctx, call, func() error {
 			return w.incoming(c, call, func(i int) error {
-				return c.Stream().Send(new(simText(call, 'a', i, call.answer)))
+				return rpc.EngineOf(c).Stream().Send(new(simText(call, 'a', i, call.answer)))
 			})
 		})
 	}
@@ -199,7 +200,7 @@ func (w *simWorld) service() rpc.Service {
 // incoming takes the messages of a call of several, and has each answer them.
 func (w *simWorld) incoming(c *rpc.Call, call *simCall, each func(i int) error) error {
 	i := 0
-	for s, err := range rpc.Arriving[string](c) {
+	for s, err := range stub.Arriving[string](c) {
 		if err != nil {
 			return err
 		}

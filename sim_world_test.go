@@ -21,6 +21,7 @@ import (
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/stats"
 )
 
@@ -73,7 +74,7 @@ func newSimWorld(p *simPlan) *simWorld {
 	w := &simWorld{plan: p, began: time.Now(), stats: stats.NewSet(), methods: map[rpc.Kind]*rpc.Method{}}
 	for kind, name := range []string{"unary", "oneway", "count", "join", "chat"} {
 		k := rpc.Kind(kind)
-		w.methods[k] = &rpc.Method{Service: "Sim", Name: name, Kind: k, Codec: text{}, New: rpc.New[string, string]}
+		w.methods[k] = &rpc.Method{Service: "Sim", Name: name, Kind: k, Codec: text{}, New: stub.New[string, string]}
 	}
 	w.mu.servers, w.mu.lossy, w.mu.cutOff = map[string]*simServer{}, map[string]bool{}, map[string]bool{}
 	w.net = simnet.New(w.shape)
@@ -430,7 +431,7 @@ func (w *simWorld) probe() {
 	for i, client := range w.mu.clients {
 		deadline := time.Now().Add(simRecover)
 		for {
-			x := rpc.NewCall[string, string](w.methods[rpc.Unary], "Sim")
+			x := stub.NewCall[string, string](w.methods[rpc.Unary], "Sim")
 			x.Args = "probe"
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			err := client.Do(ctx, &x.Call)

@@ -17,6 +17,7 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 // A saboteur stands between clients and a server and breaks connections: by
@@ -245,7 +246,7 @@ func soakStream(ctx context.Context, c rpc.Caller) (rpc.Code, error) {
 			want += len(*s)
 		}
 		var got *string
-		if got, last = rpc.Gather[string, string](ctx, c, &rpc.NewCall[string, string](joinMethod, "Test").Call, words(n)); last == nil && *got != fmt.Sprint(want) {
+		if got, last = stub.Gather[string, string](ctx, c, &stub.NewCall[string, string](joinMethod, "Test").Call, words(n)); last == nil && *got != fmt.Sprint(want) {
 			last = fmt.Errorf("join %d is %s", n, *got)
 		}
 		i = n

@@ -14,6 +14,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 // bothPaths runs f with a caller over a connection, and with one in process.
@@ -52,7 +53,7 @@ func TestStreamHandlerThatExits(t *testing.T) {
 	bothPaths(t, s, func(t *testing.T, c rpc.Caller) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := errOf(rpc.Incoming[string](ctx, c, &rpc.NewCall[string, string](m, "One").Call)); rpc.CodeOf(err) != rpc.Internal {
+		if _, err := errOf(stub.Incoming[string](ctx, c, &stub.NewCall[string, string](m, "One").Call)); rpc.CodeOf(err) != rpc.Internal {
 			t.Errorf("exits = %v", err)
 		}
 	})
@@ -94,17 +95,17 @@ func TestWhatWasBegunIsNotSafeToRepeat(t *testing.T) {
 	began := make(chan struct{}, 1)
 	s, m := one("join", func(_ context.Context, c *rpc.Call) error {
 		began <- struct{}{}
-		_, err := errOf(rpc.Arriving[string](c))
+		_, err := errOf(stub.Arriving[string](c))
 		return err
 	})
 	m.Kind, m.Codec = rpc.ClientStream, picky{}
-	u, answer := one("answer", func(_ context.Context, c *rpc.Call) error { *rpc.Result[string](c) = "bad"; return nil })
+	u, answer := one("answer", func(_ context.Context, c *rpc.Call) error { *stub.Result[string](c) = "bad"; return nil })
 	answer.Codec = picky{}
 	s.Methods = append(s.Methods, u.Methods...)
 	another := &rpc.Error{Code: rpc.Unavailable, Op: "dial", Sent: rpc.NotSent}
 	bothPaths(t, s, func(t *testing.T, c rpc.Caller) {
 		for name, end := range map[string]error{"a message that cannot be encoded": nil, "what another call has failed with": another} {
-			_, err := rpc.Gather[string, string](t.Context(), c, &rpc.NewCall[string, string](m, "One").Call, func(yield func(*string, error) bool) {
+			_, err := stub.Gather[string, string](t.Context(), c, &stub.NewCall[string, string](m, "One").Call, func(yield func(*string, error) bool) {
 				if yield(new("good"), nil) {
 					<-began
 					yield(new("bad"), end)

@@ -15,12 +15,13 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 var (
-	countMethod = &rpc.Method{Service: "Test", Name: "count", Kind: rpc.ServerStream, Codec: text{}, New: rpc.New[string, string]}
-	joinMethod  = &rpc.Method{Service: "Test", Name: "join", Kind: rpc.ClientStream, Codec: text{}, New: rpc.New[string, string]}
-	chatMethod  = &rpc.Method{Service: "Test", Name: "chat", Kind: rpc.Bidi, Codec: text{}, New: rpc.New[string, string]}
+	countMethod = &rpc.Method{Service: "Test", Name: "count", Kind: rpc.ServerStream, Codec: text{}, New: stub.New[string, string]}
+	joinMethod  = &rpc.Method{Service: "Test", Name: "join", Kind: rpc.ClientStream, Codec: text{}, New: stub.New[string, string]}
+	chatMethod  = &rpc.Method{Service: "Test", Name: "chat", Kind: rpc.Bidi, Codec: text{}, New: stub.New[string, string]}
 )
 
 // streams serves count, which sends as many messages as it is asked for and
@@ -28,13 +29,13 @@ var (
 // bytes; chat, which answers each message, or passes everything on to next.
 func streams(next rpc.Caller) rpc.Service {
 	count := func(_ context.Context, c *rpc.Call) error {
-		arg, err := rpc.First[string](c)
+		arg, err := stub.First[string](c)
 		if err != nil {
 			return err
 		}
 		var n int
 		fmt.Sscan(*arg, &n)
-		return rpc.SendAll(c, func(yield func(*string, error) bool) {
+		return stub.SendAll(c, func(yield func(*string, error) bool) {
 			for i := range min(n, 1000) {
 				if !yield(new(fmt.Sprint("m", i)), nil) {
 					return
@@ -47,21 +48,21 @@ func streams(next rpc.Caller) rpc.Service {
 	}
 	join := func(_ context.Context, c *rpc.Call) error {
 		n := 0
-		for s, err := range rpc.Arriving[string](c) {
+		for s, err := range stub.Arriving[string](c) {
 			if err != nil {
 				return err
 			}
 			n += len(*s)
 		}
 		c.Trailer.Add("served-by", "join")
-		return c.Stream().Send(new(fmt.Sprint(n)))
+		return rpc.EngineOf(c).Stream().Send(new(fmt.Sprint(n)))
 	}
 	chat := func(ctx context.Context, c *rpc.Call) error {
 		if next != nil {
-			return rpc.SendAll(c, talk(ctx, next, rpc.Arriving[string](c)))
+			return stub.SendAll(c, talk(ctx, next, stub.Arriving[string](c)))
 		}
-		return rpc.SendAll(c, func(yield func(*string, error) bool) {
-			for s, err := range rpc.Arriving[string](c) {
+		return stub.SendAll(c, func(yield func(*string, error) bool) {
+			for s, err := range stub.Arriving[string](c) {
 				if err != nil {
 					yield(nil, err)
 					return
@@ -79,13 +80,13 @@ func streams(next rpc.Caller) rpc.Service {
 }
 
 func tally(ctx context.Context, c rpc.Caller, n int) iter.Seq2[*string, error] {
-	x := rpc.NewCall[string, string](countMethod, "Test")
+	x := stub.NewCall[string, string](countMethod, "Test")
 	x.Args = fmt.Sprint(n)
-	return rpc.Incoming[string](ctx, c, &x.Call)
+	return stub.Incoming[string](ctx, c, &x.Call)
 }
 
 func talk(ctx context.Context, c rpc.Caller, in iter.Seq2[*string, error]) iter.Seq2[*string, error] {
-	return rpc.Exchange[string, string](ctx, c, &rpc.NewCall[string, string](chatMethod, "Test").Call, in)
+	return stub.Exchange[string, string](ctx, c, &stub.NewCall[string, string](chatMethod, "Test").Call, in)
 }
 
 func words(n int) iter.Seq2[*string, error] {
@@ -155,12 +156,12 @@ func streamHistory(t *testing.T, c rpc.Caller) {
 		if i != n {
 			t.Errorf("count %d: %d messages", n, i)
 		}
-		x := rpc.NewCall[string, string](joinMethod, "Test")
+		x := stub.NewCall[string, string](joinMethod, "Test")
 		want := 0
 		for s := range words(n) {
 			want += len(*s)
 		}
-		if got, err := rpc.Gather[string, string](ctx, c, &x.Call, words(n)); err != nil || *got != fmt.Sprint(want) {
+		if got, err := stub.Gather[string, string](ctx, c, &x.Call, words(n)); err != nil || *got != fmt.Sprint(want) {
 			t.Errorf("join %d: %v, %v", n, got, err)
 		}
 		if by := x.Trailer.Get("served-by"); by != "join" {
@@ -230,8 +231,8 @@ func streamHistory(t *testing.T, c rpc.Caller) {
 	if rpc.CodeOf(last) != rpc.DeadlineExceeded {
 		t.Errorf("chat beyond its deadline: %v", last)
 	}
-	x := rpc.NewCall[string, string](&rpc.Method{Service: "Test", Name: "nothing", Kind: rpc.ServerStream, Codec: text{}, New: rpc.New[string, string]}, "Test")
-	for _, err := range rpc.Incoming[string](ctx, c, &x.Call) {
+	x := stub.NewCall[string, string](&rpc.Method{Service: "Test", Name: "nothing", Kind: rpc.ServerStream, Codec: text{}, New: stub.New[string, string]}, "Test")
+	for _, err := range stub.Incoming[string](ctx, c, &x.Call) {
 		last = err
 	}
 	if rpc.CodeOf(last) != rpc.Unimplemented {

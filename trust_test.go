@@ -20,6 +20,7 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/stats"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -211,13 +212,13 @@ func drainOnce(t *testing.T, s *limosa.Server, tc *tls.Config, addr string, seed
 	t.Helper()
 	var finished sync.Map // id -> true: its handler has returned
 	s.Services = []rpc.Service{{Name: "Test", Methods: []rpc.Handler{{Method: echoMethod, Serve: func(_ context.Context, c *rpc.Call) error {
-		arg, err := rpc.Args[string](c)
+		arg, err := stub.Args[string](c)
 		if err != nil {
 			return err
 		}
 		id, size, _ := strings.Cut(*arg, " ")
 		n, _ := strconv.Atoi(size)
-		*rpc.Result[string](c) = id + strings.Repeat("x", n)
+		*stub.Result[string](c) = id + strings.Repeat("x", n)
 		finished.Store(id, true)
 		return nil
 	}}}}}

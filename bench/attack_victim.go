@@ -16,6 +16,7 @@ import (
 	"github.com/limosa-rpc/limosa/cmd/load"
 	"github.com/limosa-rpc/limosa/cmd/load/trial"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -38,9 +39,9 @@ type victimResult struct {
 func victimService() rpc.Service {
 	unary := func(name string, f func(ctx context.Context, m *limosaecho.Message) (*limosaecho.Message, error)) rpc.Handler {
 		return rpc.Handler{
-			Method: &rpc.Method{Service: "Echo", Name: name, Codec: thrift.Binary{}, New: rpc.New[victimArgs, victimResult]},
+			Method: &rpc.Method{Service: "Echo", Name: name, Codec: thrift.Binary{}, New: stub.New[victimArgs, victimResult]},
 			Serve: func(ctx context.Context, c *rpc.Call) error {
-				args, err := rpc.Args[victimArgs](c)
+				args, err := stub.Args[victimArgs](c)
 				if err != nil {
 					return err
 				}
@@ -48,14 +49,14 @@ func victimService() rpc.Service {
 				if m == nil {
 					m = new(limosaecho.Message)
 				}
-				rpc.Result[victimResult](c).Success, err = f(ctx, m)
+				stub.Result[victimResult](c).Success, err = f(ctx, m)
 				return err
 			},
 		}
 	}
 	stream := func(name string, f func(ctx context.Context, c *rpc.Call) error) rpc.Handler {
 		return rpc.Handler{
-			Method: &rpc.Method{Service: "Echo", Name: name, Kind: rpc.Bidi, Codec: thrift.Binary{}, New: rpc.New[limosaecho.Message, limosaecho.Message]},
+			Method: &rpc.Method{Service: "Echo", Name: name, Kind: rpc.Bidi, Codec: thrift.Binary{}, New: stub.New[limosaecho.Message, limosaecho.Message]},
 			Serve:  f,
 		}
 	}
@@ -87,7 +88,7 @@ func victimService() rpc.Service {
 		stream("pour", func(_ context.Context, c *rpc.Call) error {
 			m := &limosaecho.Message{Text: strings.Repeat("x", 32<<10)}
 			for {
-				if err := c.Stream().Send(m); err != nil {
+				if err := rpc.EngineOf(c).Stream().Send(m); err != nil {
 					return err
 				}
 			}
@@ -196,8 +197,8 @@ func (v *victimClient) callOnce(ctx context.Context, c rpc.Caller, stream bool) 
 		limosaecho.NewEchoClient(c).Echo(ctx, &limosaecho.Message{Text: "victim", List: []int64{1}}) //nolint:errcheck
 		return
 	}
-	call := rpc.NewCall[limosaecho.Message, limosaecho.Message](exchangeMethod(), "Echo")
-	rpc.Converse(ctx, c, &call.Call, func(ctx context.Context, st rpc.Stream) error { //nolint:errcheck
+	call := stub.NewCall[limosaecho.Message, limosaecho.Message](exchangeMethod(), "Echo")
+	stub.Converse(ctx, c, &call.Call, func(ctx context.Context, st rpc.Stream) error { //nolint:errcheck
 		if err := st.Send(&limosaecho.Message{Text: "victim"}); err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	limosaecho "github.com/limosa-rpc/limosa/bench/echo/limosa/echo"
 	"github.com/limosa-rpc/limosa/cmd/load/trial"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -177,9 +178,9 @@ func limosaStream(ctx context.Context, addr string, s streamSetting) (run func(i
 				}
 			}
 		}
-		call := rpc.NewCall[limosaecho.Message, limosaecho.Message](exchangeMethod(), "Echo")
+		call := stub.NewCall[limosaecho.Message, limosaecho.Message](exchangeMethod(), "Echo")
 		if s.Wait {
-			return rpc.Converse(ctx, c, &call.Call, func(_ context.Context, st rpc.Stream) error {
+			return stub.Converse(ctx, c, &call.Call, func(_ context.Context, st rpc.Stream) error {
 				for req := range in {
 					m := new(limosaecho.Message)
 					if err := errors.Join(st.Send(req), st.Receive(m)); err != nil {
@@ -193,7 +194,7 @@ func limosaStream(ctx context.Context, addr string, s streamSetting) (run func(i
 			})
 		}
 		id := int64(0)
-		for m, err := range rpc.Exchange[limosaecho.Message, limosaecho.Message](ctx, c, &call.Call, in) {
+		for m, err := range stub.Exchange[limosaecho.Message, limosaecho.Message](ctx, c, &call.Call, in) {
 			if err != nil {
 				return err
 			}
@@ -211,13 +212,13 @@ func limosaStream(ctx context.Context, addr string, s streamSetting) (run func(i
 
 // exchangeMethod is what the generator makes of a method with streams.
 func exchangeMethod() *rpc.Method {
-	return &rpc.Method{Service: "Echo", Name: "exchange", Kind: rpc.Bidi, Codec: thrift.Binary{}, New: rpc.New[limosaecho.Message, limosaecho.Message]}
+	return &rpc.Method{Service: "Echo", Name: "exchange", Kind: rpc.Bidi, Codec: thrift.Binary{}, New: stub.New[limosaecho.Message, limosaecho.Message]}
 }
 
 // exchangeHandler sends every message back.
 func exchangeHandler() rpc.Handler {
 	return rpc.Handler{Method: exchangeMethod(), Serve: func(_ context.Context, c *rpc.Call) error {
-		return rpc.SendAll(c, rpc.Arriving[limosaecho.Message](c))
+		return stub.SendAll(c, stub.Arriving[limosaecho.Message](c))
 	}}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/shared"
 	"github.com/limosa-rpc/limosa/idl"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -277,7 +278,7 @@ func TestEmbeddedIDL(t *testing.T) {
 	if got, want := got.Consts[5].Value.Text, want.Consts[5].Value.Text; got != want {
 		t.Errorf("string %q, want %q", got, want)
 	}
-	err = limosa.Local(alone.Service(nil)).Do(t.Context(), rpc.Make(&rpc.Method{}, "", nil, nil))
+	err = limosa.Local(alone.Service(nil)).Do(t.Context(), stub.Make(&rpc.Method{}, "", nil, nil))
 	if rpc.CodeOf(err) != rpc.InvalidArgument || !strings.Contains(err.Error(), "nil") {
 		t.Errorf("a service of nil is taken: %v", err)
 	}

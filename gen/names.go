@@ -28,6 +28,7 @@ var imported = map[string]string{
 	"binary": "encoding/binary", "context": "context", "errors": "errors", "fmt": "fmt", "iter": "iter", "math": "math", "strconv": "strconv",
 	"limosa": "github.com/limosa-rpc/limosa",
 	"rpc":    "github.com/limosa-rpc/limosa/rpc",
+	"stub":   "github.com/limosa-rpc/limosa/rpc/stub",
 	"thrift": "github.com/limosa-rpc/limosa/thrift",
 }
 

@@ -72,6 +72,7 @@ func (e *emitter) resultName(m *idl.Method) string {
 
 // messages writes a method's arguments, result and description.
 func (e *emitter) messages(s *idl.Service, m *idl.Method) {
+	e.use("stub")
 	if streams(m) {
 		e.streamMethod(s, m)
 		return
@@ -92,7 +93,7 @@ func (e *emitter) messages(s *idl.Service, m *idl.Method) {
 	if again, ok := m.Annotations.Find("idempotent"); ok && again != "false" {
 		e.p("Idempotent: true,")
 	}
-	e.p("New: rpc.New[%s, %s],", e.name(m, "args"), e.resultName(m))
+	e.p("New: stub.New[%s, %s],", e.name(m, "args"), e.resultName(m))
 	if len(m.Throws) > 0 {
 		e.p("Except: func(result any, err error) bool {\nr := result.(*%s)", e.name(m, "result"))
 		tests := make([]string, len(m.Throws))
@@ -195,6 +196,7 @@ func (e *emitter) idlOf() string {
 }
 
 func (e *emitter) body(m *idl.Method) {
+	e.use("stub")
 	if streams(m) {
 		e.streamBody(m)
 		return
@@ -204,9 +206,9 @@ func (e *emitter) body(m *idl.Method) {
 		args = "_"
 	}
 	if args == "_" {
-		e.p("if _, err := rpc.Args[%s](c); err != nil {\nreturn err\n}", e.name(m, "args"))
+		e.p("if _, err := stub.Args[%s](c); err != nil {\nreturn err\n}", e.name(m, "args"))
 	} else {
-		e.p("args, err := rpc.Args[%s](c)\nif err != nil {\nreturn err\n}", e.name(m, "args"))
+		e.p("args, err := stub.Args[%s](c)\nif err != nil {\nreturn err\n}", e.name(m, "args"))
 	}
 	call := "impl." + e.name(m, "") + "(ctx"
 	for _, f := range m.Args {
@@ -225,7 +227,7 @@ func (e *emitter) body(m *idl.Method) {
 	if isScalar(m.Result) {
 		value = "&res"
 	}
-	e.p("rpc.Result[%s](c).Success = %s\nreturn nil", e.name(m, "result"), value)
+	e.p("stub.Result[%s](c).Success = %s\nreturn nil", e.name(m, "result"), value)
 }
 
 // client writes the client's type and how to make one.
@@ -257,6 +259,7 @@ func (e *emitter) client(s *idl.Service) {
 
 // call writes a client's method.
 func (e *emitter) call(s *idl.Service, m *idl.Method) {
+	e.use("stub")
 	if why, ok := m.Annotations.Find("deprecated"); ok {
 		e.doc("", idl.Annotations{{Key: "deprecated", Value: why}})
 	}
@@ -265,7 +268,7 @@ func (e *emitter) call(s *idl.Service, m *idl.Method) {
 		e.streamCall(s, m)
 		return
 	}
-	e.p("x := rpc.NewCall[%s, %s](&%s, %q)", e.name(m, "args"), e.resultName(m), e.name(m, "var"), s.Name)
+	e.p("x := stub.NewCall[%s, %s](&%s, %q)", e.name(m, "args"), e.resultName(m), e.name(m, "var"), s.Name)
 	for _, f := range m.Args {
 		e.p("x.Args.%s = %s", e.name(f, ""), e.name(f, "param"))
 	}
@@ -308,7 +311,7 @@ func (e *emitter) unimplemented(s *idl.Service) {
 		value := "rpc.Unimplemented"
 		switch {
 		case m.ServerStream:
-			value = "rpc.Failed[" + e.bare(m.Result) + "](" + value + ")"
+			value = e.use("stub") + ".Failed[" + e.bare(m.Result) + "](" + value + ")"
 		case m.Result != nil && isScalar(m.Result):
 			value = e.zero(m.Result) + ", " + value
 		case m.Result != nil:

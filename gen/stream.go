@@ -57,6 +57,7 @@ func (e *emitter) streamParam(m *idl.Method) string {
 
 // streamMethod writes a method's description.
 func (e *emitter) streamMethod(s *idl.Service, m *idl.Method) {
+	e.use("stub")
 	in, out := e.streamTypes(m)
 	kind := "Bidi"
 	switch {
@@ -66,34 +67,36 @@ func (e *emitter) streamMethod(s *idl.Service, m *idl.Method) {
 		kind = "ClientStream"
 	}
 	e.p("var %s = rpc.Method{", e.name(m, "var"))
-	e.p("Service: %q, Name: %q, Codec: %s.Binary{}, Kind: rpc.%s, New: rpc.New[%s, %s],\n}\n", s.Name, m.Name, e.use("thrift"), kind, in, out)
+	e.p("Service: %q, Name: %q, Codec: %s.Binary{}, Kind: rpc.%s, New: stub.New[%s, %s],\n}\n", s.Name, m.Name, e.use("thrift"), kind, in, out)
 }
 
 // streamBody writes what a server does.
 func (e *emitter) streamBody(m *idl.Method) {
+	e.use("stub")
 	in, _ := e.streamTypes(m)
-	call := "impl." + e.name(m, "") + "(ctx, rpc.Arriving[" + in + "](c))"
+	call := "impl." + e.name(m, "") + "(ctx, stub.Arriving[" + in + "](c))"
 	switch {
 	case !m.ClientStream:
-		e.p("args, err := rpc.First[%s](c)\nif err != nil {\nreturn err\n}", in)
-		e.p("return rpc.SendAll(c, impl.%s(ctx, args))", e.name(m, ""))
+		e.p("args, err := stub.First[%s](c)\nif err != nil {\nreturn err\n}", in)
+		e.p("return stub.SendAll(c, impl.%s(ctx, args))", e.name(m, ""))
 	case !m.ServerStream:
-		e.p("res, err := %s\nreturn rpc.SendLast(c, res, err)", call)
+		e.p("res, err := %s\nreturn stub.SendLast(c, res, err)", call)
 	default:
-		e.p("return rpc.SendAll(c, %s)", call)
+		e.p("return stub.SendAll(c, %s)", call)
 	}
 }
 
 // streamCall writes what a client's method does.
 func (e *emitter) streamCall(s *idl.Service, m *idl.Method) {
+	e.use("stub")
 	in, out := e.streamTypes(m)
 	param := e.streamParam(m)
 	switch {
 	case !m.ClientStream:
-		e.p("return rpc.Incoming[%s](ctx, c.caller, rpc.Make(&%s, %q, %s, nil))\n}\n", out, e.name(m, "var"), s.Name, param)
+		e.p("return stub.Incoming[%s](ctx, c.caller, stub.Make(&%s, %q, %s, nil))\n}\n", out, e.name(m, "var"), s.Name, param)
 	case !m.ServerStream:
-		e.p("return rpc.Gather[%s, %s](ctx, c.caller, rpc.Make(&%s, %q, nil, nil), %s)\n}\n", in, out, e.name(m, "var"), s.Name, param)
+		e.p("return stub.Gather[%s, %s](ctx, c.caller, stub.Make(&%s, %q, nil, nil), %s)\n}\n", in, out, e.name(m, "var"), s.Name, param)
 	default:
-		e.p("return rpc.Exchange[%s, %s](ctx, c.caller, rpc.Make(&%s, %q, nil, nil), %s)\n}\n", in, out, e.name(m, "var"), s.Name, param)
+		e.p("return stub.Exchange[%s, %s](ctx, c.caller, stub.Make(&%s, %q, nil, nil), %s)\n}\n", in, out, e.name(m, "var"), s.Name, param)
 	}
 }

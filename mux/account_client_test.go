@@ -13,6 +13,7 @@ import (
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
@@ -183,7 +184,7 @@ func newClientHolder(t *testing.T, form ttheader.Form, silent bool) *clientHolde
 		}
 	})
 	if form == ttheader.TTHeader && !silent {
-		x := rpc.NewCall[string, string](method("echo", rpc.Unary), "Test")
+		x := stub.NewCall[string, string](method("echo", rpc.Unary), "Test")
 		h.calls.Go(func() { h.c.Do(t.Context(), &x.Call) })
 		synctest.Wait()
 		ev := h.opened()[0]
@@ -222,7 +223,7 @@ func (h *clientHolder) opened() []wire.Event {
 func (h *clientHolder) unary() {
 	m := method("slow", rpc.Unary)
 	m.Codec = slow{until: h.until}
-	x := rpc.NewCall[string, string](m, "Test")
+	x := stub.NewCall[string, string](m, "Test")
 	h.calls.Go(func() { h.c.Do(h.t.Context(), &x.Call) })
 	synctest.Wait()
 }
@@ -230,10 +231,10 @@ func (h *clientHolder) unary() {
 // stream has the client open a stream and receive one message and no more, and
 // the server send n messages of size bytes; with size below 0 metadata.
 func (h *clientHolder) stream(size, n int) {
-	x := rpc.NewCall[string, string](chatMethod, "Test")
+	x := stub.NewCall[string, string](chatMethod, "Test")
 	before := len(h.opened())
 	h.calls.Go(func() {
-		rpc.Converse(h.t.Context(), h.c, &x.Call, func(_ context.Context, s rpc.Stream) error {
+		stub.Converse(h.t.Context(), h.c, &x.Call, func(_ context.Context, s rpc.Stream) error {
 			s.Send(new(string))
 			s.Receive(new(string))
 			<-h.until

@@ -146,7 +146,7 @@ func (c *ServerConn) turnLocked() {
 // prepare encodes a result outside the lock, and compresses it there if that is
 // due. Of a large one it sends all but the last piece.
 func (c *ServerConn) prepare(r *request) (err error) {
-	if r.private, err = encodePrivate(r.call.AppendResponse); err != nil {
+	if r.private, err = encodePrivate(rpc.EngineOf(r.call).AppendResponse); err != nil {
 		return c.public(r, err)
 	}
 	// Now: this answer may wait for long, and others are about to begin.
@@ -262,7 +262,7 @@ func (r *request) appendResult(out *buf.Out) error {
 		out.MoveFrom(r.private)
 		return nil
 	}
-	return r.call.AppendResponse(out)
+	return rpc.EngineOf(r.call).AppendResponse(out)
 }
 
 // public is what the peer may know of err. Without a call object nothing was

@@ -15,6 +15,7 @@ import (
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -37,8 +38,8 @@ func benchmarkEcho(b *testing.B, callers int) {
 	p := ttheader.Protocol{}
 	m := method("echo", rpc.Unary)
 	h := rpc.Handler{Method: m, Serve: func(_ context.Context, c *rpc.Call) error {
-		arg, err := rpc.Args[string](c)
-		*rpc.Result[string](c) = *arg
+		arg, err := stub.Args[string](c)
+		*stub.Result[string](c) = *arg
 		return err
 	}}
 	served := make(chan error, 1)
@@ -60,7 +61,7 @@ func benchmarkEcho(b *testing.B, callers int) {
 	c := mux.NewConn(nc, p.Open(wire.Client, lim), mux.Config{Limits: lim})
 	arg := strings.Repeat("x", 1024)
 	call := func() {
-		x := rpc.NewCall[string, string](m, "Test")
+		x := stub.NewCall[string, string](m, "Test")
 		x.Args = arg
 		if err := c.Do(b.Context(), &x.Call); err != nil || x.Result != arg {
 			b.Errorf("echo: %v", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
 )
 
@@ -19,7 +20,7 @@ import (
 func (r *rig) large(ctx context.Context, name, arg string) (string, error) {
 	m := method(name, rpc.Unary)
 	m.NoteRequest(1 << 20)
-	x := rpc.NewCall[string, string](m, "Test")
+	x := stub.NewCall[string, string](m, "Test")
 	x.Args = arg
 	err := r.client.Do(ctx, &x.Call)
 	return x.Result, err
@@ -229,7 +230,7 @@ func TestLargeAndSmallMessagesOfOneMethod(t *testing.T) {
 			for w := range 6 {
 				wg.Go(func() {
 					for i := range 30 {
-						x := rpc.NewCall[string, string](m, "Test")
+						x := stub.NewCall[string, string](m, "Test")
 						x.Args = strings.Repeat(fmt.Sprintf("%d.%d ", w, i), 1)
 						if (w+i)%3 == 0 {
 							x.Args = strings.Repeat(x.Args, 100<<10)
@@ -267,7 +268,7 @@ func TestLargeMessageThatIsNotEncodedTwice(t *testing.T) {
 			if name == "grow" {
 				found.Method = m
 				found.Serve = func(_ context.Context, c *rpc.Call) error {
-					*rpc.Result[string](c) = strings.Repeat("x", 1<<20)
+					*stub.Result[string](c) = strings.Repeat("x", 1<<20)
 					return nil
 				}
 			}
@@ -276,7 +277,7 @@ func TestLargeMessageThatIsNotEncodedTwice(t *testing.T) {
 		if got, _, err := r.call(t.Context(), "echo", "hello"); err != nil || got != "hello" {
 			t.Fatalf("echo = %q, %v", got, err)
 		}
-		x := rpc.NewCall[string, string](m, "Test")
+		x := stub.NewCall[string, string](m, "Test")
 		x.Args = strings.Repeat("x", 1<<20)
 		if err := r.client.Do(t.Context(), &x.Call); rpc.CodeOf(err) != rpc.Internal || rpc.SentOf(err) != rpc.NotSent {
 			t.Errorf("request: %v, %v", err, rpc.SentOf(err))

@@ -186,13 +186,13 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err erro
 	if ctx.Err() != nil {
 		return r, c.interrupted(ctx, rpc.NotSent)
 	}
-	call.SetEncoding(c.enc)
+	rpc.EngineOf(call).SetEncoding(c.enc)
 	if !call.Method.LargeRequest() {
 		if err = c.register(ctx, call, &r); err != errPieces {
 			return r, err
 		}
 	}
-	if r.rest, err = encodePrivate(call.AppendRequest); err != nil {
+	if r.rest, err = encodePrivate(rpc.EngineOf(call).AppendRequest); err != nil {
 		return r, err
 	}
 	if r.rest.Len() <= chunkFrom {
@@ -241,7 +241,7 @@ func (c *Conn) register(ctx context.Context, call *rpc.Call, r *registered) (err
 	if oneway {
 		ev.Flags |= wire.Oneway
 	}
-	body := call.AppendRequest
+	body := rpc.EngineOf(call).AppendRequest
 	most := math.MaxInt
 	pieces, n := c.caps.Chunks && !oneway, 0
 	if pieces && r.rest != nil && r.rest.Len() > chunkFrom {

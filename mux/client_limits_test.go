@@ -12,6 +12,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -117,9 +118,9 @@ func TestIDsAreNotUsedTwice(t *testing.T) {
 	const all = 1 << 16
 	ended, begun := make(chan error, all), make(chan struct{}, all)
 	for range all {
-		x := rpc.NewCall[string, string](chatMethod, "Test")
+		x := stub.NewCall[string, string](chatMethod, "Test")
 		go func() {
-			ended <- rpc.Converse(ctx, r.client, &x.Call, func(ctx context.Context, _ rpc.Stream) error {
+			ended <- stub.Converse(ctx, r.client, &x.Call, func(ctx context.Context, _ rpc.Stream) error {
 				begun <- struct{}{}
 				<-ctx.Done() // nothing is sent: the stream only has its id
 				return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
 )
 
@@ -96,8 +97,8 @@ func TestRefusedBeforeTheHandler(t *testing.T) {
 			return err
 		}
 		stream := func(name string) (err error) {
-			x := rpc.NewCall[string, string](streamMethod(name, rpc.ServerStream), "Test")
-			for _, err = range rpc.Incoming[string](t.Context(), r.client, &x.Call) {
+			x := stub.NewCall[string, string](streamMethod(name, rpc.ServerStream), "Test")
+			for _, err = range stub.Incoming[string](t.Context(), r.client, &x.Call) {
 				continue
 			}
 			return err

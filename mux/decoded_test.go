@@ -11,6 +11,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
 )
 
@@ -31,7 +32,7 @@ func TestSmallRequestsNeedLittleRoom(t *testing.T) {
 		m.Codec = swelling{}
 		r := newRigWith(t, ttheader.TTHeader, heldLimits, func(string, string) (rpc.Handler, string, bool) {
 			return rpc.Handler{Method: m, Serve: func(_ context.Context, c *rpc.Call) error {
-				arg, err := rpc.Args[string](c)
+				arg, err := stub.Args[string](c)
 				if err != nil {
 					return err
 				}

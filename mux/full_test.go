@@ -14,6 +14,7 @@ import (
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -130,8 +131,8 @@ func TestCallingOverAFailedOutput(t *testing.T) {
 		var sent atomic.Int32
 		why, ended := make(chan error, 1), make(chan error, 1)
 		go func() {
-			call := rpc.NewCall[string, string](chatMethod, "Test")
-			ended <- rpc.Converse(t.Context(), c, &call.Call, func(_ context.Context, st rpc.Stream) error {
+			call := stub.NewCall[string, string](chatMethod, "Test")
+			ended <- stub.Converse(t.Context(), c, &call.Call, func(_ context.Context, st rpc.Stream) error {
 				for m := strings.Repeat("y", 32<<10); sent.Add(1) < 10_000; {
 					if err := st.Send(&m); err != nil {
 						why <- err

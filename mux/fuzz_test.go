@@ -15,6 +15,7 @@ import (
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -241,15 +242,15 @@ func fuzzConn(t *testing.T, data []byte, piece, form byte) {
 }
 
 func fuzzCall(ctx context.Context, c *mux.Conn) {
-	x := rpc.NewCall[string, string](method("echo", rpc.Unary), "Test")
+	x := stub.NewCall[string, string](method("echo", rpc.Unary), "Test")
 	x.Args = strings.Repeat("x", 100)
 	c.Do(ctx, &x.Call) //nolint:errcheck // whatever the peer makes of it
 }
 
 func fuzzChat(ctx context.Context, c *mux.Conn) {
-	x := rpc.NewCall[string, string](chatMethod, "Test")
+	x := stub.NewCall[string, string](chatMethod, "Test")
 	var ask iter.Seq2[*string, error] = strs(3, "m")
-	for _, err := range rpc.Exchange[string, string](ctx, c, &x.Call, ask) {
+	for _, err := range stub.Exchange[string, string](ctx, c, &x.Call, ask) {
 		if err != nil && err != io.EOF {
 			return
 		}

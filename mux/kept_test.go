@@ -10,6 +10,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
 )
 
@@ -37,9 +38,9 @@ func TestMessagesMayBeKept(t *testing.T) {
 		m.Codec = k
 		r := newRigWith(t, ttheader.TTHeader, heldLimits, func(string, string) (rpc.Handler, string, bool) {
 			return rpc.Handler{Method: m, Serve: func(_ context.Context, c *rpc.Call) error {
-				arg, err := rpc.Args[string](c)
+				arg, err := stub.Args[string](c)
 				if err == nil {
-					*rpc.Result[string](c) = *arg
+					*stub.Result[string](c) = *arg
 				}
 				return err
 			}}, "", true
@@ -52,7 +53,7 @@ func TestMessagesMayBeKept(t *testing.T) {
 		}()
 		start := time.Now()
 		for i := range 1000 {
-			x := rpc.NewCall[string, string](m, "Test")
+			x := stub.NewCall[string, string](m, "Test")
 			x.Args = "hello"
 			if err := r.client.Do(t.Context(), &x.Call); err != nil {
 				t.Fatalf("after %d calls, %v: %v", i, time.Since(start), err)

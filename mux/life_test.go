@@ -10,6 +10,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
 )
 
@@ -62,8 +63,8 @@ func TestLeavingAlwaysTells(t *testing.T) {
 		}},
 		"the peer goes while nobody reads": {ttheader.TTHeader, func(_ *testing.T, r *rig) { r.server.Abort() }},
 		"the peer goes beside a stream that rests": {ttheader.TTHeader, func(t *testing.T, r *rig) {
-			x := rpc.NewCall[string, string](countMethod, "Test")
-			go rpc.Converse(t.Context(), r.client, &x.Call, func(ctx context.Context, s rpc.Stream) error {
+			x := stub.NewCall[string, string](countMethod, "Test")
+			go stub.Converse(t.Context(), r.client, &x.Call, func(ctx context.Context, s rpc.Stream) error {
 				s.Send(new(string))
 				<-ctx.Done()
 				return nil

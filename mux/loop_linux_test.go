@@ -15,6 +15,7 @@ import (
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -99,7 +100,7 @@ func (r *loopRig) end(t *testing.T) error {
 func ask(t *testing.T, c *mux.Conn, name, arg string) (string, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	x := rpc.NewCall[string, string](method(name, rpc.Unary), "Test")
+	x := stub.NewCall[string, string](method(name, rpc.Unary), "Test")
 	x.Args = arg
 	err := c.Do(ctx, &x.Call)
 	return x.Result, err

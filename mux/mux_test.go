@@ -19,6 +19,7 @@ import (
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -50,7 +51,7 @@ func (text) Decode(body buf.View, msg any, _ *rpc.Limits) error {
 }
 
 func method(name string, kind rpc.Kind) *rpc.Method {
-	return &rpc.Method{Service: "Test", Name: name, Kind: kind, Codec: text{}, New: rpc.New[string, string]}
+	return &rpc.Method{Service: "Test", Name: name, Kind: kind, Codec: text{}, New: stub.New[string, string]}
 }
 
 // handlers is what the servers of the tests run, by method name.
@@ -68,13 +69,13 @@ func (h handlers) route(service, name string) (rpc.Handler, string, bool) {
 	m := method(name, kind)
 	m.NoteResponse(1 << 20) // encoded outside the lock, and cut into pieces when it is large
 	return rpc.Handler{Method: m, Serve: func(ctx context.Context, c *rpc.Call) error {
-		arg, err := rpc.Args[string](c)
+		arg, err := stub.Args[string](c)
 		if err != nil {
 			return err
 		}
 		c.Trailer.Add("seen", (*arg)[:min(len(*arg), 1000)])
 		res, err := f(ctx, *arg)
-		*rpc.Result[string](c) = res
+		*stub.Result[string](c) = res
 		return err
 	}}, "", true
 }
@@ -159,7 +160,7 @@ func (r *rig) call(ctx context.Context, name, arg string) (string, *rpc.Call, er
 	if strings.HasPrefix(name, "oneway") {
 		kind = rpc.Oneway
 	}
-	x := rpc.NewCall[string, string](method(name, kind), "Test")
+	x := stub.NewCall[string, string](method(name, kind), "Test")
 	x.Args = arg
 	err := r.client.Do(ctx, &x.Call)
 	return x.Result, &x.Call, err

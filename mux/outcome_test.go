@@ -15,6 +15,7 @@ import (
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -43,7 +44,7 @@ func TestLoggersHoldNoLock(t *testing.T) {
 				m := method("half", rpc.Unary)
 				route := func(_, _ string) (rpc.Handler, string, bool) {
 					return rpc.Handler{Method: m, Serve: func(_ context.Context, c *rpc.Call) error {
-						*rpc.Result[string](c) = "unencodable"
+						*stub.Result[string](c) = "unencodable"
 						return nil
 					}}, "", true
 				}
@@ -98,7 +99,7 @@ func TestErrorsThatPanicInStreams(t *testing.T) {
 	for kind, bad := range errorsThatPanic {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRigWith(t, ttheader.TTHeader, rpc.Limits{}, streamHandlers{
-				count: func(context.Context, string) iter.Seq2[*string, error] { return rpc.Failed[string](bad) },
+				count: func(context.Context, string) iter.Seq2[*string, error] { return stub.Failed[string](bad) },
 			}.route, mux.Spare)
 			told := false
 			for _, err := range r.count(t.Context(), "") {

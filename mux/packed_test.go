@@ -15,6 +15,7 @@ import (
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
@@ -164,7 +165,7 @@ func TestPackedAnswers(t *testing.T) {
 					put(b, tt.answer(int32(uint32(ev.Tag[1]))))
 					return false, nil
 				})
-				x := rpc.NewCall[string, string](method("echo", rpc.Unary), "Test")
+				x := stub.NewCall[string, string](method("echo", rpc.Unary), "Test")
 				x.Args = "hello"
 				if err := c.Do(t.Context(), &x.Call); rpc.CodeOf(err) != tt.code || x.Result != tt.result {
 					t.Errorf("echo = %.20q, %v", x.Result, err)

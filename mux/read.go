@@ -365,8 +365,8 @@ func (c *Conn) fill(call *rpc.Call, ev *wire.Event) (err error) {
 			Msg: fmt.Sprintf("%q was answered, %q was called", ev.Method, call.Method.Name)}
 	}
 	call.Method.NoteResponse(ev.Body.Len())
-	call.SetEncoding(ev.Encoding)
-	declared, err := call.DecodeResponse(ev.Body, c.lim)
+	rpc.EngineOf(call).SetEncoding(ev.Encoding)
+	declared, err := rpc.EngineOf(call).DecodeResponse(ev.Body, c.lim)
 	if err != nil {
 		return &rpc.Error{Code: rpc.CodeOf(coded(err, rpc.Internal, "")), Op: "decode response", Peer: c.peer, Sent: rpc.Processed, Err: err}
 	}

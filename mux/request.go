@@ -182,7 +182,7 @@ func (c *ServerConn) apply(fx *aftermath) {
 			s.beginLocked()
 		}
 		s.spent += endCost
-		call.End(context.Canceled)
+		rpc.EngineOf(call).End(context.Canceled)
 	}
 	if fx.shut {
 		c.nc.CloseWrite() // after what is queued

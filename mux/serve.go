@@ -181,17 +181,17 @@ func (c *ServerConn) admit(r *request) error {
 	}
 	call := h.Method.New()
 	call.Method, call.Service, call.Asked, call.Peer, call.Header = h.Method, cmp.Or(h.Service, h.Method.Service), ev.Service, c.peer, ev.Header
-	call.SetEncoding(ev.Encoding)
+	rpc.EngineOf(call).SetEncoding(ev.Encoding)
 	if ev.Flags&wire.Stream == 0 {
-		call.SetBody(ev.Body, c.cfg.Limits)
+		rpc.EngineOf(call).SetBody(ev.Body, c.cfg.Limits)
 		r.conn = c
-		call.SetHolder(r)
+		rpc.EngineOf(call).SetHolder(r)
 		ev.Body = buf.View{}
 	}
 	r.call = call
 	if err := r.show(); err != nil {
 		c.leaveGate()
-		call.Release()
+		rpc.EngineOf(call).Release()
 		return err
 	}
 	return nil
@@ -274,7 +274,7 @@ func (c *ServerConn) run(r *request) (err error) {
 			c.replace(r)
 		}
 	}()
-	if public := Handle(r.call.Begin(c.cfg.Base, r.deadline()), r.call, r.h.Serve, c.cfg.Logger); public != nil {
+	if public := Handle(rpc.EngineOf(r.call).Begin(c.cfg.Base, r.deadline()), r.call, r.h.Serve, c.cfg.Logger); public != nil {
 		err = public
 	}
 	exits = false
@@ -287,8 +287,8 @@ func (c *ServerConn) run(r *request) (err error) {
 
 // ran ends what a handler has while it runs.
 func (c *ServerConn) ran(r *request) {
-	r.call.End(context.Canceled)
-	r.call.Release()
+	rpc.EngineOf(r.call).End(context.Canceled)
+	rpc.EngineOf(r.call).Release()
 	c.leaveGate()
 }
 

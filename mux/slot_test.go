@@ -7,6 +7,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -15,7 +16,7 @@ type none struct{}
 
 func (none) Append(*buf.Out, any) error                   { return nil }
 func (none) Decode(buf.View, any, *rpc.Limits) error      { return nil }
-func newCall() *rpc.Call                                  { return &rpc.NewCall[int, int](&noop, "S").Call }
+func newCall() *rpc.Call                                  { return &stub.NewCall[int, int](&noop, "S").Call }
 func (t *slots) reused(s *slot, call *rpc.Call) (ok bool) { return t.take(call) == s }
 
 var noop = rpc.Method{Service: "S", Name: "noop", Codec: none{}}

@@ -14,6 +14,7 @@ import (
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
@@ -65,7 +66,7 @@ func TestStrangeAnswersOnAConnectionWithoutIDs(t *testing.T) {
 					}
 					return false, nil
 				})
-				x := rpc.NewCall[string, string](method("echo", rpc.Unary), "Test")
+				x := stub.NewCall[string, string](method("echo", rpc.Unary), "Test")
 				x.Args = "hello"
 				err := c.Do(t.Context(), &x.Call)
 				if rpc.CodeOf(err) != tt.code || err != nil && !strings.Contains(err.Error(), tt.text) {
@@ -138,7 +139,7 @@ func TestAnswerToAStreamsID(t *testing.T) {
 		defer c.Close()
 		peer := ttheader.Protocol{}.Open(wire.Server, lim)
 		echo := func(arg string) error {
-			x := rpc.NewCall[string, string](method("echo", rpc.Unary), "Test")
+			x := stub.NewCall[string, string](method("echo", rpc.Unary), "Test")
 			x.Args = arg
 			err := c.Do(t.Context(), &x.Call)
 			if err == nil && x.Result != arg {
@@ -155,8 +156,8 @@ func TestAnswerToAStreamsID(t *testing.T) {
 		}
 		streamed := make(chan error, 1)
 		go func() {
-			x := rpc.NewCall[string, string](chatMethod, "Test")
-			streamed <- rpc.Converse(t.Context(), c, &x.Call, func(_ context.Context, s rpc.Stream) error {
+			x := stub.NewCall[string, string](chatMethod, "Test")
+			streamed <- stub.Converse(t.Context(), c, &x.Call, func(_ context.Context, s rpc.Stream) error {
 				if err := s.Send(new("hello")); err != nil {
 					return err
 				}

@@ -35,7 +35,7 @@ func (c *Conn) doStream(ctx context.Context, call *rpc.Call) error {
 			s.finish(nil) //nolint:errcheck // there is a panic to tell of
 		}
 	}()
-	err = call.Drive(ctx, s)
+	err = rpc.EngineOf(call).Drive(ctx, s)
 	over = true
 	stop()
 	return s.finish(err)

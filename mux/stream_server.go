@@ -117,16 +117,16 @@ func (s *serverStream) finishLocked(err error, list *waiter) *waiter {
 // runStream runs the handler.
 func (c *ServerConn) runStream(s *serverStream) (err error) {
 	r := &s.r
-	ctx := r.call.Begin(c.cfg.Base, r.deadline())
+	ctx := rpc.EngineOf(r.call).Begin(c.cfg.Base, r.deadline())
 	c.out.Lock()
 	s.stream.call, s.ctx = r.call, ctx
 	gone := s.over
 	c.unlock()
 	stop := context.AfterFunc(ctx, s.cancel)
 	if gone {
-		r.call.End(context.Canceled)
+		rpc.EngineOf(r.call).End(context.Canceled)
 	}
-	r.call.SetStream(s)
+	rpc.EngineOf(r.call).SetStream(s)
 	exits := true
 	defer func() {
 		stop()

@@ -16,6 +16,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -35,7 +36,7 @@ var (
 
 func streamMethod(name string, kind rpc.Kind) *rpc.Method {
 	m := method(name, kind)
-	m.New = rpc.New[string, string]
+	m.New = stub.New[string, string]
 	return m
 }
 
@@ -44,40 +45,40 @@ func (h streamHandlers) route(service, name string) (rpc.Handler, string, bool) 
 	switch {
 	case name == "count" && h.count != nil:
 		return rpc.Handler{Method: countMethod, Serve: func(ctx context.Context, c *rpc.Call) error {
-			arg, err := rpc.First[string](c)
+			arg, err := stub.First[string](c)
 			if err != nil {
 				return err
 			}
-			return rpc.SendAll(c, h.count(ctx, *arg))
+			return stub.SendAll(c, h.count(ctx, *arg))
 		}}, "", true
 	case name == "sum" && h.sum != nil:
 		return rpc.Handler{Method: sumMethod, Serve: func(ctx context.Context, c *rpc.Call) error {
-			res, err := h.sum(ctx, rpc.Arriving[string](c))
+			res, err := h.sum(ctx, stub.Arriving[string](c))
 			if err != nil {
 				return err
 			}
-			return c.Stream().Send(res)
+			return rpc.EngineOf(c).Stream().Send(res)
 		}}, "", true
 	case name == "chat" && h.chat != nil:
 		return rpc.Handler{Method: chatMethod, Serve: func(ctx context.Context, c *rpc.Call) error {
-			return rpc.SendAll(c, h.chat(ctx, rpc.Arriving[string](c)))
+			return stub.SendAll(c, h.chat(ctx, stub.Arriving[string](c)))
 		}}, "", true
 	}
 	return handlers(echo).route(service, name)
 }
 
 func (r *rig) count(ctx context.Context, arg string) iter.Seq2[*string, error] {
-	x := rpc.NewCall[string, string](countMethod, "Test")
+	x := stub.NewCall[string, string](countMethod, "Test")
 	x.Args = arg
-	return rpc.Incoming[string](ctx, r.client, &x.Call)
+	return stub.Incoming[string](ctx, r.client, &x.Call)
 }
 
 func (r *rig) sum(ctx context.Context, in iter.Seq2[*string, error]) (*string, error) {
-	return rpc.Gather[string, string](ctx, r.client, &rpc.NewCall[string, string](sumMethod, "Test").Call, in)
+	return stub.Gather[string, string](ctx, r.client, &stub.NewCall[string, string](sumMethod, "Test").Call, in)
 }
 
 func (r *rig) chat(ctx context.Context, in iter.Seq2[*string, error]) iter.Seq2[*string, error] {
-	return rpc.Exchange[string, string](ctx, r.client, &rpc.NewCall[string, string](chatMethod, "Test").Call, in)
+	return stub.Exchange[string, string](ctx, r.client, &stub.NewCall[string, string](chatMethod, "Test").Call, in)
 }
 
 func strs(n int, text string) iter.Seq2[*string, error] {
@@ -291,12 +292,12 @@ func TestStreamOfNobody(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		r := newStreamRig(t, rpc.Limits{}, simple)
-		x := rpc.NewCall[string, string](method("count", rpc.Unary), "Test")
+		x := stub.NewCall[string, string](method("count", rpc.Unary), "Test")
 		if err := r.client.Do(t.Context(), &x.Call); rpc.CodeOf(err) != rpc.Unimplemented {
 			t.Errorf("a stream called as a unary method: %v", err)
 		}
-		y := rpc.NewCall[string, string](streamMethod("echo", rpc.ServerStream), "Test")
-		for _, err := range rpc.Incoming[string](t.Context(), r.client, &y.Call) {
+		y := stub.NewCall[string, string](streamMethod("echo", rpc.ServerStream), "Test")
+		for _, err := range stub.Incoming[string](t.Context(), r.client, &y.Call) {
 			if rpc.CodeOf(err) != rpc.Unimplemented {
 				t.Errorf("a unary method called as a stream: %v", err)
 			}
@@ -597,12 +598,12 @@ func TestLastMessagesBeforeTheLossAreReceived(t *testing.T) {
 func TestStreamHooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newStreamRig(t, rpc.Limits{}, simple)
-		x := rpc.NewCall[string, string](chatMethod, "Test")
+		x := stub.NewCall[string, string](chatMethod, "Test")
 		var seen []string
 		x.OnSend(func(msg any) error { seen = append(seen, "send "+*msg.(*string)); return nil })
 		x.OnReceive(func(msg any) error { seen = append(seen, "receive "+*msg.(*string)); return io.ErrUnexpectedEOF })
 		var last error
-		for _, err := range rpc.Exchange[string, string](t.Context(), r.client, &x.Call, strs(1, "m")) {
+		for _, err := range stub.Exchange[string, string](t.Context(), r.client, &x.Call, strs(1, "m")) {
 			last = err
 		}
 		if !errors.Is(last, io.ErrUnexpectedEOF) || fmt.Sprint(seen) != "[send m0 receive m0!]" {

@@ -9,6 +9,7 @@ import (
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -31,7 +32,7 @@ func TestLoneBatchThatBlocksIsRescued(t *testing.T) {
 			m := method(name, rpc.Unary)
 			m.NoteCost(time.Microsecond) // known, and quick
 			methods[name] = rpc.Handler{Method: m, Serve: func(_ context.Context, c *rpc.Call) error {
-				arg, err := rpc.Args[string](c)
+				arg, err := stub.Args[string](c)
 				if err == nil {
 					f(*arg)
 				}

@@ -2,10 +2,7 @@ package rpc
 
 import (
 	"context"
-	"fmt"
-	"reflect"
 	"sync"
-	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
 )
@@ -35,6 +32,20 @@ type Call struct {
 	encoding Encoding
 }
 
+// A ServerCall is a Call together with what it needs on a server: one allocation
+// for both. It is for code that makes a server's calls.
+type ServerCall struct {
+	Call
+	own serving
+}
+
+// Init makes args and result, two pointers into the object that embeds the
+// ServerCall, the messages of the call, and gives the call.
+func (x *ServerCall) Init(args, result any) *Call {
+	x.args, x.result, x.serving = args, result, &x.own
+	return &x.Call
+}
+
 // serving is what a call has on the server only.
 type serving struct {
 	life lifetime
@@ -44,7 +55,7 @@ type serving struct {
 // served gives what the server's half of the call keeps.
 func (c *Call) served() *serving {
 	if c.serving == nil {
-		c.serving = new(serving) // not made by New
+		c.serving = new(serving) // not made of a ServerCall
 	}
 	return c.serving
 }
@@ -68,56 +79,6 @@ const (
 	bodyFailed
 	bodyGone
 )
-
-// Typed is a Call together with its arguments and result: one allocation for
-// a call. Generated code names its instances.
-type Typed[A, R any] struct {
-	Call
-	Args   A
-	Result R
-}
-
-// NewCall makes a client's call of m. service is the name that the target
-// knows the method under.
-func NewCall[A, R any](m *Method, service string) *Typed[A, R] {
-	x := &Typed[A, R]{Call: Call{Method: m, Service: service}}
-	x.args, x.result = &x.Args, &x.Result
-	return x
-}
-
-// New makes a server's call; it is what Method.New points to.
-func New[A, R any]() *Call {
-	x := new(struct {
-		Typed[A, R]
-		own serving
-	})
-	x.args, x.result, x.serving = &x.Args, &x.Result, &x.own
-	return &x.Call
-}
-
-// Make makes a client's call from messages that were made elsewhere, for
-// tools that know the types only at run time. Both are pointers.
-func Make(m *Method, service string, args, result any) *Call {
-	return &Call{Method: m, Service: service, args: args, result: result}
-}
-
-// Args gives the arguments of a server's call, decoded. It is what a
-// generated method body begins with.
-func Args[A any](c *Call) (*A, error) {
-	msg, err := c.Request()
-	if err != nil {
-		return nil, err
-	}
-	a, ok := msg.(*A)
-	if !ok {
-		return nil, &Error{Code: Internal, Op: "arguments", Err: fmt.Errorf("call of %v holds %T", c.Method, msg)}
-	}
-	return a, nil
-}
-
-// Result gives the place for a server call's result. It panics if the call
-// was made for another type, which generated code rules out.
-func Result[R any](c *Call) *R { return c.result.(*R) }
 
 // Request gives the message that the call was made with, a pointer. On the
 // server the first use decodes it; after the handler has returned an
@@ -159,20 +120,6 @@ func (l *lazyBody) decode(codec Codec, msg any) (err error) {
 	return err
 }
 
-// A Holder holds a request for its caller.
-type Holder interface {
-	// Decodes is asked before a request of so many bytes is decoded, on the goroutine
-	// that has asked for it, which may wait here. An error is that goroutine's;
-	// without one Decoded is called in the end.
-	Decodes(bytes int) error
-	// Decoded is told what the request takes now that it is decoded, in bytes,
-	// besides its text and binary, on the goroutine that has asked for it.
-	Decoded(bytes int)
-}
-
-// SetHolder has h told what the request takes; for engines, before the handler runs.
-func (c *Call) SetHolder(h Holder) { c.served().lazy.holder = h }
-
 // undecodable is what the peer is told of a request that makes no sense: the
 // codec's words hold offsets and field names, nothing of this side.
 func undecodable(err error) error {
@@ -186,17 +133,6 @@ func undecodable(err error) error {
 // Response gives the message that holds the answer, a pointer: to be filled
 // on the server, filled after next on the client.
 func (c *Call) Response() any { return c.result }
-
-// SetBody gives a server's call the bytes of its request; for engines. The
-// call owns v until Release.
-func (c *Call) SetBody(v buf.View, lim *Limits) {
-	l := &c.served().lazy
-	l.state, l.body, l.lim = bodyWaiting, v, lim
-}
-
-// SetEncoding says how the bodies of the call are written from now on; for
-// engines, before they encode or have something decoded.
-func (c *Call) SetEncoding(e Encoding) { c.encoding = e }
 
 // codec is the method's, in the encoding of the call.
 func (c *Call) codec() Codec {
@@ -218,72 +154,6 @@ var errNoCodec = &Error{Code: Unimplemented, Op: "encoding", Msg: "the method's 
 
 func (noCodec) Append(*buf.Out, any) error          { return errNoCodec }
 func (noCodec) Decode(buf.View, any, *Limits) error { return errNoCodec }
-
-// Release gives the bytes of the request back; for engines, once the handler
-// has returned.
-func (c *Call) Release() {
-	l := &c.served().lazy
-	l.Lock()
-	defer l.Unlock()
-	if l.state == bodyWaiting {
-		l.state = bodyGone
-	}
-	l.body.Release()
-	l.body = buf.View{}
-}
-
-// AppendRequest encodes the arguments; for engines.
-func (c *Call) AppendRequest(out *buf.Out) error { return c.codec().Append(out, c.args) }
-
-// AppendResponse encodes the result; for engines.
-func (c *Call) AppendResponse(out *buf.Out) error { return c.codec().Append(out, c.result) }
-
-// DecodeResponse fills the result from body and returns the declared exception
-// that it holds, if any; for engines. What an earlier attempt left is cleared
-// first.
-func (c *Call) DecodeResponse(body buf.View, lim *Limits) (declared, err error) {
-	if c.answered {
-		clearMessage(c.result)
-	}
-	c.answered = true
-	if err := c.codec().Decode(body, c.result, lim); err != nil {
-		return nil, err
-	}
-	if c.Method.Raise == nil {
-		return nil, nil
-	}
-	return c.Method.Raise(c.result), nil
-}
-
-// Fork makes a second attempt at the same call that may run beside c: it
-// shares the arguments and has a result and metadata of its own. Adopt takes
-// the winner's over.
-func (c *Call) Fork() *Call {
-	f := &Call{Method: c.Method, Service: c.Service, Asked: c.Asked, Header: c.Header.Clone(), Attempt: c.Attempt, args: c.args}
-	f.result = reflect.New(reflect.TypeOf(c.result).Elem()).Interface()
-	return f
-}
-
-// Adopt makes the outcome of a fork of c, which has ended, c's own.
-func (c *Call) Adopt(f *Call) {
-	reflect.ValueOf(c.result).Elem().Set(reflect.ValueOf(f.result).Elem())
-	c.Trailer, c.Peer, c.Attempt, c.answered = f.Trailer, f.Peer, f.Attempt, true
-}
-
-func clearMessage(msg any) { reflect.ValueOf(msg).Elem().SetZero() }
-
-// Begin makes a server's call the context of its handler: values come from
-// parent, deadline and end from the call. The zero deadline is none. For
-// engines; the context is valid until End and readable for ever.
-func (c *Call) Begin(parent context.Context, deadline time.Time) context.Context {
-	l := &c.served().life
-	l.parent, l.deadline = parent, deadline
-	return (*callContext)(c)
-}
-
-// End ends the context of a server's call with context.Canceled or
-// context.DeadlineExceeded. Only the first call counts. For engines.
-func (c *Call) End(err error) { c.served().life.end(err) }
 
 // FromContext finds the call that is being handled under ctx: the one whose
 // handler was given ctx or an ancestor of it. It is nil outside of a handler.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 // A marked codec writes a letter before a string, and wants it there.
@@ -45,12 +46,12 @@ func TestBodiesAreInTheEncodingOfTheCall(t *testing.T) {
 		{marked("n"), rpc.Native, "n"},
 		{marked("n"), rpc.Compact, ""},
 	} {
-		m := &rpc.Method{Service: "S", Name: "M", Codec: tt.codec, New: rpc.New[string, string]}
-		call := rpc.NewCall[string, string](m, "S")
+		m := &rpc.Method{Service: "S", Name: "M", Codec: tt.codec, New: stub.New[string, string]}
+		call := stub.NewCall[string, string](m, "S")
 		call.Args = "hello"
-		call.SetEncoding(tt.e)
+		rpc.EngineOf(&call.Call).SetEncoding(tt.e)
 		var out buf.Out
-		err := call.AppendRequest(&out)
+		err := rpc.EngineOf(&call.Call).AppendRequest(&out)
 		body := out.Bytes()
 		out.Reset()
 		if tt.want == "" {
@@ -64,8 +65,8 @@ func TestBodiesAreInTheEncodingOfTheCall(t *testing.T) {
 
 		served := m.New()
 		served.Method = m
-		served.SetEncoding(tt.e)
-		served.SetBody(buf.ViewOf(body), nil)
+		rpc.EngineOf(served).SetEncoding(tt.e)
+		rpc.EngineOf(served).SetBody(buf.ViewOf(body), nil)
 		msg, err := served.Request()
 		switch {
 		case tt.want == "":
@@ -76,11 +77,11 @@ func TestBodiesAreInTheEncodingOfTheCall(t *testing.T) {
 		case err != nil || *msg.(*string) != "hello":
 			t.Fatalf("%v: %v", tt, err)
 		}
-		*rpc.Result[string](served) = "there"
-		if err := served.AppendResponse(&out); err != nil {
+		*stub.Result[string](served) = "there"
+		if err := rpc.EngineOf(served).AppendResponse(&out); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := call.DecodeResponse(buf.ViewOf(out.Bytes()), nil); err != nil || call.Result != "there" {
+		if _, err := rpc.EngineOf(&call.Call).DecodeResponse(buf.ViewOf(out.Bytes()), nil); err != nil || call.Result != "there" {
 			t.Errorf("%v: %q, %v", tt, call.Result, err)
 		}
 		out.Reset()

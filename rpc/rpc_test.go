@@ -12,6 +12,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 func TestCodesAreNamedBothWays(t *testing.T) {
@@ -183,27 +184,27 @@ func (text) Decode(body buf.View, msg any, _ *rpc.Limits) error {
 	return nil
 }
 
-var echo = rpc.Method{Service: "S", Name: "echo", Codec: text{}, New: rpc.New[string, string]}
+var echo = rpc.Method{Service: "S", Name: "echo", Codec: text{}, New: stub.New[string, string]}
 
 func serverCall(body string) *rpc.Call {
 	c := echo.New()
 	c.Method = &echo
-	c.SetBody(buf.ViewOf([]byte(body)), rpc.Limits{}.WithDefaults())
+	rpc.EngineOf(c).SetBody(buf.ViewOf([]byte(body)), rpc.Limits{}.WithDefaults())
 	return c
 }
 
 func TestRequestIsDecodedOnce(t *testing.T) {
 	c := serverCall("hi")
 	for range 2 {
-		if args, err := rpc.Args[string](c); err != nil || *args != "hi" {
+		if args, err := stub.Args[string](c); err != nil || *args != "hi" {
 			t.Fatalf("Args = %v, %v", args, err)
 		}
 	}
-	c.Release()
-	if args, err := rpc.Args[string](c); err != nil || *args != "hi" {
+	rpc.EngineOf(c).Release()
+	if args, err := stub.Args[string](c); err != nil || *args != "hi" {
 		t.Errorf("a decoded request is gone: %v, %v", args, err)
 	}
-	if _, err := rpc.Args[int](c); rpc.CodeOf(err) != rpc.Internal {
+	if _, err := stub.Args[int](c); rpc.CodeOf(err) != rpc.Internal {
 		t.Errorf("Args of another type: %v", err)
 	}
 }
@@ -220,24 +221,24 @@ func TestRequestFailsForEver(t *testing.T) {
 
 func TestRequestIsGoneAfterTheHandler(t *testing.T) {
 	c := serverCall("hi")
-	c.Release()
+	rpc.EngineOf(c).Release()
 	if _, err := c.Request(); rpc.CodeOf(err) != rpc.FailedPrecondition {
 		t.Errorf("Request = %v", err)
 	}
 }
 
 func TestForkKeepsTheCallApart(t *testing.T) {
-	x := rpc.NewCall[string, string](&echo, "S")
+	x := stub.NewCall[string, string](&echo, "S")
 	x.Args = "q"
-	f := x.Fork()
-	if _, err := f.DecodeResponse(buf.ViewOf([]byte("forked")), nil); err != nil || x.Result != "" {
+	f := rpc.EngineOf(&x.Call).Fork()
+	if _, err := rpc.EngineOf(f).DecodeResponse(buf.ViewOf([]byte("forked")), nil); err != nil || x.Result != "" {
 		t.Fatalf("the fork wrote %q into the call, %v", x.Result, err)
 	}
-	x.Adopt(f)
+	rpc.EngineOf(&x.Call).Adopt(f)
 	if x.Result != "forked" {
 		t.Errorf("adopted %q", x.Result)
 	}
-	if _, err := x.DecodeResponse(buf.ViewOf(nil), nil); err != nil || x.Result != "" {
+	if _, err := rpc.EngineOf(&x.Call).DecodeResponse(buf.ViewOf(nil), nil); err != nil || x.Result != "" {
 		t.Errorf("an earlier answer shines through: %q", x.Result)
 	}
 }
@@ -247,7 +248,7 @@ func TestContextOfACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		parent := context.WithValue(t.Context(), key{}, "v")
 		c := serverCall("")
-		ctx := c.Begin(parent, time.Now().Add(time.Second))
+		ctx := rpc.EngineOf(c).Begin(parent, time.Now().Add(time.Second))
 		child, cancel := context.WithTimeout(context.WithValue(ctx, key{}, "w"), time.Hour)
 		defer cancel()
 		if ctx.Value(key{}) != "v" || rpc.FromContext(child) != c || rpc.FromContext(parent) != nil {
@@ -258,7 +259,7 @@ func TestContextOfACall(t *testing.T) {
 		if got := time.Since(start); got != time.Second || child.Err() != context.DeadlineExceeded || context.Cause(ctx) != context.DeadlineExceeded {
 			t.Errorf("ended after %v with %v", got, child.Err())
 		}
-		c.End(context.Canceled)
+		rpc.EngineOf(c).End(context.Canceled)
 		if ctx.Err() != context.DeadlineExceeded {
 			t.Errorf("the second end counts: %v", ctx.Err())
 		}
@@ -268,7 +269,7 @@ func TestContextOfACall(t *testing.T) {
 func TestContextWithoutAWaiterExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := serverCall("")
-		ctx := c.Begin(t.Context(), time.Now().Add(time.Second))
+		ctx := rpc.EngineOf(c).Begin(t.Context(), time.Now().Add(time.Second))
 		if ctx.Err() != nil {
 			t.Fatal(ctx.Err())
 		}
@@ -282,7 +283,7 @@ func TestContextWithoutAWaiterExpires(t *testing.T) {
 
 func TestEndRunsAndStops(t *testing.T) {
 	c := serverCall("")
-	ctx := c.Begin(t.Context(), time.Time{})
+	ctx := rpc.EngineOf(c).Begin(t.Context(), time.Time{})
 	ran := make(chan string, 4)
 	context.AfterFunc(ctx, func() { ran <- "a" })
 	stop := context.AfterFunc(ctx, func() { ran <- "b" })
@@ -291,7 +292,7 @@ func TestEndRunsAndStops(t *testing.T) {
 	}
 	child, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c.End(context.Canceled)
+	rpc.EngineOf(c).End(context.Canceled)
 	<-child.Done()
 	if got := <-ran; got != "a" || ctx.Err() != context.Canceled {
 		t.Errorf("ran %q, %v", got, ctx.Err())
@@ -303,8 +304,8 @@ func TestEndRunsAndStops(t *testing.T) {
 }
 
 func TestOneAllocationPerCall(t *testing.T) {
-	var keep *rpc.Typed[string, string]
-	if n := testing.AllocsPerRun(100, func() { keep = rpc.NewCall[string, string](&echo, "S") }); n != 1 {
+	var keep *stub.Typed[string, string]
+	if n := testing.AllocsPerRun(100, func() { keep = stub.NewCall[string, string](&echo, "S") }); n != 1 {
 		t.Errorf("a client's call costs %v allocations", n)
 	}
 	_ = keep
@@ -312,8 +313,8 @@ func TestOneAllocationPerCall(t *testing.T) {
 	parent := t.Context()
 	if n := testing.AllocsPerRun(100, func() {
 		c := echo.New()
-		ctx = c.Begin(parent, time.Time{})
-		c.End(context.Canceled)
+		ctx = rpc.EngineOf(c).Begin(parent, time.Time{})
+		rpc.EngineOf(c).End(context.Canceled)
 	}); n != 1 {
 		t.Errorf("a server's call with its context costs %v allocations", n)
 	}

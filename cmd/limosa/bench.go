@@ -13,7 +13,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/limosa-rpc/limosa/cmd/load"
-	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 // A benchReport is what bench showed, all over the measured window.
@@ -123,7 +123,7 @@ func (a *app) bench(ctx context.Context, t *target, args []byte, cfg load.Config
 	cfg.Call = func(ctx context.Context, worker int, _ uint64) error {
 		raw := &bodies[worker]
 		raw.sent = args
-		c := rpc.Make(method, t.service.Name, raw, raw)
+		c := stub.Make(method, t.service.Name, raw, raw)
 		c.Header = t.header.Clone()
 		if err := t.client.Do(ctx, c); err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/idl"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift/dynamic"
 )
 
@@ -156,7 +157,7 @@ func (a *app) body(arg string) ([]byte, error) {
 // call makes the call and prints what came of it.
 func (a *app) call(ctx context.Context, t *target, args *dynamic.Args, o callOptions) error {
 	var result dynamic.Result
-	c := rpc.Make(t.rpc, t.service.Name, args, &result)
+	c := stub.Make(t.rpc, t.service.Name, args, &result)
 	c.Header = t.header.Clone()
 	start := time.Now()
 	err := t.client.Do(ctx, c)

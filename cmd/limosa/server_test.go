@@ -9,6 +9,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -58,13 +59,13 @@ type testServer struct {
 
 func handler[A, R any](name string, kind rpc.Kind, except func(any, error) bool, serve func(context.Context, *rpc.Call, *A, *R) error) rpc.Handler {
 	return rpc.Handler{
-		Method: &rpc.Method{Service: "Hello", Name: name, Kind: kind, Codec: thrift.Binary{}, New: rpc.New[A, R], Except: except},
+		Method: &rpc.Method{Service: "Hello", Name: name, Kind: kind, Codec: thrift.Binary{}, New: stub.New[A, R], Except: except},
 		Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[A](c)
+			args, err := stub.Args[A](c)
 			if err != nil {
 				return err
 			}
-			return serve(ctx, c, args, rpc.Result[R](c))
+			return serve(ctx, c, args, stub.Result[R](c))
 		},
 	}
 }

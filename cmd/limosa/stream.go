@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift/dynamic"
 )
 
@@ -54,14 +55,14 @@ func (a *app) callStream(ctx context.Context, t *target, arg string, given bool,
 			return err
 		}
 	}
-	c := rpc.Make(t.rpc, t.service.Name, nil, nil)
+	c := stub.Make(t.rpc, t.service.Name, nil, nil)
 	c.Header = t.header.Clone()
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	start := time.Now()
-	err := rpc.Converse(within, t.client, c, func(_ context.Context, s rpc.Stream) error { return x.drive(s, cancel) })
+	err := stub.Converse(within, t.client, c, func(_ context.Context, s rpc.Stream) error { return x.drive(s, cancel) })
 	took := time.Since(start)
-	if x.in != nil && !c.Driven() {
+	if x.in != nil && !rpc.EngineOf(c).Driven() {
 		x.in.close() // nobody else does
 	}
 	sent := rpc.SentOf(err)

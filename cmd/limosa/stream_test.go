@@ -16,6 +16,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -49,13 +50,13 @@ type flowServer struct {
 
 func (f *flowServer) count(ctx context.Context, c *rpc.Call) (err error) {
 	defer func() { f.ends <- err }()
-	to, err := rpc.First[number](c)
+	to, err := stub.First[number](c)
 	if err != nil {
 		return err
 	}
 	c.Trailer.Add("seen", c.Header.Get("tenant"))
 	if to.N == waiting {
-		if err := c.Stream().Send(&number{N: 1}); err != nil {
+		if err := rpc.EngineOf(c).Stream().Send(&number{N: 1}); err != nil {
 			return err
 		}
 		<-ctx.Done()
@@ -65,7 +66,7 @@ func (f *flowServer) count(ctx context.Context, c *rpc.Call) (err error) {
 		if to.N == failing && i > 3 {
 			return rpc.Errorf(rpc.NotFound, "no more numbers")
 		}
-		if err := c.Stream().Send(&number{N: i}); err != nil {
+		if err := rpc.EngineOf(c).Stream().Send(&number{N: i}); err != nil {
 			return err
 		}
 	}
@@ -75,7 +76,7 @@ func (f *flowServer) count(ctx context.Context, c *rpc.Call) (err error) {
 func (f *flowServer) sum(_ context.Context, c *rpc.Call) (err error) {
 	defer func() { f.ends <- err }()
 	var sum number
-	for n, err := range rpc.Arriving[number](c) {
+	for n, err := range stub.Arriving[number](c) {
 		if err != nil {
 			return err
 		}
@@ -85,18 +86,18 @@ func (f *flowServer) sum(_ context.Context, c *rpc.Call) (err error) {
 		case endless:
 			return nil
 		case waiting:
-			if err := c.Stream().Send(&sum); err != nil {
+			if err := rpc.EngineOf(c).Stream().Send(&sum); err != nil {
 				return err
 			}
 		}
 		sum.N += n.N
 	}
-	return rpc.SendLast(c, &sum, nil)
+	return stub.SendLast(c, &sum, nil)
 }
 
 func (f *flowServer) chat(ctx context.Context, c *rpc.Call) (err error) {
 	defer func() { f.ends <- err }()
-	for n, err := range rpc.Arriving[number](c) {
+	for n, err := range stub.Arriving[number](c) {
 		switch {
 		case err != nil:
 			return err
@@ -105,7 +106,7 @@ func (f *flowServer) chat(ctx context.Context, c *rpc.Call) (err error) {
 		case n.N == endless:
 			return nil
 		}
-		if err := c.Stream().Send(&number{N: 2 * n.N}); err != nil {
+		if err := rpc.EngineOf(c).Stream().Send(&number{N: 2 * n.N}); err != nil {
 			return err
 		}
 		if n.N == waiting {
@@ -125,7 +126,7 @@ func (f *flowServer) serve(t *testing.T) string {
 		t.Fatal(err)
 	}
 	method := func(name string, kind rpc.Kind, serve rpc.Next) rpc.Handler {
-		m := &rpc.Method{Service: "Flow", Name: name, Kind: kind, Codec: thrift.Binary{}, New: rpc.New[number, number]}
+		m := &rpc.Method{Service: "Flow", Name: name, Kind: kind, Codec: thrift.Binary{}, New: stub.New[number, number]}
 		return rpc.Handler{Method: m, Serve: func(ctx context.Context, c *rpc.Call) error { return serve(ctx, c) }}
 	}
 	server := &limosa.Server{Drain: time.Second, Services: []rpc.Service{{Name: "Flow", Methods: []rpc.Handler{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -864,7 +865,7 @@ func (x *catalogProductResult) DecodeThrift(in thrift.Input, depth int) thrift.R
 
 var catalogProduct = rpc.Method{
 	Service: "Catalog", Name: "product", Codec: thrift.Binary{},
-	New: rpc.New[catalogProductArgs, catalogProductResult],
+	New: stub.New[catalogProductArgs, catalogProductResult],
 	Except: func(result any, err error) bool {
 		r := result.(*catalogProductResult)
 		return errors.As(err, &r.Missing) && r.Missing != nil
@@ -944,7 +945,7 @@ func (x *catalogSearchResult) DecodeThrift(in thrift.Input, depth int) thrift.Re
 
 var catalogSearch = rpc.Method{
 	Service: "Catalog", Name: "search", Codec: thrift.Binary{},
-	New:   rpc.New[catalogSearchArgs, catalogSearchResult],
+	New:   stub.New[catalogSearchArgs, catalogSearchResult],
 	Raise: thrift.NoResult,
 }
 
@@ -959,7 +960,7 @@ type catalogRelatedResult struct {
 
 var catalogRelated = rpc.Method{
 	Service: "Catalog", Name: "related", Codec: thrift.Binary{},
-	New:   rpc.New[catalogRelatedArgs, catalogRelatedResult],
+	New:   stub.New[catalogRelatedArgs, catalogRelatedResult],
 	Raise: thrift.NoResult,
 }
 
@@ -967,7 +968,7 @@ var catalogRelated = rpc.Method{
 func CatalogService(impl Catalog) rpc.Service {
 	return rpc.Service{Name: "Catalog", IDL: ShopIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &catalogProduct, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[catalogProductArgs](c)
+			args, err := stub.Args[catalogProductArgs](c)
 			if err != nil {
 				return err
 			}
@@ -975,11 +976,11 @@ func CatalogService(impl Catalog) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[catalogProductResult](c).Success = res
+			stub.Result[catalogProductResult](c).Success = res
 			return nil
 		}},
 		{Method: &catalogSearch, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[catalogSearchArgs](c)
+			args, err := stub.Args[catalogSearchArgs](c)
 			if err != nil {
 				return err
 			}
@@ -990,11 +991,11 @@ func CatalogService(impl Catalog) rpc.Service {
 			if res == nil {
 				res = []*Product{}
 			}
-			rpc.Result[catalogSearchResult](c).Success = res
+			stub.Result[catalogSearchResult](c).Success = res
 			return nil
 		}},
 		{Method: &catalogRelated, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[catalogRelatedArgs](c)
+			args, err := stub.Args[catalogRelatedArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1005,7 +1006,7 @@ func CatalogService(impl Catalog) rpc.Service {
 			if res == nil {
 				res = []int64{}
 			}
-			rpc.Result[catalogRelatedResult](c).Success = res
+			stub.Result[catalogRelatedResult](c).Success = res
 			return nil
 		}},
 	}}
@@ -1040,7 +1041,7 @@ func (c *CatalogClient) Close() error {
 }
 
 func (c *CatalogClient) Product(ctx context.Context, id int64) (*Product, error) {
-	x := rpc.NewCall[catalogProductArgs, catalogProductResult](&catalogProduct, "Catalog")
+	x := stub.NewCall[catalogProductArgs, catalogProductResult](&catalogProduct, "Catalog")
 	x.Args.ID = id
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
@@ -1049,7 +1050,7 @@ func (c *CatalogClient) Product(ctx context.Context, id int64) (*Product, error)
 }
 
 func (c *CatalogClient) Search(ctx context.Context, query *Query) ([]*Product, error) {
-	x := rpc.NewCall[catalogSearchArgs, catalogSearchResult](&catalogSearch, "Catalog")
+	x := stub.NewCall[catalogSearchArgs, catalogSearchResult](&catalogSearch, "Catalog")
 	x.Args.Query = query
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
@@ -1058,7 +1059,7 @@ func (c *CatalogClient) Search(ctx context.Context, query *Query) ([]*Product, e
 }
 
 func (c *CatalogClient) Related(ctx context.Context, id int64, limit int32) ([]int64, error) {
-	x := rpc.NewCall[catalogRelatedArgs, catalogRelatedResult](&catalogRelated, "Catalog")
+	x := stub.NewCall[catalogRelatedArgs, catalogRelatedResult](&catalogRelated, "Catalog")
 	x.Args.ID = id
 	x.Args.Limit = limit
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
@@ -1097,7 +1098,7 @@ type inventoryOffersResult struct {
 
 var inventoryOffers = rpc.Method{
 	Service: "Inventory", Name: "offers", Codec: thrift.Binary{},
-	New:   rpc.New[inventoryOffersArgs, inventoryOffersResult],
+	New:   stub.New[inventoryOffersArgs, inventoryOffersResult],
 	Raise: thrift.NoResult,
 }
 
@@ -1158,7 +1159,7 @@ func (x *inventoryReserveResult) DecodeThrift(in thrift.Input, depth int) thrift
 
 var inventoryReserve = rpc.Method{
 	Service: "Inventory", Name: "reserve", Codec: thrift.Binary{},
-	New: rpc.New[inventoryReserveArgs, inventoryReserveResult],
+	New: stub.New[inventoryReserveArgs, inventoryReserveResult],
 	Except: func(result any, err error) bool {
 		r := result.(*inventoryReserveResult)
 		return errors.As(err, &r.Missing) && r.Missing != nil || errors.As(err, &r.None) && r.None != nil
@@ -1178,7 +1179,7 @@ var inventoryReserve = rpc.Method{
 func InventoryService(impl Inventory) rpc.Service {
 	return rpc.Service{Name: "Inventory", IDL: ShopIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &inventoryOffers, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[inventoryOffersArgs](c)
+			args, err := stub.Args[inventoryOffersArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1189,11 +1190,11 @@ func InventoryService(impl Inventory) rpc.Service {
 			if res == nil {
 				res = map[int64]*Offer{}
 			}
-			rpc.Result[inventoryOffersResult](c).Success = res
+			stub.Result[inventoryOffersResult](c).Success = res
 			return nil
 		}},
 		{Method: &inventoryReserve, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[inventoryReserveArgs](c)
+			args, err := stub.Args[inventoryReserveArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1201,7 +1202,7 @@ func InventoryService(impl Inventory) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[inventoryReserveResult](c).Success = res
+			stub.Result[inventoryReserveResult](c).Success = res
 			return nil
 		}},
 	}}
@@ -1236,7 +1237,7 @@ func (c *InventoryClient) Close() error {
 }
 
 func (c *InventoryClient) Offers(ctx context.Context, ids []int64) (map[int64]*Offer, error) {
-	x := rpc.NewCall[inventoryOffersArgs, inventoryOffersResult](&inventoryOffers, "Inventory")
+	x := stub.NewCall[inventoryOffersArgs, inventoryOffersResult](&inventoryOffers, "Inventory")
 	x.Args.Ids = ids
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
@@ -1245,7 +1246,7 @@ func (c *InventoryClient) Offers(ctx context.Context, ids []int64) (map[int64]*O
 }
 
 func (c *InventoryClient) Reserve(ctx context.Context, id int64, quantity int32) (*Money, error) {
-	x := rpc.NewCall[inventoryReserveArgs, inventoryReserveResult](&inventoryReserve, "Inventory")
+	x := stub.NewCall[inventoryReserveArgs, inventoryReserveResult](&inventoryReserve, "Inventory")
 	x.Args.ID = id
 	x.Args.Quantity = quantity
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
@@ -1316,7 +1317,7 @@ func (x *storefrontPageResult) DecodeThrift(in thrift.Input, depth int) thrift.R
 
 var storefrontPage = rpc.Method{
 	Service: "Storefront", Name: "page", Codec: thrift.Binary{},
-	New: rpc.New[storefrontPageArgs, storefrontPageResult],
+	New: stub.New[storefrontPageArgs, storefrontPageResult],
 	Except: func(result any, err error) bool {
 		r := result.(*storefrontPageResult)
 		return errors.As(err, &r.Missing) && r.Missing != nil
@@ -1396,7 +1397,7 @@ func (x *storefrontBrowseResult) DecodeThrift(in thrift.Input, depth int) thrift
 
 var storefrontBrowse = rpc.Method{
 	Service: "Storefront", Name: "browse", Codec: thrift.Binary{},
-	New:   rpc.New[storefrontBrowseArgs, storefrontBrowseResult],
+	New:   stub.New[storefrontBrowseArgs, storefrontBrowseResult],
 	Raise: thrift.NoResult,
 }
 
@@ -1476,7 +1477,7 @@ func (x *storefrontCheckoutResult) DecodeThrift(in thrift.Input, depth int) thri
 
 var storefrontCheckout = rpc.Method{
 	Service: "Storefront", Name: "checkout", Codec: thrift.Binary{},
-	New: rpc.New[storefrontCheckoutArgs, storefrontCheckoutResult],
+	New: stub.New[storefrontCheckoutArgs, storefrontCheckoutResult],
 	Except: func(result any, err error) bool {
 		r := result.(*storefrontCheckoutResult)
 		return errors.As(err, &r.Missing) && r.Missing != nil || errors.As(err, &r.None) && r.None != nil
@@ -1496,7 +1497,7 @@ var storefrontCheckout = rpc.Method{
 func StorefrontService(impl Storefront) rpc.Service {
 	return rpc.Service{Name: "Storefront", IDL: ShopIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &storefrontPage, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[storefrontPageArgs](c)
+			args, err := stub.Args[storefrontPageArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1504,11 +1505,11 @@ func StorefrontService(impl Storefront) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[storefrontPageResult](c).Success = res
+			stub.Result[storefrontPageResult](c).Success = res
 			return nil
 		}},
 		{Method: &storefrontBrowse, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[storefrontBrowseArgs](c)
+			args, err := stub.Args[storefrontBrowseArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1519,11 +1520,11 @@ func StorefrontService(impl Storefront) rpc.Service {
 			if res == nil {
 				res = []*Listing{}
 			}
-			rpc.Result[storefrontBrowseResult](c).Success = res
+			stub.Result[storefrontBrowseResult](c).Success = res
 			return nil
 		}},
 		{Method: &storefrontCheckout, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[storefrontCheckoutArgs](c)
+			args, err := stub.Args[storefrontCheckoutArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1531,7 +1532,7 @@ func StorefrontService(impl Storefront) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[storefrontCheckoutResult](c).Success = res
+			stub.Result[storefrontCheckoutResult](c).Success = res
 			return nil
 		}},
 	}}
@@ -1566,7 +1567,7 @@ func (c *StorefrontClient) Close() error {
 }
 
 func (c *StorefrontClient) Page(ctx context.Context, id int64) (*Page, error) {
-	x := rpc.NewCall[storefrontPageArgs, storefrontPageResult](&storefrontPage, "Storefront")
+	x := stub.NewCall[storefrontPageArgs, storefrontPageResult](&storefrontPage, "Storefront")
 	x.Args.ID = id
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
@@ -1575,7 +1576,7 @@ func (c *StorefrontClient) Page(ctx context.Context, id int64) (*Page, error) {
 }
 
 func (c *StorefrontClient) Browse(ctx context.Context, query *Query) ([]*Listing, error) {
-	x := rpc.NewCall[storefrontBrowseArgs, storefrontBrowseResult](&storefrontBrowse, "Storefront")
+	x := stub.NewCall[storefrontBrowseArgs, storefrontBrowseResult](&storefrontBrowse, "Storefront")
 	x.Args.Query = query
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
@@ -1584,7 +1585,7 @@ func (c *StorefrontClient) Browse(ctx context.Context, query *Query) ([]*Listing
 }
 
 func (c *StorefrontClient) Checkout(ctx context.Context, cart *Cart) (*Order, error) {
-	x := rpc.NewCall[storefrontCheckoutArgs, storefrontCheckoutResult](&storefrontCheckout, "Storefront")
+	x := stub.NewCall[storefrontCheckoutArgs, storefrontCheckoutResult](&storefrontCheckout, "Storefront")
 	x.Args.Cart = cart
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err

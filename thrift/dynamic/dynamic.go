@@ -33,6 +33,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/idl"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 // Args are the arguments of a call: a JSON object by their names. For a method
@@ -125,7 +126,7 @@ func Method(svc *idl.Service, m *idl.Method) (*rpc.Method, error) {
 	if err := c.finish(); err != nil {
 		return nil, err
 	}
-	r := &rpc.Method{Service: svc.Name, Name: m.Name, Kind: kindOf(m), Codec: codec, New: rpc.New[Args, Result]}
+	r := &rpc.Method{Service: svc.Name, Name: m.Name, Kind: kindOf(m), Codec: codec, New: stub.New[Args, Result]}
 	if !codec.stream {
 		r.Except, r.Raise = codec.except, codec.raise
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -118,7 +119,7 @@ func (x *echoEchoResult) DecodeThrift(in thrift.Input, depth int) thrift.Result 
 
 var echoEcho = rpc.Method{
 	Service: "Echo", Name: "echo", Codec: thrift.Binary{},
-	New:   rpc.New[echoEchoArgs, echoEchoResult],
+	New:   stub.New[echoEchoArgs, echoEchoResult],
 	Raise: thrift.NoResult,
 }
 
@@ -126,7 +127,7 @@ var echoEcho = rpc.Method{
 func EchoService(impl Echo) rpc.Service {
 	return rpc.Service{Name: "Echo", IDL: EchoIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &echoEcho, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[echoEchoArgs](c)
+			args, err := stub.Args[echoEchoArgs](c)
 			if err != nil {
 				return err
 			}
@@ -134,7 +135,7 @@ func EchoService(impl Echo) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[echoEchoResult](c).Success = res
+			stub.Result[echoEchoResult](c).Success = res
 			return nil
 		}},
 	}}
@@ -169,7 +170,7 @@ func (c *EchoClient) Close() error {
 }
 
 func (c *EchoClient) Echo(ctx context.Context, msg *Message) (*Message, error) {
-	x := rpc.NewCall[echoEchoArgs, echoEchoResult](&echoEcho, "Echo")
+	x := stub.NewCall[echoEchoArgs, echoEchoResult](&echoEcho, "Echo")
 	x.Args.Msg = msg
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/limosa-rpc/limosa"
 	x_ "github.com/limosa-rpc/limosa/gen/testdata/golden/x"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -690,7 +691,7 @@ type calls_Close_Args struct {
 
 var calls_Close_ = rpc.Method{
 	Service: "calls_", Name: "close", Codec: thrift.Binary{},
-	New: rpc.New[calls_Close_Args, struct{}],
+	New: stub.New[calls_Close_Args, struct{}],
 }
 
 type calls_GetItArgs struct {
@@ -732,7 +733,7 @@ func (x *calls_GetItResult) DecodeThrift(in thrift.Input, depth int) thrift.Resu
 
 var calls_GetIt = rpc.Method{
 	Service: "calls_", Name: "get_it", Codec: thrift.Binary{},
-	New: rpc.New[calls_GetItArgs, calls_GetItResult],
+	New: stub.New[calls_GetItArgs, calls_GetItResult],
 	Except: func(result any, err error) bool {
 		r := result.(*calls_GetItResult)
 		return errors.As(err, &r.Success_) && r.Success_ != nil
@@ -824,7 +825,7 @@ func (x *calls_GetIt_Result) DecodeThrift(in thrift.Input, depth int) thrift.Res
 
 var calls_GetIt_ = rpc.Method{
 	Service: "calls_", Name: "getIt", Codec: thrift.Binary{},
-	New:   rpc.New[calls_GetIt_Args, calls_GetIt_Result],
+	New:   stub.New[calls_GetIt_Args, calls_GetIt_Result],
 	Raise: thrift.NoResult,
 }
 
@@ -835,21 +836,21 @@ type calls_GetIt__Args struct {
 
 var calls_GetIt__ = rpc.Method{
 	Service: "calls_", Name: "GetIt", Codec: thrift.Binary{},
-	New: rpc.New[calls_GetIt__Args, struct{}],
+	New: stub.New[calls_GetIt__Args, struct{}],
 }
 
 // Calls_Service makes a service of an implementation.
 func Calls_Service(impl Calls_) rpc.Service {
 	return rpc.Service{Name: "calls_", IDL: ClashIDL() + x_.XIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &calls_Close_, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[calls_Close_Args](c)
+			args, err := stub.Args[calls_Close_Args](c)
 			if err != nil {
 				return err
 			}
 			return impl.Close_(ctx, args.Ctx, args.C, args.X, args.Err, args.RPC, args.Type, args.Func)
 		}},
 		{Method: &calls_GetIt, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[calls_GetItArgs](c)
+			args, err := stub.Args[calls_GetItArgs](c)
 			if err != nil {
 				return err
 			}
@@ -857,11 +858,11 @@ func Calls_Service(impl Calls_) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[calls_GetItResult](c).Success = &res
+			stub.Result[calls_GetItResult](c).Success = &res
 			return nil
 		}},
 		{Method: &calls_GetIt_, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[calls_GetIt_Args](c)
+			args, err := stub.Args[calls_GetIt_Args](c)
 			if err != nil {
 				return err
 			}
@@ -872,11 +873,11 @@ func Calls_Service(impl Calls_) rpc.Service {
 			if res == nil {
 				res = []*x_.Thing{}
 			}
-			rpc.Result[calls_GetIt_Result](c).Success = res
+			stub.Result[calls_GetIt_Result](c).Success = res
 			return nil
 		}},
 		{Method: &calls_GetIt__, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[calls_GetIt__Args](c)
+			args, err := stub.Args[calls_GetIt__Args](c)
 			if err != nil {
 				return err
 			}
@@ -914,7 +915,7 @@ func (c *Calls_Client) Close() error {
 }
 
 func (c *Calls_Client) Close_(ctx context.Context, ctx_ string, c_ string, x_ string, err string, rpc_ string, type_ string, func_ string) error {
-	x := rpc.NewCall[calls_Close_Args, struct{}](&calls_Close_, "calls_")
+	x := stub.NewCall[calls_Close_Args, struct{}](&calls_Close_, "calls_")
 	x.Args.Ctx = ctx_
 	x.Args.C = c_
 	x.Args.X = x_
@@ -926,7 +927,7 @@ func (c *Calls_Client) Close_(ctx context.Context, ctx_ string, c_ string, x_ st
 }
 
 func (c *Calls_Client) GetIt(ctx context.Context, impl string) (string, error) {
-	x := rpc.NewCall[calls_GetItArgs, calls_GetItResult](&calls_GetIt, "calls_")
+	x := stub.NewCall[calls_GetItArgs, calls_GetItResult](&calls_GetIt, "calls_")
 	x.Args.Impl = impl
 	if err := c.caller.Do(ctx, &x.Call); err != nil || x.Result.Success == nil {
 		return "", err
@@ -935,7 +936,7 @@ func (c *Calls_Client) GetIt(ctx context.Context, impl string) (string, error) {
 }
 
 func (c *Calls_Client) GetIt_(ctx context.Context, args []*x_.Thing) ([]*x_.Thing, error) {
-	x := rpc.NewCall[calls_GetIt_Args, calls_GetIt_Result](&calls_GetIt_, "calls_")
+	x := stub.NewCall[calls_GetIt_Args, calls_GetIt_Result](&calls_GetIt_, "calls_")
 	x.Args.Args = args
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
@@ -944,7 +945,7 @@ func (c *Calls_Client) GetIt_(ctx context.Context, args []*x_.Thing) ([]*x_.Thin
 }
 
 func (c *Calls_Client) GetIt__(ctx context.Context, x_ int32, x__ int32) error {
-	x := rpc.NewCall[calls_GetIt__Args, struct{}](&calls_GetIt__, "calls_")
+	x := stub.NewCall[calls_GetIt__Args, struct{}](&calls_GetIt__, "calls_")
 	x.Args.X_ = x_
 	x.Args.X__ = x__
 	return c.caller.Do(ctx, &x.Call)
@@ -984,28 +985,28 @@ func (x *moreGetIt___Args) SetDefaults() {
 
 var moreGetIt___ = rpc.Method{
 	Service: "more", Name: "get_It", Codec: thrift.Binary{},
-	New: rpc.New[moreGetIt___Args, struct{}],
+	New: stub.New[moreGetIt___Args, struct{}],
 }
 
 type moreCallsClientArgs struct{}
 
 var moreCallsClient = rpc.Method{
 	Service: "more", Name: "Calls_Client", Codec: thrift.Binary{},
-	New: rpc.New[moreCallsClientArgs, struct{}],
+	New: stub.New[moreCallsClientArgs, struct{}],
 }
 
 // MoreService makes a service of an implementation.
 func MoreService(impl More) rpc.Service {
 	return rpc.Service{Name: "more", IDL: ClashIDL() + x_.XIDL(), Unbound: impl == nil, Methods: append(Calls_Service(impl).Methods, []rpc.Handler{
 		{Method: &moreGetIt___, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[moreGetIt___Args](c)
+			args, err := stub.Args[moreGetIt___Args](c)
 			if err != nil {
 				return err
 			}
 			return impl.GetIt___(ctx, args.Nil, args.SetDefaults_)
 		}},
 		{Method: &moreCallsClient, Serve: func(ctx context.Context, c *rpc.Call) error {
-			if _, err := rpc.Args[moreCallsClientArgs](c); err != nil {
+			if _, err := stub.Args[moreCallsClientArgs](c); err != nil {
 				return err
 			}
 			return impl.CallsClient(ctx)
@@ -1053,14 +1054,14 @@ func (c *MoreClient) Close() error {
 }
 
 func (c *MoreClient) GetIt___(ctx context.Context, nil_ int32, setDefaults int32) error {
-	x := rpc.NewCall[moreGetIt___Args, struct{}](&moreGetIt___, "more")
+	x := stub.NewCall[moreGetIt___Args, struct{}](&moreGetIt___, "more")
 	x.Args.Nil = nil_
 	x.Args.SetDefaults_ = setDefaults
 	return c.caller.Do(ctx, &x.Call)
 }
 
 func (c *MoreClient) CallsClient(ctx context.Context) error {
-	x := rpc.NewCall[moreCallsClientArgs, struct{}](&moreCallsClient, "more")
+	x := stub.NewCall[moreCallsClientArgs, struct{}](&moreCallsClient, "more")
 	return c.caller.Do(ctx, &x.Call)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -1537,7 +1538,7 @@ func (x *kindsLeavesResult) DecodeThrift(in thrift.Input, depth int) thrift.Resu
 
 var kindsLeaves = rpc.Method{
 	Service: "Kinds", Name: "leaves", Codec: thrift.Binary{},
-	New: rpc.New[kindsLeavesArgs, kindsLeavesResult],
+	New: stub.New[kindsLeavesArgs, kindsLeavesResult],
 	Except: func(result any, err error) bool {
 		r := result.(*kindsLeavesResult)
 		return errors.As(err, &r.Sorry) && r.Sorry != nil || errors.As(err, &r.Alas) && r.Alas != nil
@@ -1634,7 +1635,7 @@ func (x *kindsCountResult) DecodeThrift(in thrift.Input, depth int) thrift.Resul
 
 var kindsCount = rpc.Method{
 	Service: "Kinds", Name: "count", Codec: thrift.Binary{},
-	New: rpc.New[kindsCountArgs, kindsCountResult],
+	New: stub.New[kindsCountArgs, kindsCountResult],
 	Except: func(result any, err error) bool {
 		r := result.(*kindsCountResult)
 		return errors.As(err, &r.Sorry) && r.Sorry != nil
@@ -1744,7 +1745,7 @@ func (x *kindsOneResult) DecodeThrift(in thrift.Input, depth int) thrift.Result 
 
 var kindsOne = rpc.Method{
 	Service: "Kinds", Name: "one", Codec: thrift.Binary{},
-	New:   rpc.New[kindsOneArgs, kindsOneResult],
+	New:   stub.New[kindsOneArgs, kindsOneResult],
 	Raise: thrift.NoResult,
 }
 
@@ -1826,7 +1827,7 @@ func (x *kindsBranchesResult) DecodeThrift(in thrift.Input, depth int) thrift.Re
 
 var kindsBranches = rpc.Method{
 	Service: "Kinds", Name: "branches", Codec: thrift.Binary{},
-	New:   rpc.New[kindsBranchesArgs, kindsBranchesResult],
+	New:   stub.New[kindsBranchesArgs, kindsBranchesResult],
 	Raise: thrift.NoResult,
 }
 
@@ -1919,7 +1920,7 @@ func (x *kindsNeedsResult) DecodeThrift(in thrift.Input, depth int) thrift.Resul
 
 var kindsNeeds = rpc.Method{
 	Service: "Kinds", Name: "needs", Codec: thrift.Binary{},
-	New:   rpc.New[kindsNeedsArgs, kindsNeedsResult],
+	New:   stub.New[kindsNeedsArgs, kindsNeedsResult],
 	Raise: thrift.NoResult,
 }
 
@@ -1983,7 +1984,7 @@ func (x *kindsBranchResult) DecodeThrift(in thrift.Input, depth int) thrift.Resu
 
 var kindsBranch = rpc.Method{
 	Service: "Kinds", Name: "branch", Codec: thrift.Binary{},
-	New:   rpc.New[kindsBranchArgs, kindsBranchResult],
+	New:   stub.New[kindsBranchArgs, kindsBranchResult],
 	Raise: thrift.NoResult,
 }
 
@@ -1991,7 +1992,7 @@ var kindsBranch = rpc.Method{
 func KindsService(impl Kinds) rpc.Service {
 	return rpc.Service{Name: "Kinds", IDL: KindsIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &kindsLeaves, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[kindsLeavesArgs](c)
+			args, err := stub.Args[kindsLeavesArgs](c)
 			if err != nil {
 				return err
 			}
@@ -2002,11 +2003,11 @@ func KindsService(impl Kinds) rpc.Service {
 			if res == nil {
 				res = []*Leaf{}
 			}
-			rpc.Result[kindsLeavesResult](c).Success = res
+			stub.Result[kindsLeavesResult](c).Success = res
 			return nil
 		}},
 		{Method: &kindsCount, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[kindsCountArgs](c)
+			args, err := stub.Args[kindsCountArgs](c)
 			if err != nil {
 				return err
 			}
@@ -2014,11 +2015,11 @@ func KindsService(impl Kinds) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[kindsCountResult](c).Success = &res
+			stub.Result[kindsCountResult](c).Success = &res
 			return nil
 		}},
 		{Method: &kindsOne, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[kindsOneArgs](c)
+			args, err := stub.Args[kindsOneArgs](c)
 			if err != nil {
 				return err
 			}
@@ -2026,11 +2027,11 @@ func KindsService(impl Kinds) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[kindsOneResult](c).Success = res
+			stub.Result[kindsOneResult](c).Success = res
 			return nil
 		}},
 		{Method: &kindsBranches, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[kindsBranchesArgs](c)
+			args, err := stub.Args[kindsBranchesArgs](c)
 			if err != nil {
 				return err
 			}
@@ -2041,11 +2042,11 @@ func KindsService(impl Kinds) rpc.Service {
 			if res == nil {
 				res = thrift.Set[*Branch]{}
 			}
-			rpc.Result[kindsBranchesResult](c).Success = res
+			stub.Result[kindsBranchesResult](c).Success = res
 			return nil
 		}},
 		{Method: &kindsNeeds, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[kindsNeedsArgs](c)
+			args, err := stub.Args[kindsNeedsArgs](c)
 			if err != nil {
 				return err
 			}
@@ -2053,11 +2054,11 @@ func KindsService(impl Kinds) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[kindsNeedsResult](c).Success = res
+			stub.Result[kindsNeedsResult](c).Success = res
 			return nil
 		}},
 		{Method: &kindsBranch, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[kindsBranchArgs](c)
+			args, err := stub.Args[kindsBranchArgs](c)
 			if err != nil {
 				return err
 			}
@@ -2065,7 +2066,7 @@ func KindsService(impl Kinds) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[kindsBranchResult](c).Success = res
+			stub.Result[kindsBranchResult](c).Success = res
 			return nil
 		}},
 	}}
@@ -2100,7 +2101,7 @@ func (c *KindsClient) Close() error {
 }
 
 func (c *KindsClient) Leaves(ctx context.Context, a *Leaf, b thrift.Set[*Leaf], c_ int32, d string, e []int64, f map[string]string, g []string, h map[int32]*Leaf, i *Leaf, j int64, k []*Leaf, l []byte, m bool, n Choice) ([]*Leaf, error) {
-	x := rpc.NewCall[kindsLeavesArgs, kindsLeavesResult](&kindsLeaves, "Kinds")
+	x := stub.NewCall[kindsLeavesArgs, kindsLeavesResult](&kindsLeaves, "Kinds")
 	x.Args.A = a
 	x.Args.B = b
 	x.Args.C = c_
@@ -2122,7 +2123,7 @@ func (c *KindsClient) Leaves(ctx context.Context, a *Leaf, b thrift.Set[*Leaf], 
 }
 
 func (c *KindsClient) Count(ctx context.Context, leaves []*Leaf, id thrift.UUID) (int32, error) {
-	x := rpc.NewCall[kindsCountArgs, kindsCountResult](&kindsCount, "Kinds")
+	x := stub.NewCall[kindsCountArgs, kindsCountResult](&kindsCount, "Kinds")
 	x.Args.Leaves = leaves
 	x.Args.ID = id
 	if err := c.caller.Do(ctx, &x.Call); err != nil || x.Result.Success == nil {
@@ -2132,7 +2133,7 @@ func (c *KindsClient) Count(ctx context.Context, leaves []*Leaf, id thrift.UUID)
 }
 
 func (c *KindsClient) One(ctx context.Context, appendThrift *Leaf, encodeThrift int32, decodeThrift *Leaf, d *Leaf, e *Leaf) (*Leaf, error) {
-	x := rpc.NewCall[kindsOneArgs, kindsOneResult](&kindsOne, "Kinds")
+	x := stub.NewCall[kindsOneArgs, kindsOneResult](&kindsOne, "Kinds")
 	x.Args.AppendThrift_ = appendThrift
 	x.Args.EncodeThrift_ = encodeThrift
 	x.Args.DecodeThrift_ = decodeThrift
@@ -2145,7 +2146,7 @@ func (c *KindsClient) One(ctx context.Context, appendThrift *Leaf, encodeThrift 
 }
 
 func (c *KindsClient) Branches(ctx context.Context, branches []*Branch) (thrift.Set[*Branch], error) {
-	x := rpc.NewCall[kindsBranchesArgs, kindsBranchesResult](&kindsBranches, "Kinds")
+	x := stub.NewCall[kindsBranchesArgs, kindsBranchesResult](&kindsBranches, "Kinds")
 	x.Args.Branches = branches
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
@@ -2154,7 +2155,7 @@ func (c *KindsClient) Branches(ctx context.Context, branches []*Branch) (thrift.
 }
 
 func (c *KindsClient) Needs(ctx context.Context, a *Needs, b []*Leaf, c_ Choice) (*Needs, error) {
-	x := rpc.NewCall[kindsNeedsArgs, kindsNeedsResult](&kindsNeeds, "Kinds")
+	x := stub.NewCall[kindsNeedsArgs, kindsNeedsResult](&kindsNeeds, "Kinds")
 	x.Args.A = a
 	x.Args.B = b
 	x.Args.C = c_
@@ -2165,7 +2166,7 @@ func (c *KindsClient) Needs(ctx context.Context, a *Needs, b []*Leaf, c_ Choice)
 }
 
 func (c *KindsClient) Branch(ctx context.Context, a *Branch, b int32) (*Branch, error) {
-	x := rpc.NewCall[kindsBranchArgs, kindsBranchResult](&kindsBranch, "Kinds")
+	x := stub.NewCall[kindsBranchArgs, kindsBranchResult](&kindsBranch, "Kinds")
 	x.Args.A = a
 	x.Args.B = b
 	if err := c.caller.Do(ctx, &x.Call); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/shared"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -1294,7 +1295,7 @@ type orchardEchoResult struct {
 
 var orchardEcho = rpc.Method{
 	Service: "Orchard", Name: "echo", Codec: thrift.Binary{},
-	New: rpc.New[orchardEchoArgs, orchardEchoResult],
+	New: stub.New[orchardEchoArgs, orchardEchoResult],
 	Except: func(result any, err error) bool {
 		r := result.(*orchardEchoResult)
 		return errors.As(err, &r.Rotten) && r.Rotten != nil
@@ -1358,7 +1359,7 @@ func (x *orchardPlainResult) DecodeThrift(in thrift.Input, depth int) thrift.Res
 
 var orchardPlain = rpc.Method{
 	Service: "Orchard", Name: "plain", Codec: thrift.Binary{},
-	New:   rpc.New[orchardPlainArgs, orchardPlainResult],
+	New:   stub.New[orchardPlainArgs, orchardPlainResult],
 	Raise: thrift.NoResult,
 }
 
@@ -1369,14 +1370,14 @@ type orchardDropArgs struct {
 var orchardDrop = rpc.Method{
 	Service: "Orchard", Name: "drop", Codec: thrift.Binary{},
 	Kind: rpc.Oneway,
-	New:  rpc.New[orchardDropArgs, struct{}],
+	New:  stub.New[orchardDropArgs, struct{}],
 }
 
 // OrchardService makes a service of an implementation.
 func OrchardService(impl Orchard) rpc.Service {
 	return rpc.Service{Name: "Orchard", IDL: LazyIDL() + shared.SharedIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &orchardEcho, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[orchardEchoArgs](c)
+			args, err := stub.Args[orchardEchoArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1384,11 +1385,11 @@ func OrchardService(impl Orchard) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[orchardEchoResult](c).Success = res
+			stub.Result[orchardEchoResult](c).Success = res
 			return nil
 		}},
 		{Method: &orchardPlain, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[orchardPlainArgs](c)
+			args, err := stub.Args[orchardPlainArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1396,11 +1397,11 @@ func OrchardService(impl Orchard) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[orchardPlainResult](c).Success = res
+			stub.Result[orchardPlainResult](c).Success = res
 			return nil
 		}},
 		{Method: &orchardDrop, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[orchardDropArgs](c)
+			args, err := stub.Args[orchardDropArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1438,7 +1439,7 @@ func (c *OrchardClient) Close() error {
 }
 
 func (c *OrchardClient) Echo(ctx context.Context, e *LazyEverything, times int32) (*LazyEverything, error) {
-	x := rpc.NewCall[orchardEchoArgs, orchardEchoResult](&orchardEcho, "Orchard")
+	x := stub.NewCall[orchardEchoArgs, orchardEchoResult](&orchardEcho, "Orchard")
 	x.Args.E = e
 	x.Args.Times = times
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
@@ -1448,7 +1449,7 @@ func (c *OrchardClient) Echo(ctx context.Context, e *LazyEverything, times int32
 }
 
 func (c *OrchardClient) Plain(ctx context.Context, e *Everything) (*Everything, error) {
-	x := rpc.NewCall[orchardPlainArgs, orchardPlainResult](&orchardPlain, "Orchard")
+	x := stub.NewCall[orchardPlainArgs, orchardPlainResult](&orchardPlain, "Orchard")
 	x.Args.E = e
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
@@ -1457,7 +1458,7 @@ func (c *OrchardClient) Plain(ctx context.Context, e *Everything) (*Everything, 
 }
 
 func (c *OrchardClient) Drop(ctx context.Context, leaf *LazyLeaf) error {
-	x := rpc.NewCall[orchardDropArgs, struct{}](&orchardDrop, "Orchard")
+	x := stub.NewCall[orchardDropArgs, struct{}](&orchardDrop, "Orchard")
 	x.Args.Leaf = leaf
 	return c.caller.Do(ctx, &x.Call)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -87,7 +88,7 @@ func (x *alone2GetResult) DecodeThrift(in thrift.Input, depth int) thrift.Result
 
 var alone2Get = rpc.Method{
 	Service: "Alone2", Name: "get", Codec: thrift.Binary{},
-	New:   rpc.New[alone2GetArgs, alone2GetResult],
+	New:   stub.New[alone2GetArgs, alone2GetResult],
 	Raise: thrift.NoResult,
 }
 
@@ -95,14 +96,14 @@ var alone2Get = rpc.Method{
 func Alone2Service(impl Alone2) rpc.Service {
 	return rpc.Service{Name: "Alone2", IDL: NoNamespaceIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &alone2Get, Serve: func(ctx context.Context, c *rpc.Call) error {
-			if _, err := rpc.Args[alone2GetArgs](c); err != nil {
+			if _, err := stub.Args[alone2GetArgs](c); err != nil {
 				return err
 			}
 			res, err := impl.Get(ctx)
 			if err != nil {
 				return err
 			}
-			rpc.Result[alone2GetResult](c).Success = res
+			stub.Result[alone2GetResult](c).Success = res
 			return nil
 		}},
 	}}
@@ -137,7 +138,7 @@ func (c *Alone2Client) Close() error {
 }
 
 func (c *Alone2Client) Get(ctx context.Context) (*Alone, error) {
-	x := rpc.NewCall[alone2GetArgs, alone2GetResult](&alone2Get, "Alone2")
+	x := stub.NewCall[alone2GetArgs, alone2GetResult](&alone2Get, "Alone2")
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
 	}

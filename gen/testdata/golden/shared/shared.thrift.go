@@ -11,6 +11,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -166,7 +167,7 @@ type rootRootResult struct {
 
 var rootRoot = rpc.Method{
 	Service: "Root", Name: "root", Codec: thrift.Binary{},
-	New:   rpc.New[rootRootArgs, rootRootResult],
+	New:   stub.New[rootRootArgs, rootRootResult],
 	Raise: thrift.NoResult,
 }
 
@@ -174,7 +175,7 @@ var rootRoot = rpc.Method{
 func RootService(impl Root) rpc.Service {
 	return rpc.Service{Name: "Root", IDL: SharedIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &rootRoot, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[rootRootArgs](c)
+			args, err := stub.Args[rootRootArgs](c)
 			if err != nil {
 				return err
 			}
@@ -182,7 +183,7 @@ func RootService(impl Root) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[rootRootResult](c).Success = &res
+			stub.Result[rootRootResult](c).Success = &res
 			return nil
 		}},
 	}}
@@ -217,7 +218,7 @@ func (c *RootClient) Close() error {
 }
 
 func (c *RootClient) Root(ctx context.Context, s string) (string, error) {
-	x := rpc.NewCall[rootRootArgs, rootRootResult](&rootRoot, "Root")
+	x := stub.NewCall[rootRootArgs, rootRootResult](&rootRoot, "Root")
 	x.Args.S = s
 	if err := c.caller.Do(ctx, &x.Call); err != nil || x.Result.Success == nil {
 		return "", err

@@ -15,6 +15,7 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/shared"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -740,7 +741,7 @@ func (x *helloEchoResult) DecodeThrift(in thrift.Input, depth int) thrift.Result
 
 var helloEcho = rpc.Method{
 	Service: "Hello", Name: "echo", Codec: thrift.Binary{},
-	New:   rpc.New[helloEchoArgs, helloEchoResult],
+	New:   stub.New[helloEchoArgs, helloEchoResult],
 	Raise: thrift.NoResult,
 }
 
@@ -748,7 +749,7 @@ type helloPingArgs struct{}
 
 var helloPing = rpc.Method{
 	Service: "Hello", Name: "ping", Codec: thrift.Binary{},
-	New: rpc.New[helloPingArgs, struct{}],
+	New: stub.New[helloPingArgs, struct{}],
 }
 
 type helloFireArgs struct {
@@ -758,7 +759,7 @@ type helloFireArgs struct {
 var helloFire = rpc.Method{
 	Service: "Hello", Name: "fire", Codec: thrift.Binary{},
 	Kind: rpc.Oneway,
-	New:  rpc.New[helloFireArgs, struct{}],
+	New:  stub.New[helloFireArgs, struct{}],
 }
 
 type helloAddArgs struct {
@@ -778,7 +779,7 @@ type helloAddResult struct {
 var helloAdd = rpc.Method{
 	Service: "Hello", Name: "add", Codec: thrift.Binary{},
 	Idempotent: true,
-	New:        rpc.New[helloAddArgs, helloAddResult],
+	New:        stub.New[helloAddArgs, helloAddResult],
 	Raise:      thrift.NoResult,
 }
 
@@ -792,7 +793,7 @@ type helloFlagResult struct {
 
 var helloFlag = rpc.Method{
 	Service: "Hello", Name: "flag", Codec: thrift.Binary{},
-	New:   rpc.New[helloFlagArgs, helloFlagResult],
+	New:   stub.New[helloFlagArgs, helloFlagResult],
 	Raise: thrift.NoResult,
 }
 
@@ -806,7 +807,7 @@ type helloColorResult struct {
 
 var helloColor = rpc.Method{
 	Service: "Hello", Name: "color", Codec: thrift.Binary{},
-	New:   rpc.New[helloColorArgs, helloColorResult],
+	New:   stub.New[helloColorArgs, helloColorResult],
 	Raise: thrift.NoResult,
 }
 
@@ -820,7 +821,7 @@ type helloTextResult struct {
 
 var helloText = rpc.Method{
 	Service: "Hello", Name: "text", Codec: thrift.Binary{},
-	New:   rpc.New[helloTextArgs, helloTextResult],
+	New:   stub.New[helloTextArgs, helloTextResult],
 	Raise: thrift.NoResult,
 }
 
@@ -834,7 +835,7 @@ type helloBytesResult struct {
 
 var helloBytes = rpc.Method{
 	Service: "Hello", Name: "bytes", Codec: thrift.Binary{},
-	New:   rpc.New[helloBytesArgs, helloBytesResult],
+	New:   stub.New[helloBytesArgs, helloBytesResult],
 	Raise: thrift.NoResult,
 }
 
@@ -848,7 +849,7 @@ type helloIDResult struct {
 
 var helloID = rpc.Method{
 	Service: "Hello", Name: "id", Codec: thrift.Binary{},
-	New:   rpc.New[helloIDArgs, helloIDResult],
+	New:   stub.New[helloIDArgs, helloIDResult],
 	Raise: thrift.NoResult,
 }
 
@@ -862,7 +863,7 @@ type helloNumbersResult struct {
 
 var helloNumbers = rpc.Method{
 	Service: "Hello", Name: "numbers", Codec: thrift.Binary{},
-	New:   rpc.New[helloNumbersArgs, helloNumbersResult],
+	New:   stub.New[helloNumbersArgs, helloNumbersResult],
 	Raise: thrift.NoResult,
 }
 
@@ -876,7 +877,7 @@ type helloNamesResult struct {
 
 var helloNames = rpc.Method{
 	Service: "Hello", Name: "names", Codec: thrift.Binary{},
-	New:   rpc.New[helloNamesArgs, helloNamesResult],
+	New:   stub.New[helloNamesArgs, helloNamesResult],
 	Raise: thrift.NoResult,
 }
 
@@ -890,7 +891,7 @@ type helloCountsResult struct {
 
 var helloCounts = rpc.Method{
 	Service: "Hello", Name: "counts", Codec: thrift.Binary{},
-	New:   rpc.New[helloCountsArgs, helloCountsResult],
+	New:   stub.New[helloCountsArgs, helloCountsResult],
 	Raise: thrift.NoResult,
 }
 
@@ -904,7 +905,7 @@ type helloPairsResult struct {
 
 var helloPairs = rpc.Method{
 	Service: "Hello", Name: "pairs", Codec: thrift.Binary{},
-	New:   rpc.New[helloPairsArgs, helloPairsResult],
+	New:   stub.New[helloPairsArgs, helloPairsResult],
 	Raise: thrift.NoResult,
 }
 
@@ -918,7 +919,7 @@ type helloChooseResult struct {
 
 var helloChoose = rpc.Method{
 	Service: "Hello", Name: "choose", Codec: thrift.Binary{},
-	New:   rpc.New[helloChooseArgs, helloChooseResult],
+	New:   stub.New[helloChooseArgs, helloChooseResult],
 	Raise: thrift.NoResult,
 }
 
@@ -978,7 +979,7 @@ func (x *helloFindResult) DecodeThrift(in thrift.Input, depth int) thrift.Result
 
 var helloFind = rpc.Method{
 	Service: "Hello", Name: "find", Codec: thrift.Binary{},
-	New: rpc.New[helloFindArgs, helloFindResult],
+	New: stub.New[helloFindArgs, helloFindResult],
 	Except: func(result any, err error) bool {
 		r := result.(*helloFindResult)
 		return errors.As(err, &r.Missing) && r.Missing != nil || errors.As(err, &r.Far) && r.Far != nil
@@ -1037,7 +1038,7 @@ func (x *helloCheckResult) DecodeThrift(in thrift.Input, depth int) thrift.Resul
 
 var helloCheck = rpc.Method{
 	Service: "Hello", Name: "check", Codec: thrift.Binary{},
-	New: rpc.New[helloCheckArgs, helloCheckResult],
+	New: stub.New[helloCheckArgs, helloCheckResult],
 	Except: func(result any, err error) bool {
 		r := result.(*helloCheckResult)
 		return errors.As(err, &r.Teapot) && r.Teapot != nil || errors.As(err, &r.Plain) && r.Plain != nil
@@ -1057,14 +1058,14 @@ type helloOldArgs struct{}
 
 var helloOld = rpc.Method{
 	Service: "Hello", Name: "old", Codec: thrift.Binary{},
-	New: rpc.New[helloOldArgs, struct{}],
+	New: stub.New[helloOldArgs, struct{}],
 }
 
 // HelloService makes a service of an implementation.
 func HelloService(impl Hello) rpc.Service {
 	return rpc.Service{Name: "Hello", IDL: HelloIDL() + shared.SharedIDL(), Unbound: impl == nil, Methods: append(shared.RootService(impl).Methods, []rpc.Handler{
 		{Method: &helloEcho, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[helloEchoArgs](c)
+			args, err := stub.Args[helloEchoArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1072,24 +1073,24 @@ func HelloService(impl Hello) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[helloEchoResult](c).Success = res
+			stub.Result[helloEchoResult](c).Success = res
 			return nil
 		}},
 		{Method: &helloPing, Serve: func(ctx context.Context, c *rpc.Call) error {
-			if _, err := rpc.Args[helloPingArgs](c); err != nil {
+			if _, err := stub.Args[helloPingArgs](c); err != nil {
 				return err
 			}
 			return impl.Ping(ctx)
 		}},
 		{Method: &helloFire, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[helloFireArgs](c)
+			args, err := stub.Args[helloFireArgs](c)
 			if err != nil {
 				return err
 			}
 			return impl.Fire(ctx, args.N)
 		}},
 		{Method: &helloAdd, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[helloAddArgs](c)
+			args, err := stub.Args[helloAddArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1097,11 +1098,11 @@ func HelloService(impl Hello) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[helloAddResult](c).Success = &res
+			stub.Result[helloAddResult](c).Success = &res
 			return nil
 		}},
 		{Method: &helloFlag, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[helloFlagArgs](c)
+			args, err := stub.Args[helloFlagArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1109,11 +1110,11 @@ func HelloService(impl Hello) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[helloFlagResult](c).Success = &res
+			stub.Result[helloFlagResult](c).Success = &res
 			return nil
 		}},
 		{Method: &helloColor, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[helloColorArgs](c)
+			args, err := stub.Args[helloColorArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1121,11 +1122,11 @@ func HelloService(impl Hello) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[helloColorResult](c).Success = &res
+			stub.Result[helloColorResult](c).Success = &res
 			return nil
 		}},
 		{Method: &helloText, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[helloTextArgs](c)
+			args, err := stub.Args[helloTextArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1133,11 +1134,11 @@ func HelloService(impl Hello) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[helloTextResult](c).Success = &res
+			stub.Result[helloTextResult](c).Success = &res
 			return nil
 		}},
 		{Method: &helloBytes, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[helloBytesArgs](c)
+			args, err := stub.Args[helloBytesArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1148,11 +1149,11 @@ func HelloService(impl Hello) rpc.Service {
 			if res == nil {
 				res = []byte{}
 			}
-			rpc.Result[helloBytesResult](c).Success = res
+			stub.Result[helloBytesResult](c).Success = res
 			return nil
 		}},
 		{Method: &helloID, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[helloIDArgs](c)
+			args, err := stub.Args[helloIDArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1160,11 +1161,11 @@ func HelloService(impl Hello) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[helloIDResult](c).Success = &res
+			stub.Result[helloIDResult](c).Success = &res
 			return nil
 		}},
 		{Method: &helloNumbers, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[helloNumbersArgs](c)
+			args, err := stub.Args[helloNumbersArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1175,11 +1176,11 @@ func HelloService(impl Hello) rpc.Service {
 			if res == nil {
 				res = []int32{}
 			}
-			rpc.Result[helloNumbersResult](c).Success = res
+			stub.Result[helloNumbersResult](c).Success = res
 			return nil
 		}},
 		{Method: &helloNames, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[helloNamesArgs](c)
+			args, err := stub.Args[helloNamesArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1190,11 +1191,11 @@ func HelloService(impl Hello) rpc.Service {
 			if res == nil {
 				res = thrift.Set[string]{}
 			}
-			rpc.Result[helloNamesResult](c).Success = res
+			stub.Result[helloNamesResult](c).Success = res
 			return nil
 		}},
 		{Method: &helloCounts, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[helloCountsArgs](c)
+			args, err := stub.Args[helloCountsArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1205,11 +1206,11 @@ func HelloService(impl Hello) rpc.Service {
 			if res == nil {
 				res = map[string]int32{}
 			}
-			rpc.Result[helloCountsResult](c).Success = res
+			stub.Result[helloCountsResult](c).Success = res
 			return nil
 		}},
 		{Method: &helloPairs, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[helloPairsArgs](c)
+			args, err := stub.Args[helloPairsArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1220,11 +1221,11 @@ func HelloService(impl Hello) rpc.Service {
 			if res == nil {
 				res = thrift.Pairs[*Point, int32]{}
 			}
-			rpc.Result[helloPairsResult](c).Success = res
+			stub.Result[helloPairsResult](c).Success = res
 			return nil
 		}},
 		{Method: &helloChoose, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[helloChooseArgs](c)
+			args, err := stub.Args[helloChooseArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1232,11 +1233,11 @@ func HelloService(impl Hello) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[helloChooseResult](c).Success = res
+			stub.Result[helloChooseResult](c).Success = res
 			return nil
 		}},
 		{Method: &helloFind, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[helloFindArgs](c)
+			args, err := stub.Args[helloFindArgs](c)
 			if err != nil {
 				return err
 			}
@@ -1244,18 +1245,18 @@ func HelloService(impl Hello) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[helloFindResult](c).Success = res
+			stub.Result[helloFindResult](c).Success = res
 			return nil
 		}},
 		{Method: &helloCheck, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[helloCheckArgs](c)
+			args, err := stub.Args[helloCheckArgs](c)
 			if err != nil {
 				return err
 			}
 			return impl.Check(ctx, args.How)
 		}},
 		{Method: &helloOld, Serve: func(ctx context.Context, c *rpc.Call) error {
-			if _, err := rpc.Args[helloOldArgs](c); err != nil {
+			if _, err := stub.Args[helloOldArgs](c); err != nil {
 				return err
 			}
 			return impl.Old(ctx)
@@ -1303,7 +1304,7 @@ func (c *HelloClient) Close() error {
 }
 
 func (c *HelloClient) Echo(ctx context.Context, msg *Everything) (*Everything, error) {
-	x := rpc.NewCall[helloEchoArgs, helloEchoResult](&helloEcho, "Hello")
+	x := stub.NewCall[helloEchoArgs, helloEchoResult](&helloEcho, "Hello")
 	x.Args.Msg = msg
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
@@ -1312,18 +1313,18 @@ func (c *HelloClient) Echo(ctx context.Context, msg *Everything) (*Everything, e
 }
 
 func (c *HelloClient) Ping(ctx context.Context) error {
-	x := rpc.NewCall[helloPingArgs, struct{}](&helloPing, "Hello")
+	x := stub.NewCall[helloPingArgs, struct{}](&helloPing, "Hello")
 	return c.caller.Do(ctx, &x.Call)
 }
 
 func (c *HelloClient) Fire(ctx context.Context, n int32) error {
-	x := rpc.NewCall[helloFireArgs, struct{}](&helloFire, "Hello")
+	x := stub.NewCall[helloFireArgs, struct{}](&helloFire, "Hello")
 	x.Args.N = n
 	return c.caller.Do(ctx, &x.Call)
 }
 
 func (c *HelloClient) Add(ctx context.Context, a int32, b int32) (int32, error) {
-	x := rpc.NewCall[helloAddArgs, helloAddResult](&helloAdd, "Hello")
+	x := stub.NewCall[helloAddArgs, helloAddResult](&helloAdd, "Hello")
 	x.Args.A = a
 	x.Args.B = b
 	if err := c.caller.Do(ctx, &x.Call); err != nil || x.Result.Success == nil {
@@ -1333,7 +1334,7 @@ func (c *HelloClient) Add(ctx context.Context, a int32, b int32) (int32, error) 
 }
 
 func (c *HelloClient) Flag(ctx context.Context, on bool) (bool, error) {
-	x := rpc.NewCall[helloFlagArgs, helloFlagResult](&helloFlag, "Hello")
+	x := stub.NewCall[helloFlagArgs, helloFlagResult](&helloFlag, "Hello")
 	x.Args.On = on
 	if err := c.caller.Do(ctx, &x.Call); err != nil || x.Result.Success == nil {
 		return false, err
@@ -1342,7 +1343,7 @@ func (c *HelloClient) Flag(ctx context.Context, on bool) (bool, error) {
 }
 
 func (c *HelloClient) Color(ctx context.Context, color Color) (Color, error) {
-	x := rpc.NewCall[helloColorArgs, helloColorResult](&helloColor, "Hello")
+	x := stub.NewCall[helloColorArgs, helloColorResult](&helloColor, "Hello")
 	x.Args.Color = color
 	if err := c.caller.Do(ctx, &x.Call); err != nil || x.Result.Success == nil {
 		return 0, err
@@ -1351,7 +1352,7 @@ func (c *HelloClient) Color(ctx context.Context, color Color) (Color, error) {
 }
 
 func (c *HelloClient) Text(ctx context.Context, s string) (string, error) {
-	x := rpc.NewCall[helloTextArgs, helloTextResult](&helloText, "Hello")
+	x := stub.NewCall[helloTextArgs, helloTextResult](&helloText, "Hello")
 	x.Args.S = s
 	if err := c.caller.Do(ctx, &x.Call); err != nil || x.Result.Success == nil {
 		return "", err
@@ -1360,7 +1361,7 @@ func (c *HelloClient) Text(ctx context.Context, s string) (string, error) {
 }
 
 func (c *HelloClient) Bytes(ctx context.Context, b []byte) ([]byte, error) {
-	x := rpc.NewCall[helloBytesArgs, helloBytesResult](&helloBytes, "Hello")
+	x := stub.NewCall[helloBytesArgs, helloBytesResult](&helloBytes, "Hello")
 	x.Args.B = b
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
@@ -1369,7 +1370,7 @@ func (c *HelloClient) Bytes(ctx context.Context, b []byte) ([]byte, error) {
 }
 
 func (c *HelloClient) ID(ctx context.Context, id thrift.UUID) (thrift.UUID, error) {
-	x := rpc.NewCall[helloIDArgs, helloIDResult](&helloID, "Hello")
+	x := stub.NewCall[helloIDArgs, helloIDResult](&helloID, "Hello")
 	x.Args.ID = id
 	if err := c.caller.Do(ctx, &x.Call); err != nil || x.Result.Success == nil {
 		return thrift.UUID{}, err
@@ -1378,7 +1379,7 @@ func (c *HelloClient) ID(ctx context.Context, id thrift.UUID) (thrift.UUID, erro
 }
 
 func (c *HelloClient) Numbers(ctx context.Context, numbers []int32) ([]int32, error) {
-	x := rpc.NewCall[helloNumbersArgs, helloNumbersResult](&helloNumbers, "Hello")
+	x := stub.NewCall[helloNumbersArgs, helloNumbersResult](&helloNumbers, "Hello")
 	x.Args.Numbers = numbers
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
@@ -1387,7 +1388,7 @@ func (c *HelloClient) Numbers(ctx context.Context, numbers []int32) ([]int32, er
 }
 
 func (c *HelloClient) Names(ctx context.Context, names Names) (thrift.Set[string], error) {
-	x := rpc.NewCall[helloNamesArgs, helloNamesResult](&helloNames, "Hello")
+	x := stub.NewCall[helloNamesArgs, helloNamesResult](&helloNames, "Hello")
 	x.Args.Names = names
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
@@ -1396,7 +1397,7 @@ func (c *HelloClient) Names(ctx context.Context, names Names) (thrift.Set[string
 }
 
 func (c *HelloClient) Counts(ctx context.Context, counts map[string]int32) (map[string]int32, error) {
-	x := rpc.NewCall[helloCountsArgs, helloCountsResult](&helloCounts, "Hello")
+	x := stub.NewCall[helloCountsArgs, helloCountsResult](&helloCounts, "Hello")
 	x.Args.Counts = counts
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
@@ -1405,7 +1406,7 @@ func (c *HelloClient) Counts(ctx context.Context, counts map[string]int32) (map[
 }
 
 func (c *HelloClient) Pairs(ctx context.Context, pairs thrift.Pairs[*Point, int32]) (thrift.Pairs[*Point, int32], error) {
-	x := rpc.NewCall[helloPairsArgs, helloPairsResult](&helloPairs, "Hello")
+	x := stub.NewCall[helloPairsArgs, helloPairsResult](&helloPairs, "Hello")
 	x.Args.Pairs = pairs
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
@@ -1414,7 +1415,7 @@ func (c *HelloClient) Pairs(ctx context.Context, pairs thrift.Pairs[*Point, int3
 }
 
 func (c *HelloClient) Choose(ctx context.Context, choice Choice) (Choice, error) {
-	x := rpc.NewCall[helloChooseArgs, helloChooseResult](&helloChoose, "Hello")
+	x := stub.NewCall[helloChooseArgs, helloChooseResult](&helloChoose, "Hello")
 	x.Args.Choice = choice
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
@@ -1423,7 +1424,7 @@ func (c *HelloClient) Choose(ctx context.Context, choice Choice) (Choice, error)
 }
 
 func (c *HelloClient) Find(ctx context.Context, how int32) (*Point, error) {
-	x := rpc.NewCall[helloFindArgs, helloFindResult](&helloFind, "Hello")
+	x := stub.NewCall[helloFindArgs, helloFindResult](&helloFind, "Hello")
 	x.Args.How = how
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
@@ -1432,14 +1433,14 @@ func (c *HelloClient) Find(ctx context.Context, how int32) (*Point, error) {
 }
 
 func (c *HelloClient) Check(ctx context.Context, how int32) error {
-	x := rpc.NewCall[helloCheckArgs, helloCheckResult](&helloCheck, "Hello")
+	x := stub.NewCall[helloCheckArgs, helloCheckResult](&helloCheck, "Hello")
 	x.Args.How = how
 	return c.caller.Do(ctx, &x.Call)
 }
 
 // Deprecated: say ping
 func (c *HelloClient) Old(ctx context.Context) error {
-	x := rpc.NewCall[helloOldArgs, struct{}](&helloOld, "Hello")
+	x := stub.NewCall[helloOldArgs, struct{}](&helloOld, "Hello")
 	return c.caller.Do(ctx, &x.Call)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -109,7 +110,7 @@ func (x *sideOtherResult) DecodeThrift(in thrift.Input, depth int) thrift.Result
 
 var sideOther = rpc.Method{
 	Service: "Side", Name: "other", Codec: thrift.Binary{},
-	New:   rpc.New[sideOtherArgs, sideOtherResult],
+	New:   stub.New[sideOtherArgs, sideOtherResult],
 	Raise: thrift.NoResult,
 }
 
@@ -117,7 +118,7 @@ var sideOther = rpc.Method{
 func SideService(impl Side) rpc.Service {
 	return rpc.Service{Name: "Side", IDL: TypesLinuxIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &sideOther, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[sideOtherArgs](c)
+			args, err := stub.Args[sideOtherArgs](c)
 			if err != nil {
 				return err
 			}
@@ -125,7 +126,7 @@ func SideService(impl Side) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[sideOtherResult](c).Success = res
+			stub.Result[sideOtherResult](c).Success = res
 			return nil
 		}},
 	}}
@@ -160,7 +161,7 @@ func (c *SideClient) Close() error {
 }
 
 func (c *SideClient) Other(ctx context.Context, o *Other) (*Other, error) {
-	x := rpc.NewCall[sideOtherArgs, sideOtherResult](&sideOther, "Side")
+	x := stub.NewCall[sideOtherArgs, sideOtherResult](&sideOther, "Side")
 	x.Args.O = o
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/shared"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -123,39 +124,39 @@ func (x *helloEchoResult) DecodeThrift(in thrift.Input, depth int) thrift.Result
 
 var helloEcho = rpc.Method{
 	Service: "Hello", Name: "echo", Codec: thrift.Binary{},
-	New:   rpc.New[helloEchoArgs, helloEchoResult],
+	New:   stub.New[helloEchoArgs, helloEchoResult],
 	Raise: thrift.NoResult,
 }
 
 var helloCount = rpc.Method{
-	Service: "Hello", Name: "count", Codec: thrift.Binary{}, Kind: rpc.ServerStream, New: rpc.New[Number, Number],
+	Service: "Hello", Name: "count", Codec: thrift.Binary{}, Kind: rpc.ServerStream, New: stub.New[Number, Number],
 }
 
 var helloSum = rpc.Method{
-	Service: "Hello", Name: "sum", Codec: thrift.Binary{}, Kind: rpc.ClientStream, New: rpc.New[Amount, Number],
+	Service: "Hello", Name: "sum", Codec: thrift.Binary{}, Kind: rpc.ClientStream, New: stub.New[Amount, Number],
 }
 
 var helloChat = rpc.Method{
-	Service: "Hello", Name: "chat", Codec: thrift.Binary{}, Kind: rpc.Bidi, New: rpc.New[Number, Number],
+	Service: "Hello", Name: "chat", Codec: thrift.Binary{}, Kind: rpc.Bidi, New: stub.New[Number, Number],
 }
 
 var helloThings = rpc.Method{
-	Service: "Hello", Name: "things", Codec: thrift.Binary{}, Kind: rpc.ServerStream, New: rpc.New[shared.Thing, shared.Thing],
+	Service: "Hello", Name: "things", Codec: thrift.Binary{}, Kind: rpc.ServerStream, New: stub.New[shared.Thing, shared.Thing],
 }
 
 var helloThing = rpc.Method{
-	Service: "Hello", Name: "thing", Codec: thrift.Binary{}, Kind: rpc.ClientStream, New: rpc.New[shared.Thing, shared.Thing],
+	Service: "Hello", Name: "thing", Codec: thrift.Binary{}, Kind: rpc.ClientStream, New: stub.New[shared.Thing, shared.Thing],
 }
 
 var helloPlus = rpc.Method{
-	Service: "Hello", Name: "plus", Codec: thrift.Binary{}, Kind: rpc.Bidi, New: rpc.New[Number, Number],
+	Service: "Hello", Name: "plus", Codec: thrift.Binary{}, Kind: rpc.Bidi, New: stub.New[Number, Number],
 }
 
 // HelloService makes a service of an implementation.
 func HelloService(impl Hello) rpc.Service {
 	return rpc.Service{Name: "Hello", IDL: StreamIDL() + shared.SharedIDL(), Unbound: impl == nil, Methods: append(shared.RootService(impl).Methods, []rpc.Handler{
 		{Method: &helloEcho, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.Args[helloEchoArgs](c)
+			args, err := stub.Args[helloEchoArgs](c)
 			if err != nil {
 				return err
 			}
@@ -163,36 +164,36 @@ func HelloService(impl Hello) rpc.Service {
 			if err != nil {
 				return err
 			}
-			rpc.Result[helloEchoResult](c).Success = res
+			stub.Result[helloEchoResult](c).Success = res
 			return nil
 		}},
 		{Method: &helloCount, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.First[Number](c)
+			args, err := stub.First[Number](c)
 			if err != nil {
 				return err
 			}
-			return rpc.SendAll(c, impl.Count(ctx, args))
+			return stub.SendAll(c, impl.Count(ctx, args))
 		}},
 		{Method: &helloSum, Serve: func(ctx context.Context, c *rpc.Call) error {
-			res, err := impl.Sum(ctx, rpc.Arriving[Amount](c))
-			return rpc.SendLast(c, res, err)
+			res, err := impl.Sum(ctx, stub.Arriving[Amount](c))
+			return stub.SendLast(c, res, err)
 		}},
 		{Method: &helloChat, Serve: func(ctx context.Context, c *rpc.Call) error {
-			return rpc.SendAll(c, impl.Chat(ctx, rpc.Arriving[Number](c)))
+			return stub.SendAll(c, impl.Chat(ctx, stub.Arriving[Number](c)))
 		}},
 		{Method: &helloThings, Serve: func(ctx context.Context, c *rpc.Call) error {
-			args, err := rpc.First[shared.Thing](c)
+			args, err := stub.First[shared.Thing](c)
 			if err != nil {
 				return err
 			}
-			return rpc.SendAll(c, impl.Things(ctx, args))
+			return stub.SendAll(c, impl.Things(ctx, args))
 		}},
 		{Method: &helloThing, Serve: func(ctx context.Context, c *rpc.Call) error {
-			res, err := impl.Thing(ctx, rpc.Arriving[shared.Thing](c))
-			return rpc.SendLast(c, res, err)
+			res, err := impl.Thing(ctx, stub.Arriving[shared.Thing](c))
+			return stub.SendLast(c, res, err)
 		}},
 		{Method: &helloPlus, Serve: func(ctx context.Context, c *rpc.Call) error {
-			return rpc.SendAll(c, impl.Plus(ctx, rpc.Arriving[Number](c)))
+			return stub.SendAll(c, impl.Plus(ctx, stub.Arriving[Number](c)))
 		}},
 	}...)}
 }
@@ -237,7 +238,7 @@ func (c *HelloClient) Close() error {
 }
 
 func (c *HelloClient) Echo(ctx context.Context, n *Number) (*Number, error) {
-	x := rpc.NewCall[helloEchoArgs, helloEchoResult](&helloEcho, "Hello")
+	x := stub.NewCall[helloEchoArgs, helloEchoResult](&helloEcho, "Hello")
 	x.Args.N = n
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
@@ -246,27 +247,27 @@ func (c *HelloClient) Echo(ctx context.Context, n *Number) (*Number, error) {
 }
 
 func (c *HelloClient) Count(ctx context.Context, n *Number) iter.Seq2[*Number, error] {
-	return rpc.Incoming[Number](ctx, c.caller, rpc.Make(&helloCount, "Hello", n, nil))
+	return stub.Incoming[Number](ctx, c.caller, stub.Make(&helloCount, "Hello", n, nil))
 }
 
 func (c *HelloClient) Sum(ctx context.Context, amounts iter.Seq2[*Amount, error]) (*Number, error) {
-	return rpc.Gather[Amount, Number](ctx, c.caller, rpc.Make(&helloSum, "Hello", nil, nil), amounts)
+	return stub.Gather[Amount, Number](ctx, c.caller, stub.Make(&helloSum, "Hello", nil, nil), amounts)
 }
 
 func (c *HelloClient) Chat(ctx context.Context, iter_ iter.Seq2[*Number, error]) iter.Seq2[*Number, error] {
-	return rpc.Exchange[Number, Number](ctx, c.caller, rpc.Make(&helloChat, "Hello", nil, nil), iter_)
+	return stub.Exchange[Number, Number](ctx, c.caller, stub.Make(&helloChat, "Hello", nil, nil), iter_)
 }
 
 func (c *HelloClient) Things(ctx context.Context, shared_ *shared.Thing) iter.Seq2[*shared.Thing, error] {
-	return rpc.Incoming[shared.Thing](ctx, c.caller, rpc.Make(&helloThings, "Hello", shared_, nil))
+	return stub.Incoming[shared.Thing](ctx, c.caller, stub.Make(&helloThings, "Hello", shared_, nil))
 }
 
 func (c *HelloClient) Thing(ctx context.Context, shared_ iter.Seq2[*shared.Thing, error]) (*shared.Thing, error) {
-	return rpc.Gather[shared.Thing, shared.Thing](ctx, c.caller, rpc.Make(&helloThing, "Hello", nil, nil), shared_)
+	return stub.Gather[shared.Thing, shared.Thing](ctx, c.caller, stub.Make(&helloThing, "Hello", nil, nil), shared_)
 }
 
 func (c *HelloClient) Plus(ctx context.Context, n iter.Seq2[*Number, error]) iter.Seq2[*Number, error] {
-	return rpc.Exchange[Number, Number](ctx, c.caller, rpc.Make(&helloPlus, "Hello", nil, nil), n)
+	return stub.Exchange[Number, Number](ctx, c.caller, stub.Make(&helloPlus, "Hello", nil, nil), n)
 }
 
 // UnimplementedHello answers every method with rpc.Unimplemented. Nothing needs to embed it.
@@ -276,22 +277,22 @@ func (UnimplementedHello) Echo(ctx context.Context, n *Number) (*Number, error) 
 	return nil, rpc.Unimplemented
 }
 func (UnimplementedHello) Count(ctx context.Context, n *Number) iter.Seq2[*Number, error] {
-	return rpc.Failed[Number](rpc.Unimplemented)
+	return stub.Failed[Number](rpc.Unimplemented)
 }
 func (UnimplementedHello) Sum(ctx context.Context, amounts iter.Seq2[*Amount, error]) (*Number, error) {
 	return nil, rpc.Unimplemented
 }
 func (UnimplementedHello) Chat(ctx context.Context, iter_ iter.Seq2[*Number, error]) iter.Seq2[*Number, error] {
-	return rpc.Failed[Number](rpc.Unimplemented)
+	return stub.Failed[Number](rpc.Unimplemented)
 }
 func (UnimplementedHello) Things(ctx context.Context, shared_ *shared.Thing) iter.Seq2[*shared.Thing, error] {
-	return rpc.Failed[shared.Thing](rpc.Unimplemented)
+	return stub.Failed[shared.Thing](rpc.Unimplemented)
 }
 func (UnimplementedHello) Thing(ctx context.Context, shared_ iter.Seq2[*shared.Thing, error]) (*shared.Thing, error) {
 	return nil, rpc.Unimplemented
 }
 func (UnimplementedHello) Plus(ctx context.Context, n iter.Seq2[*Number, error]) iter.Seq2[*Number, error] {
-	return rpc.Failed[Number](rpc.Unimplemented)
+	return stub.Failed[Number](rpc.Unimplemented)
 }
 
 // Service is HelloService.

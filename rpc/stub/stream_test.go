@@ -1,4 +1,4 @@
-package rpc_test
+package stub_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 // sink is a stream that takes all messages but those that are empty.
@@ -25,7 +26,7 @@ func (sink) Receive(any) error { return io.EOF }
 // driver is a caller whose calls are driven over a sink.
 type driver struct{}
 
-func (driver) Do(ctx context.Context, c *rpc.Call) error { return c.Drive(ctx, sink{}) }
+func (driver) Do(ctx context.Context, c *rpc.Call) error { return rpc.EngineOf(c).Drive(ctx, sink{}) }
 func (driver) Close() error                              { return nil }
 
 func several(texts ...string) func(func(*string, error) bool) {
@@ -38,7 +39,7 @@ func several(texts ...string) func(func(*string, error) bool) {
 	}
 }
 
-var streamed = &rpc.Method{Service: "S", Name: "m", Kind: rpc.Bidi, New: rpc.New[string, string]}
+var streamed = &rpc.Method{Service: "S", Name: "m", Kind: rpc.Bidi, New: stub.New[string, string]}
 
 // TestMessageThatIsNotSent: the call is NotSent only if its first message is.
 func TestMessageThatIsNotSent(t *testing.T) {
@@ -46,7 +47,7 @@ func TestMessageThatIsNotSent(t *testing.T) {
 		texts []string
 		want  rpc.Sent
 	}{{[]string{""}, rpc.NotSent}, {[]string{"a", ""}, rpc.Maybe}} {
-		_, err := rpc.Gather[string, string](t.Context(), driver{}, &rpc.NewCall[string, string](streamed, "S").Call, several(tt.texts...))
+		_, err := stub.Gather[string, string](t.Context(), driver{}, &stub.NewCall[string, string](streamed, "S").Call, several(tt.texts...))
 		if rpc.CodeOf(err) != rpc.Internal || rpc.SentOf(err) != tt.want {
 			t.Errorf("%q: %v, %v", tt.texts, err, rpc.SentOf(err))
 		}
@@ -58,13 +59,13 @@ func TestMessageThatIsNotSent(t *testing.T) {
 func TestSendAllOfACallThatIsOver(t *testing.T) {
 	c := streamed.New()
 	c.Method = streamed
-	c.Begin(t.Context(), time.Time{})
-	c.SetStream(sink{})
-	if err := rpc.SendAll(c, several("a", "b")); err != nil {
+	rpc.EngineOf(c).Begin(t.Context(), time.Time{})
+	rpc.EngineOf(c).SetStream(sink{})
+	if err := stub.SendAll(c, several("a", "b")); err != nil {
 		t.Error(err)
 	}
-	c.End(context.DeadlineExceeded)
-	if err := rpc.SendAll(c, several("a")); !errors.Is(err, context.DeadlineExceeded) {
+	rpc.EngineOf(c).End(context.DeadlineExceeded)
+	if err := stub.SendAll(c, several("a")); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("after the deadline: %v", err)
 	}
 }

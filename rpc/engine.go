@@ -1,0 +1,147 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+)
+
+// An Engine is a call as engines, protocols and generated code see it: what
+// makes the call happen, which no handler and no interceptor needs. It is a
+// pointer, and costs nothing.
+type Engine struct{ c *Call }
+
+// EngineOf gives the engine's view of c.
+func EngineOf(c *Call) Engine { return Engine{c} }
+
+// SetMessages makes args and result, two pointers, the messages of a client's
+// call.
+func (e Engine) SetMessages(args, result any) { e.c.args, e.c.result = args, result }
+
+// SetHolder has h told what the request takes, before the handler runs.
+func (e Engine) SetHolder(h Holder) { e.c.served().lazy.holder = h }
+
+// SetBody gives a server's call the bytes of its request. The call owns v until
+// Release.
+func (e Engine) SetBody(v buf.View, lim *Limits) {
+	l := &e.c.served().lazy
+	l.state, l.body, l.lim = bodyWaiting, v, lim
+}
+
+// SetEncoding says how the bodies of the call are written from now on, before
+// they are encoded or decoded.
+func (e Engine) SetEncoding(to Encoding) { e.c.encoding = to }
+
+// Release gives the bytes of the request back, once the handler has returned.
+func (e Engine) Release() {
+	l := &e.c.served().lazy
+	l.Lock()
+	defer l.Unlock()
+	if l.state == bodyWaiting {
+		l.state = bodyGone
+	}
+	l.body.Release()
+	l.body = buf.View{}
+}
+
+// AppendRequest encodes the arguments.
+func (e Engine) AppendRequest(out *buf.Out) error { return e.c.codec().Append(out, e.c.args) }
+
+// AppendResponse encodes the result.
+func (e Engine) AppendResponse(out *buf.Out) error { return e.c.codec().Append(out, e.c.result) }
+
+// DecodeResponse fills the result from body and returns the declared exception
+// that it holds, if any. What an earlier attempt left is cleared first.
+func (e Engine) DecodeResponse(body buf.View, lim *Limits) (declared, err error) {
+	if e.c.answered {
+		clearMessage(e.c.result)
+	}
+	e.c.answered = true
+	if err := e.c.codec().Decode(body, e.c.result, lim); err != nil {
+		return nil, err
+	}
+	if e.c.Method.Raise == nil {
+		return nil, nil
+	}
+	return e.c.Method.Raise(e.c.result), nil
+}
+
+// Fork makes a second attempt at the same call that may run beside c: it
+// shares the arguments and has a result and metadata of its own. Adopt takes
+// the winner's over.
+func (e Engine) Fork() *Call {
+	f := &Call{Method: e.c.Method, Service: e.c.Service, Asked: e.c.Asked, Header: e.c.Header.Clone(), Attempt: e.c.Attempt, args: e.c.args}
+	f.result = reflect.New(reflect.TypeOf(e.c.result).Elem()).Interface()
+	return f
+}
+
+// Adopt makes the outcome of a fork of c, which has ended, c's own.
+func (e Engine) Adopt(f *Call) {
+	reflect.ValueOf(e.c.result).Elem().Set(reflect.ValueOf(f.result).Elem())
+	e.c.Trailer, e.c.Peer, e.c.Attempt, e.c.answered = f.Trailer, f.Peer, f.Attempt, true
+}
+
+func clearMessage(msg any) { reflect.ValueOf(msg).Elem().SetZero() }
+
+// Begin makes a server's call the context of its handler: values come from
+// parent, deadline and end from the call. The zero deadline is none. The
+// context is valid until End and readable for ever.
+func (e Engine) Begin(parent context.Context, deadline time.Time) context.Context {
+	l := &e.c.served().life
+	l.parent, l.deadline = parent, deadline
+	return (*callContext)(e.c)
+}
+
+// End ends the context of a server's call with context.Canceled or
+// context.DeadlineExceeded. Only the first call counts.
+func (e Engine) End(err error) { e.c.served().life.end(err) }
+
+// Context is the one that Begin gave the handler of a server's call.
+func (e Engine) Context() context.Context { return (*callContext)(e.c) }
+
+// SetStream gives a server's call its stream, before the handler runs.
+func (e Engine) SetStream(s Stream) { e.c.streaming().stream = s }
+
+// Stream is the server's side of a call of several messages, hooks included.
+// It is valid until the handler returns.
+func (e Engine) Stream() Stream { return e.c.hooked(e.c.streaming().stream) }
+
+// SetDrive has Drive call f with the stream of a client's call.
+func (e Engine) SetDrive(f func(ctx context.Context, s Stream) error) { e.c.streaming().drive = f }
+
+// Drive does with the open stream of a client's call what the call was made
+// for. It returns when that is done: nil after the last message,
+// ErrStopped if the caller has seen enough. A call is driven once: what its
+// caller had to send is used up then.
+func (e Engine) Drive(ctx context.Context, s Stream) error {
+	switch {
+	case e.c.several == nil || e.c.several.drive == nil:
+		return Errorf(Internal, "%v is a call of several messages", e.c.Method)
+	case e.c.several.driven:
+		return Errorf(FailedPrecondition, "an earlier attempt at %v has used its messages up", e.c.Method)
+	}
+	e.c.several.driven = true
+	return e.c.several.drive(ctx, e.c.hooked(s))
+}
+
+// Driven reports whether Drive was called: messages of the caller's may have
+// been used up then, so that an engine does not try the call again.
+func (e Engine) Driven() bool { return e.c.several != nil && e.c.several.driven }
+
+// ErrStopped is what Drive returns when the caller wants no more messages: the
+// call is given up, and that is no failure.
+var ErrStopped = errors.New("rpc: the caller has seen enough")
+
+// A Holder holds a request for its caller.
+type Holder interface {
+	// Decodes is asked before a request of so many bytes is decoded, on the goroutine
+	// that has asked for it, which may wait here. An error is that goroutine's;
+	// without one Decoded is called in the end.
+	Decodes(bytes int) error
+	// Decoded is told what the request takes now that it is decoded, in bytes,
+	// besides its text and binary, on the goroutine that has asked for it.
+	Decoded(bytes int)
+}

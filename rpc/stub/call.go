@@ -1,0 +1,68 @@
+// Package stub is what generated code and tools make calls of: a client's call
+// together with its messages, a server's call that holds them, and the sequences
+// that streams are. No other code needs it.
+package stub
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// Typed is a Call together with its arguments and result: one allocation for
+// a call. Generated code names its instances.
+type Typed[A, R any] struct {
+	rpc.Call
+	Args   A
+	Result R
+}
+
+// NewCall makes a client's call of m. service is the name that the target
+// knows the method under.
+func NewCall[A, R any](m *rpc.Method, service string) *Typed[A, R] {
+	x := &Typed[A, R]{Call: rpc.Call{Method: m, Service: service}}
+	rpc.EngineOf(&x.Call).SetMessages(&x.Args, &x.Result)
+	return x
+}
+
+// New makes a server's call; it is what [rpc.Method].New points to.
+func New[A, R any]() *rpc.Call {
+	x := new(struct {
+		rpc.ServerCall
+		Args   A
+		Result R
+	})
+	return x.Init(&x.Args, &x.Result)
+}
+
+// Make makes a client's call from messages that were made elsewhere, for
+// tools that know the types only at run time. Both are pointers.
+func Make(m *rpc.Method, service string, args, result any) *rpc.Call {
+	c := &rpc.Call{Method: m, Service: service}
+	rpc.EngineOf(c).SetMessages(args, result)
+	return c
+}
+
+// Args gives the arguments of a server's call, decoded. It is what a
+// generated method body begins with.
+func Args[A any](c *rpc.Call) (*A, error) {
+	msg, err := c.Request()
+	if err != nil {
+		return nil, err
+	}
+	a, ok := msg.(*A)
+	if !ok {
+		return nil, &rpc.Error{Code: rpc.Internal, Op: "arguments", Err: fmt.Errorf("call of %v holds %T", c.Method, msg)}
+	}
+	return a, nil
+}
+
+// Result gives the place for a server call's result. It panics if the call
+// was made for another type, which generated code rules out.
+func Result[R any](c *rpc.Call) *R { return c.Response().(*R) }
+
+// Failed is a sequence that consists of err.
+func Failed[R any](err error) iter.Seq2[*R, error] {
+	return func(yield func(*R, error) bool) { yield(nil, err) }
+}
