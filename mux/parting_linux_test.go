@@ -10,7 +10,6 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -72,10 +71,7 @@ func sockets(t *testing.T, cfg *netio.Config) map[string]func(t *testing.T) (cli
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { l.Close() })
-		var one sync.Mutex // tests run in parallel, and each is to accept what it has dialled
 		return func(t *testing.T) (netio.Conn, netio.Conn) {
-			one.Lock()
-			defer one.Unlock()
 			a, err := net.Dial(network, l.Addr().String())
 			if err != nil {
 				t.Fatal(err)
