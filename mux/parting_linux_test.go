@@ -10,6 +10,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -71,7 +72,10 @@ func sockets(t *testing.T, cfg *netio.Config) map[string]func(t *testing.T) (cli
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { l.Close() })
+		var one sync.Mutex // who dials beside another may be accepted by it
 		return func(t *testing.T) (netio.Conn, netio.Conn) {
+			one.Lock()
+			defer one.Unlock()
 			a, err := net.Dial(network, l.Addr().String())
 			if err != nil {
 				t.Fatal(err)
