@@ -187,33 +187,56 @@ func TestLargeMessageThatNobodyExpects(t *testing.T) {
 						end = r.send
 					}
 					end.Stall(true)
-					over := make(chan string, 2)
+					// In the order in which they are decoded, whoever runs on first then.
+					came, over := make(chan string, 2), make(chan bool, 2)
 					go func() {
-						got, _, err := r.call(t.Context(), tt.method, tt.arg)
+						got, err := callNoted(t, r, tt.method, tt.arg, func() { came <- "large" })
 						if err != nil || got != "8388608" && len(got) != 8<<20 {
 							t.Errorf("large: %d bytes, %v", len(got), err)
 						}
-						over <- "large"
+						over <- true
 					}()
 					synctest.Wait()
 					if q := end.Output().Queued(); q < 64<<10 || q > 300<<10 {
 						t.Errorf("%d bytes of a large message are queued", q)
 					}
 					go func() {
-						if got, _, err := r.call(t.Context(), "echo", "small"); err != nil || got != "small" {
+						if got, err := callNoted(t, r, "echo", "small", func() { came <- "small" }); err != nil || got != "small" {
 							t.Errorf("small: %q, %v", got, err)
 						}
-						over <- "small"
+						over <- true
 					}()
 					synctest.Wait()
 					end.Stall(false)
-					if first, second := <-over, <-over; first != "small" {
-						t.Errorf("%s came before %s", first, second)
+					<-over
+					<-over
+					if first := <-came; first != "small" {
+						t.Errorf("the %s answer came first", first)
 					}
 				})
 			})
 		}
 	}
+}
+
+// callNoted makes a call; told is called when its answer is decoded.
+func callNoted(t *testing.T, r *rig, name, arg string, told func()) (string, error) {
+	m := method(name, rpc.Unary)
+	m.Codec = noted{told: told}
+	x := rpc.NewCall[string, string](m, "Test")
+	x.Args = arg
+	err := r.client.Do(t.Context(), &x.Call)
+	return x.Result, err
+}
+
+type noted struct {
+	text
+	told func()
+}
+
+func (n noted) Decode(body buf.View, msg any, lim *rpc.Limits) error {
+	n.told()
+	return n.text.Decode(body, msg, lim)
 }
 
 // Sizes of one method that change from call to call, so that it is foreseen
