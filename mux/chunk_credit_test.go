@@ -133,6 +133,7 @@ func waitForCredit(t *testing.T, up bool, end string) {
 	}
 	if want != rpc.Unavailable {
 		r.echoes(t)
+		synctest.Wait() // the handler of the call that was given up has returned
 		if n := mux.Abandoned(r.client); n != 0 {
 			t.Errorf("%d late answers are awaited", n)
 		}
