@@ -134,6 +134,7 @@ func waitForCredit(t *testing.T, up bool, end string) {
 	if want != rpc.Unavailable {
 		r.echoes(t)
 		synctest.Wait() // the handler of the call that was given up has returned
+		r.echoes(t)     // who is idle does not read what came of it
 		if n := mux.Abandoned(r.client); n != 0 {
 			t.Errorf("%d late answers are awaited", n)
 		}

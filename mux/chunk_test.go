@@ -223,7 +223,7 @@ func TestLargeMessageThatNobodyExpects(t *testing.T) {
 func callNoted(t *testing.T, r *rig, name, arg string, told func()) (string, error) {
 	m := method(name, rpc.Unary)
 	m.Codec = noted{told: told}
-	x := rpc.NewCall[string, string](m, "Test")
+	x := stub.NewCall[string, string](m, "Test")
 	x.Args = arg
 	err := r.client.Do(t.Context(), &x.Call)
 	return x.Result, err
