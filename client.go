@@ -5,9 +5,12 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/limosa-rpc/limosa/endpoint"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/stats"
 	"github.com/limosa-rpc/limosa/ttheader"
@@ -46,13 +49,19 @@ func (f Form) String() string {
 	return fmt.Sprintf("Form(%d)", uint8(f))
 }
 
-func parseForm(s string) (Form, bool) {
-	for i, name := range forms {
-		if s == name {
-			return Form(i), true
+// formOf is the form that a target asks for, else what the client was given.
+func formOf(t endpoint.Target, given Form) (Form, error) {
+	for key := range t.Settings {
+		if key != "thrift" {
+			return given, t.Bad(fmt.Sprintf("unknown setting %q", key))
 		}
+		i := slices.Index(forms[:], t.Settings.Get(key))
+		if i < 0 {
+			return given, t.Bad("thrift is one of " + strings.Join(forms[:], ", "))
+		}
+		given = Form(i)
 	}
-	return 0, false
+	return given, nil
 }
 
 // A Client makes calls to one target. The zero value with a Target works; its
@@ -71,13 +80,11 @@ type Client struct {
 	Stats         *stats.Set        // where the client counts what it holds, its connections and its dials; may be nil, and shared
 	Logger        *slog.Logger      // nil: nothing is logged
 
-	network dialer // nil: the system's
-
 	once sync.Once
 	// Set once, then constant.
-	err  error
-	pool *pool
-	call rpc.Next
+	err      error
+	endpoint *endpoint.Endpoint
+	call     rpc.Next
 }
 
 // Dial makes a client for target with all defaults. It checks the target and
@@ -93,7 +100,11 @@ func Dial(target string) (*Client, error) {
 
 // start makes the client ready; its result is in err.
 func (c *Client) start() {
-	t, err := parseTarget(c.Target)
+	t, err := endpoint.ParseTarget(c.Target)
+	form := c.Thrift
+	if err == nil {
+		form, err = formOf(t, c.Thrift)
+	}
 	if err == nil {
 		err = c.Limits.Check()
 	}
@@ -107,18 +118,14 @@ func (c *Client) start() {
 		c.err = err
 		return
 	}
-	form := c.Thrift
-	if t.hasThrift {
-		form = t.thrift
-	}
 	proto := c.protocol(form)
 	plain := proto
 	plain.NoOffer = true
-	c.pool = newPool(t, proto, plain, c.Limits.WithDefaults(), c.TLS, c.Logger, c.Stats)
-	if c.network != nil {
-		c.pool.network = c.network
-	}
-	c.call = rpc.Chain(c.pool.do, c.Interceptors...)
+	c.endpoint = endpoint.New(endpoint.Config{
+		Network: t.Network, Addr: t.Addr, Protocol: proto, Plain: plain, Limits: c.Limits.WithDefaults(),
+		TLS: c.TLS, Logger: c.Logger, Stats: c.Stats,
+	})
+	c.call = rpc.Chain(c.endpoint.Do, c.Interceptors...)
 }
 
 func (c *Client) protocol(form Form) ttheader.Protocol {
@@ -162,23 +169,22 @@ func begin(ctx context.Context, call *rpc.Call, timeout time.Duration) (context.
 	return context.WithTimeout(ctx, timeout)
 }
 
-// closeGrace is what Close gives calls in flight.
-const closeGrace = 5 * time.Second
-
 // Close takes no new calls, gives those in flight five seconds, and frees
 // everything. It is idempotent and waits.
 func (c *Client) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
-	defer cancel()
-	return c.Shutdown(ctx)
+	c.once.Do(c.start)
+	if c.endpoint == nil {
+		return nil
+	}
+	return c.endpoint.Close()
 }
 
 // Shutdown takes no new calls, which fail with Sent == NotSent, waits for
 // those in flight until ctx ends, then fails them, and frees everything.
 func (c *Client) Shutdown(ctx context.Context) error {
 	c.once.Do(c.start)
-	if c.pool == nil {
+	if c.endpoint == nil {
 		return nil
 	}
-	return c.pool.close(ctx)
+	return c.endpoint.Shutdown(ctx)
 }

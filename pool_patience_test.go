@@ -109,27 +109,6 @@ func TestQueueEndsWithTheHello(t *testing.T) {
 	})
 }
 
-// A call earns toward retries once, however often it looks for a connection.
-func TestCallsEarnOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := simnet.New(func(int, string, string) netio.PipeConfig { return netio.PipeConfig{Delay: time.Millisecond} })
-		stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{service(nil)}})
-		c := netClient(n, &limosa.Client{Thrift: limosa.Framed})
-		earned := c.Earned(0)
-		var calls sync.WaitGroup
-		for range 100 {
-			calls.Go(func() { call(t.Context(), c, echoMethod, "") })
-		}
-		calls.Wait()
-		if got := earned(); got != 100 {
-			t.Errorf("100 calls have earned %d", got)
-		}
-		stop()
-		<-ended
-		c.Close()
-	})
-}
-
 // A call that dials while the client is closed is told of that, not of a dial.
 func TestCloseDuringADial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

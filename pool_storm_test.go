@@ -91,12 +91,9 @@ func TestFailuresTogetherPauseOnce(t *testing.T) {
 		n := simnet.New(nil)
 		stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{service(nil)}})
 		c := netClient(n, &limosa.Client{Thrift: limosa.Framed})
-		if _, err := call(t.Context(), c, echoMethod, ""); err != nil {
-			t.Fatal(err)
-		}
 		var mu sync.Mutex
-		down := true
-		c.DialOnceMore(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
+		down := false
+		c.DialOn(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
 			time.Sleep(time.Millisecond)
 			mu.Lock()
 			defer mu.Unlock()
@@ -105,6 +102,12 @@ func TestFailuresTogetherPauseOnce(t *testing.T) {
 			}
 			return n.Dial(ctx, "client", "server")
 		})
+		if _, err := call(t.Context(), c, echoMethod, ""); err != nil {
+			t.Fatal(err)
+		}
+		mu.Lock()
+		down = true
+		mu.Unlock()
 		for _, l := range n.Links("", "") {
 			l.Break()
 		}
@@ -181,7 +184,8 @@ func TestClientTLSCodeThatPanics(t *testing.T) {
 	for _, form := range []limosa.Form{limosa.TTHeader, limosa.Framed} {
 		target, _ := start(t, &limosa.Server{Services: []rpc.Service{service(nil)}, TLS: &tls.Config{Certificates: []tls.Certificate{cert}}}, "127.0.0.1:0")
 		var how atomic.Int32
-		c := &limosa.Client{Target: target, Thrift: form, TLS: &tls.Config{RootCAs: pool, VerifyConnection: func(tls.ConnectionState) error {
+		idle := rpc.Limits{Idle: 10 * time.Millisecond}
+		c := &limosa.Client{Target: target, Thrift: form, Limits: idle, TLS: &tls.Config{RootCAs: pool, VerifyConnection: func(tls.ConnectionState) error {
 			switch how.Load() {
 			case 1:
 				panic("mine")
@@ -192,9 +196,8 @@ func TestClientTLSCodeThatPanics(t *testing.T) {
 		}}}
 		for i, want := range []string{"", "panic", "goroutine", ""} {
 			how.Store(int32(i % 3))
-			if i > 0 { // the connection of the call before goes
-				time.Sleep(60 * time.Millisecond) // and the pause behind a failure
-				c.DropAll()
+			if i > 0 { // the connection of the call before goes, and the pause behind a failure
+				time.Sleep(60 * time.Millisecond)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			_, err := call(ctx, c, echoMethod, "")

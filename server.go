@@ -4,19 +4,15 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
-	"math"
-	"runtime"
-	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/limosa-rpc/limosa/buf"
-	"github.com/limosa-rpc/limosa/internal/sys"
+	"github.com/limosa-rpc/limosa/endpoint"
+	"github.com/limosa-rpc/limosa/internal/route"
+	"github.com/limosa-rpc/limosa/internal/serve"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -46,14 +42,14 @@ func Serve(ctx context.Context, addr string, services ...rpc.Service) error {
 // connection then has no goroutine; and Inline handlers run on the loops, where
 // one that blocks holds up many connections.
 func Listen(addr string) (*netio.Listener, error) {
-	t, err := parseTarget(addr)
-	if err == nil && t.hasThrift {
-		err = badTarget(addr, "a listener takes no settings: it finds out what each connection speaks")
+	t, err := endpoint.ParseTarget(addr)
+	if err == nil && len(t.Settings) > 0 {
+		err = t.Bad("a listener takes no settings: it finds out what each connection speaks")
 	}
 	if err != nil {
 		return nil, err
 	}
-	return netio.Listen(t.network, t.addr, nil)
+	return netio.Listen(t.Network, t.Addr, nil)
 }
 
 // Handlers says on which goroutines handlers run; see mux.Handlers.
@@ -100,25 +96,12 @@ type Server struct {
 	calls *mux.Gate // set once, then constant: of Serve and all Callers together
 }
 
+const defaultDrain = 30 * time.Second
+
 // gate bounds the calls in flight, whichever way they came.
 func (s *Server) gate() *mux.Gate {
 	s.once.Do(func() { s.calls = mux.NewGate(s.Limits.CallsPerServer, s.Stats) })
 	return s.calls
-}
-
-const defaultDrain = 30 * time.Second
-
-// serving is one run of Serve.
-type serving struct {
-	// Set by Serve, then constant.
-	s         *Server
-	lim       *rpc.Limits
-	protocols []wire.Protocol
-	cfg       *mux.ServerConfig
-	drains    context.CancelCauseFunc // tells handlers that the drain begins
-	door      *door
-
-	work sync.WaitGroup // connections
 }
 
 // Serve serves on all listeners, which it closes, until ctx ends or one of
@@ -138,46 +121,20 @@ func (s *Server) Serve(ctx context.Context, listeners ...*netio.Listener) error 
 	if err != nil {
 		return err
 	}
-	v := &serving{s: s, lim: s.Limits.WithDefaults(), protocols: s.Protocols}
-	if v.protocols == nil {
-		v.protocols = []wire.Protocol{ttheader.Protocol{}}
+	protocols := s.Protocols
+	if protocols == nil {
+		protocols = []wire.Protocol{ttheader.Protocol{}}
 	}
-	v.door = newDoor(v.lim, cmp.Or(v.lim.HeldPerServer, heldByDefault()), s.Stats)
-	var base context.Context
-	base, v.drains = context.WithCancelCause(context.WithoutCancel(ctx))
-	defer v.drains(nil)
-	v.cfg = &mux.ServerConfig{
-		Config: mux.Config{Limits: v.lim, Logger: s.handlerLog()},
-		Route:  routes.find, Base: base, Gate: s.gate(), Watch: new(mux.Watch), Rush: new(mux.Rush), Handlers: s.Handlers,
-		Total: v.door.total, Zlib: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
-	}
-	defer v.cfg.Watch.Close()
-	defer v.cfg.Rush.Close()
-	accepting, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var accepts sync.WaitGroup
-	for _, l := range listeners {
-		accepts.Go(func() { stop(v.accept(accepting, l)) })
-	}
-	accepts.Go(func() { v.sweep(accepting) })
-	<-accepting.Done()
-	for _, l := range listeners {
-		l.Close()
-	}
-	accepts.Wait()
-	v.drain(context.WithoutCancel(ctx))
-	if err := v.join(); err != nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	return context.Cause(accepting)
+	return serve.Run(ctx, serve.Config{
+		Route: routes.Find, Limits: s.Limits.WithDefaults(), TLS: s.TLS, Protocols: protocols,
+		Handlers: s.Handlers, Gate: s.gate(), Drain: cmp.Or(s.Drain, defaultDrain),
+		HandlerLog: s.handlerLog(), ConnLog: s.Logger, Stats: s.Stats,
+	}, listeners)
 }
 
 // check tells what is wrong with the server before anything of it begins.
-func (s *Server) check(listeners []*netio.Listener) (*routes, error) {
-	bad := func(msg string) (*routes, error) {
+func (s *Server) check(listeners []*netio.Listener) (*route.Table, error) {
+	bad := func(msg string) (*route.Table, error) {
 		return nil, &rpc.Error{Code: rpc.InvalidArgument, Op: "serve", Msg: msg}
 	}
 	if err := s.Limits.Check(); err != nil {
@@ -194,6 +151,11 @@ func (s *Server) check(listeners []*netio.Listener) (*routes, error) {
 	return s.routes()
 }
 
+// routes checks the services and builds every chain of interceptors.
+func (s *Server) routes() (*route.Table, error) {
+	return route.New(s.Services, s.Interceptors, s.ExactServices)
+}
+
 // handlerLog is where the errors of handlers go that are kept from their callers:
 // they must be found somewhere.
 func (s *Server) handlerLog() *slog.Logger {
@@ -201,190 +163,4 @@ func (s *Server) handlerLog() *slog.Logger {
 		return slog.Default()
 	}
 	return s.Logger
-}
-
-// heldByDefault is what the connections of a server may hold together, unless
-// its limits say it: a quarter of the memory that the process may have.
-func heldByDefault() int {
-	most := debug.SetMemoryLimit(-1) // only asks
-	if own := sys.Memory(); own > 0 {
-		most = min(most, own)
-	}
-	if most == math.MaxInt64 {
-		return 0 // neither is known
-	}
-	return int(max(most/4, 256<<20))
-}
-
-// accept takes connections off l until ctx ends.
-func (v *serving) accept(ctx context.Context, l *netio.Listener) error {
-	for {
-		nc, err := l.Accept(ctx)
-		if err != nil {
-			return err
-		}
-		if err := v.door.enter(nc); err != nil {
-			discard(nc)
-			v.debug("rpc: connection refused", nc, err)
-			continue
-		}
-		if !v.place(ctx) {
-			discard(nc)
-			v.door.forget(nc)
-			return ctx.Err()
-		}
-		v.work.Go(func() { v.serve(nc) })
-	}
-}
-
-// discard ends a connection that nobody serves.
-func discard(nc netio.Conn) {
-	nc.Abort()
-	nc.Receive(false, nil) // gives back the memory of what was lent
-}
-
-var errExit = errors.New("the TLS handshake has ended its goroutine")
-
-// serve is the goroutine of one connection: it finds the protocol, then reads.
-func (v *serving) serve(plain netio.Conn) {
-	nc, err, known := plain, errExit, false
-	defer func() { // also when TLS code ends the goroutine
-		if !known {
-			discard(nc)
-			v.door.leave(plain)
-			v.debug("rpc: connection closed", plain, err)
-		}
-	}()
-	var proto wire.Protocol
-	if nc, proto, err = v.identify(plain); err != nil {
-		return
-	}
-	known = true
-	c := mux.NewServerConn(nc, proto.Open(wire.Server, v.lim), v.cfg)
-	v.door.promote(plain, c)
-	v.work.Add(1)
-	c.Run(func(err error) {
-		defer v.work.Done()
-		v.door.leave(plain)
-		v.debug("rpc: connection ended", plain, err)
-	})
-}
-
-func (v *serving) debug(msg string, nc netio.Conn, err error) {
-	if v.s.Logger != nil {
-		v.s.Logger.Debug(msg, "peer", nc.Remote().String(), "err", err)
-	}
-}
-
-// identify finds out what the peer speaks. The connection that it returns is
-// nc, or the TLS connection upon it.
-func (v *serving) identify(nc netio.Conn) (netio.Conn, wire.Protocol, error) {
-	if v.s.TLS != nil && nc.Remote().Network() != "unix" {
-		secure, err := v.handshake(nc)
-		if err != nil {
-			return nc, nil, err
-		}
-		nc = secure
-	}
-	timer := time.AfterFunc(v.lim.FirstBytes, nc.Abort)
-	var proto wire.Protocol
-	_, err := nc.Receive(false, func(in *buf.In) (more bool, err error) {
-		proto, err = v.sniff(in.Peek(min(in.Len(), maxPrefix)))
-		return proto == nil, err
-	})
-	switch intime := timer.Stop(); {
-	case !intime:
-		err = fmt.Errorf("its protocol was not known after %v", v.lim.FirstBytes)
-	case err == nil && proto == nil:
-		err = errors.New("closed before the protocol was known")
-	}
-	return nc, proto, err
-}
-
-// maxPrefix is more than any protocol needs to recognise itself.
-const maxPrefix = 256
-
-// sniff asks the protocols in order. A prefix that may still become one waits,
-// even if a later protocol would take it: ambiguity is decided by the order.
-func (v *serving) sniff(prefix []byte) (wire.Protocol, error) {
-	for _, p := range v.protocols {
-		switch p.Sniff(prefix).Verdict {
-		case wire.Yes:
-			return p, nil
-		case wire.More:
-			return nil, nil
-		}
-	}
-	return nil, fmt.Errorf("no protocol begins with %q", prefix[:min(len(prefix), 32)])
-}
-
-// handshake makes nc a TLS connection within the time that the limits give. A
-// panic of the user's TLS code, which any stranger may reach, costs nc only.
-func (v *serving) handshake(nc netio.Conn) (secure netio.Conn, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			v.cfg.Logger.Error("rpc: panic in a TLS handshake", "peer", nc.Remote().String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = errors.New("panic in the TLS handshake")
-		}
-	}()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.cfg.Base), v.lim.Handshake)
-	defer cancel()
-	return netio.Server(ctx, nc, v.s.TLS)
-}
-
-// drain ends every connection, each with the same time for its calls.
-func (v *serving) drain(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(v.s.Drain, defaultDrain))
-	defer cancel()
-	v.drains(rpc.ErrDraining)
-	var each sync.WaitGroup
-	for _, g := range v.door.guests() {
-		each.Go(func() {
-			if c := v.door.seen(g, youngGrace); c != nil {
-				c.Drain(ctx)
-			}
-		})
-	}
-	each.Wait()
-}
-
-// youngGrace is how long a drain waits for the first bytes of a connection that
-// was accepted before it: a request may be on its way, and can only be refused
-// in the words of its protocol.
-const youngGrace = time.Second
-
-// joinGrace is how long Serve waits, after the drain, for handlers whose
-// connections are gone already.
-const joinGrace = time.Second
-
-// join waits until nothing runs any more; what does not end is named.
-func (v *serving) join() error {
-	joined := make(chan struct{})
-	go func() { // ends with the last handler, perhaps after Serve
-		v.work.Wait()
-		close(joined)
-	}()
-	timer := time.NewTimer(joinGrace)
-	defer timer.Stop()
-	select {
-	case <-joined:
-		return nil
-	case <-timer.C:
-	}
-	running := map[string]int{}
-	for _, c := range v.door.all() {
-		for _, m := range c.Running() {
-			running[m]++
-		}
-	}
-	var names []string
-	for m, n := range running {
-		names = append(names, fmt.Sprintf("%s (%d)", m, n))
-	}
-	slices.Sort(names)
-	msg := "calls still run after the drain: " + strings.Join(names, ", ")
-	if names == nil {
-		msg = "connections have not ended after the drain: no handler runs on them; it may be TLS code that does not return"
-	}
-	return &rpc.Error{Code: rpc.DeadlineExceeded, Op: "serve", Msg: msg}
 }

@@ -43,7 +43,7 @@ func newPlain(nc net.Conn, cfg Config) *plain {
 }
 
 // Receive is Conn's.
-func (p *plain) Receive(owed bool, step Step) (Outcome, error) {
+func (p *plain) Receive(owed bool, step Step) (Why, error) {
 	p.enter(owed, step)
 	defer p.leave()
 	if owed {

@@ -1,4 +1,6 @@
-package limosa
+// Package route finds the handlers of a server's services, for calls that come
+// over connections and for those that come from within the process.
+package route
 
 import (
 	"fmt"
@@ -6,18 +8,19 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
-// routes finds handlers by service and method. It is built once and then
+// A Table finds handlers by service and method. It is built once and then
 // constant.
-type routes struct {
+type Table struct {
 	services map[string]map[string]rpc.Handler
 	methods  map[string]rpc.Handler // by method alone: the first service that has it
-	exact    bool                   // Server.ExactServices
+	exact    bool                   // a service that is not here has no methods
 }
 
-// routes checks the services and builds every chain of interceptors.
-func (s *Server) routes() (*routes, error) {
-	r := &routes{services: map[string]map[string]rpc.Handler{}, methods: map[string]rpc.Handler{}, exact: s.ExactServices}
-	for _, svc := range s.Services {
+// New checks the services and builds every chain of interceptors. exact refuses
+// calls that name a service which is not here; see Find.
+func New(services []rpc.Service, interceptors []rpc.Interceptor, exact bool) (*Table, error) {
+	r := &Table{services: map[string]map[string]rpc.Handler{}, methods: map[string]rpc.Handler{}, exact: exact}
+	for _, svc := range services {
 		if svc.Unbound {
 			return nil, &rpc.Error{Code: rpc.InvalidArgument, Op: "serve", Msg: fmt.Sprintf("service %q has no implementation: it was made of nil", svc.Name)}
 		}
@@ -26,7 +29,7 @@ func (s *Server) routes() (*routes, error) {
 		}
 		byName := map[string]rpc.Handler{}
 		for _, h := range svc.Methods {
-			h.Serve, h.Service = rpc.Chain(h.Serve, s.Interceptors...), svc.Name
+			h.Serve, h.Service = rpc.Chain(h.Serve, interceptors...), svc.Name
 			byName[h.Method.Name] = h
 			if _, taken := r.methods[h.Method.Name]; !taken {
 				r.methods[h.Method.Name] = h
@@ -37,10 +40,10 @@ func (s *Server) routes() (*routes, error) {
 	return r, nil
 }
 
-// find is a mux.Router. An unknown or absent service name is no obstacle if
+// Find is a mux.Router: why says what is wrong where ok is not set. An unknown or absent service name is no obstacle if
 // some service has the method: Thrift peers often send none, or one of their
-// own choice; unless the server is exact about it.
-func (r *routes) find(service, method string) (h rpc.Handler, why string, ok bool) {
+// own choice; unless the table is exact about it.
+func (r *Table) Find(service, method string) (h rpc.Handler, why string, ok bool) {
 	methods, known := r.services[service]
 	if h, ok = methods[method]; ok {
 		return h, "", true

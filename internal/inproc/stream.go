@@ -1,4 +1,4 @@
-package limosa
+package inproc
 
 import (
 	"context"
@@ -17,7 +17,7 @@ const laneBytes = 64 << 10
 
 // stream makes a call of several messages: the caller drives its side, the
 // handler runs on a goroutine, and Do returns when both are done.
-func (l *local) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
+func (l *Path) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 	if c.Method.Kind != h.Method.Kind {
 		return &rpc.Error{Code: rpc.Unimplemented, Peer: localPeer, Msg: "the method is not what it was called as", Sent: rpc.Refused, Remote: true}
 	}
@@ -26,7 +26,7 @@ func (l *local) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 	deadline, _ := ctx.Deadline()
 	serverCtx := rpc.EngineOf(call).Begin(context.Background(), deadline)
 	up, down := newLane(), newLane()
-	rpc.EngineOf(call).SetStream(&localStream{ctx: serverCtx, codec: h.Method.Codec, in: up, out: down, lim: l.lim})
+	rpc.EngineOf(call).SetStream(&localStream{ctx: serverCtx, codec: h.Method.Codec, in: up, out: down, lim: l.Limits})
 	if ctx.Done() != nil {
 		defer context.AfterFunc(ctx, func() { rpc.EngineOf(call).End(ctx.Err()) })()
 	}
@@ -41,8 +41,8 @@ func (l *local) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 			down.close(nil)
 			up.abandon()
 		}()
-		if public = mux.Handle(serverCtx, call, h.Serve, l.log); public == nil {
-			public = mux.Public(nil, call.Trailer.Fits(l.lim), l.log)
+		if public = mux.Handle(serverCtx, call, h.Serve, l.Logger); public == nil {
+			public = mux.Public(nil, call.Trailer.Fits(l.Limits), l.Logger)
 		}
 	})
 	over := false
@@ -51,11 +51,11 @@ func (l *local) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 		up.close(rpc.Canceled)
 		down.abandon()
 		handler.Wait()
-		if over && call.Trailer.Fits(l.lim) == nil {
+		if over && call.Trailer.Fits(l.Limits) == nil {
 			c.Trailer = trailer(call)
 		}
 	}()
-	err := rpc.EngineOf(c).Drive(ctx, &localStream{ctx: ctx, codec: c.Method.Codec, in: down, out: up, lim: l.lim, client: true})
+	err := rpc.EngineOf(c).Drive(ctx, &localStream{ctx: ctx, codec: c.Method.Codec, in: down, out: up, lim: l.Limits, client: true})
 	over = true
 	if end := down.failure(); err == nil {
 		err = end

@@ -1,4 +1,4 @@
-package limosa
+package endpoint
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/limosa-rpc/limosa/internal/sys"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -52,23 +53,36 @@ const (
 	dialsAtOnce = 16
 )
 
-// A pool holds the connections to one target. A peer that answers the offer
+// A Dialer makes a connection, as netio.Dial does.
+type Dialer = func(ctx context.Context, network, addr string, cfg *netio.Config) (netio.Conn, error)
+
+// A Config says what an Endpoint connects to, and how.
+type Config struct {
+	Network, Addr string        // "tcp" with host:port, "unix" with a path
+	Protocol      wire.Protocol // what connections speak
+	Plain         wire.Protocol // the same, without an offer: for streams to a peer that is known to heed none
+	Limits        *rpc.Limits   // with all fields set: Limits.WithDefaults
+	TLS           *tls.Config   // not nil: TCP connections speak TLS
+	Logger        *slog.Logger  // nil: nothing is logged
+	Stats         *stats.Set    // where connections and dials are counted; may be nil, and shared
+	Dial          Dialer        // nil: netio.Dial
+}
+
+// An Endpoint holds the connections to one target. A peer that answers the offer
 // gets one connection for all calls, a second one under load and some more for
 // large messages; any other peer one connection for each call in flight, kept for the next.
-type pool struct {
-	// Set by newPool, then constant.
-	target  target
-	network dialer
-	proto   wire.Protocol
-	plain   wire.Protocol // the same, without an offer: for streams to a peer that is known to heed none
-	streams bool          // proto has calls of several messages
-	lim     *rpc.Limits
-	total   *mux.Total // what all connections hold
-	tls     *tls.Config
-	log     *slog.Logger
+//
+// It is an rpc.Caller without interceptors and without options: what a call
+// carries and how long it may take is settled before. All methods may be called
+// concurrently.
+type Endpoint struct {
+	// Set by New, then constant.
+	cfg     Config
+	streams bool            // the protocol has calls of several messages
+	total   *mux.Total      // what all connections hold
 	ctx     context.Context // ends when calls in flight have to
 	cancel  context.CancelFunc
-	dialing context.Context // ends when the pool is closed
+	dialing context.Context // ends when the endpoint is closed
 	stop    context.CancelFunc
 
 	open          *stats.Gauge
@@ -103,7 +117,7 @@ const (
 	exclusive      // does not, or was not asked
 )
 
-// pooled is a connection of a pool; its fields are guarded by pool.mu.
+// pooled is a connection of an endpoint; its fields are guarded by Endpoint.mu.
 type pooled struct {
 	conn  *mux.Conn
 	calls int       // in flight
@@ -119,7 +133,7 @@ type pooled struct {
 // load is what a call weighs whose messages have so many bytes.
 func load(bytes int) int { return 1 + bytes/loadBytes }
 
-// enter counts a call of so many bytes in. The pool's lock is held, or pc is new.
+// enter counts a call of so many bytes in. The endpoint's lock is held, or pc is new.
 func (pc *pooled) enter(bytes int) {
 	pc.calls++
 	pc.load += load(bytes)
@@ -137,17 +151,21 @@ func (pc *pooled) fits(opens bool) bool {
 	return pc.opens == opens
 }
 
-func newPool(t target, proto, plain wire.Protocol, lim *rpc.Limits, tlsConfig *tls.Config, log *slog.Logger, set *stats.Set) *pool {
-	p := &pool{
-		target: t, network: netio.Dial, proto: proto, plain: plain, lim: lim, log: log,
-		streams: proto.Open(wire.Client, lim).Caps().Streams,
-		total:   mux.NewTotal(cmp.Or(lim.HeldPerClient, heldByDefault()), set, "rpc_client_"),
-		open:    set.Gauge("rpc_client_conns", "Connections that take calls."),
-		dials:   set.Counter("rpc_client_dials", "Dials that were begun."),
-		failed:  set.Counter("rpc_client_dials_failed", "Dials that have failed, in their TLS handshake for example."),
+// New makes an endpoint. It connects when calls need it.
+func New(cfg Config) *Endpoint {
+	if cfg.Dial == nil {
+		cfg.Dial = netio.Dial
 	}
-	if t.network == "tcp" && tlsConfig != nil {
-		p.tls = tlsConfig
+	if cfg.Network != "tcp" {
+		cfg.TLS = nil
+	}
+	p := &Endpoint{
+		cfg:     cfg,
+		streams: cfg.Protocol.Open(wire.Client, cfg.Limits).Caps().Streams,
+		total:   mux.NewTotal(cmp.Or(cfg.Limits.HeldPerClient, sys.Budget()), cfg.Stats, "rpc_client_"),
+		open:    cfg.Stats.Gauge("rpc_client_conns", "Connections that take calls."),
+		dials:   cfg.Stats.Counter("rpc_client_dials", "Dials that were begun."),
+		failed:  cfg.Stats.Counter("rpc_client_dials_failed", "Dials that have failed, in their TLS handshake for example."),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.dialing, p.stop = context.WithCancel(p.ctx)
@@ -156,12 +174,12 @@ func newPool(t target, proto, plain wire.Protocol, lim *rpc.Limits, tlsConfig *t
 	return p
 }
 
-// do makes one call on a connection of the pool. What was certainly not begun,
+// Do makes one call on a connection of the endpoint. What was certainly not begun,
 // because its connection was gone or draining, is tried on another one.
-func (p *pool) do(ctx context.Context, call *rpc.Call) error {
+func (p *Endpoint) Do(ctx context.Context, call *rpc.Call) error {
 	opens := call.Method.Kind > rpc.Oneway
 	if opens && !p.streams {
-		return p.fault(rpc.Unimplemented, fmt.Sprintf("%v is a stream, which %s messages cannot be", call.Method, p.proto.Name()), nil)
+		return p.fault(rpc.Unimplemented, fmt.Sprintf("%v is a stream, which %s messages cannot be", call.Method, p.cfg.Protocol.Name()), nil)
 	}
 	bytes := call.Method.RequestBytes() + call.Method.ResponseBytes()
 	for n := 1; ; n++ {
@@ -173,7 +191,7 @@ func (p *pool) do(ctx context.Context, call *rpc.Call) error {
 }
 
 // try makes the nth attempt at a call. again: there is to be another one.
-func (p *pool) try(ctx context.Context, call *rpc.Call, q search, n int) (again bool, err error) {
+func (p *Endpoint) try(ctx context.Context, call *rpc.Call, q search, n int) (again bool, err error) {
 	pc, err := p.acquire(ctx, &q)
 	if err != nil {
 		return false, err
@@ -189,7 +207,7 @@ func (p *pool) try(ctx context.Context, call *rpc.Call, q search, n int) (again 
 
 // doubt has the error of a call whose peer has never answered one ask what the
 // peer speaks: most say nothing to what they do not understand.
-func (p *pool) doubt(err error) error {
+func (p *Endpoint) doubt(err error) error {
 	e, ok := errors.AsType[*rpc.Error](err)
 	if !ok || e.Sent != rpc.Maybe || e.Code != rpc.Unavailable && e.Code != rpc.DeadlineExceeded {
 		return err
@@ -200,13 +218,13 @@ func (p *pool) doubt(err error) error {
 		return err
 	}
 	x := *e
-	x.Msg = strings.TrimPrefix(x.Msg+"; no call to this peer was answered yet: does it speak "+p.proto.Name()+"?", "; ")
+	x.Msg = strings.TrimPrefix(x.Msg+"; no call to this peer was answered yet: does it speak "+p.cfg.Protocol.Name()+"?", "; ")
 	return &x
 }
 
 // use makes a call on pc, which it is counted into, and counts it out: also
 // when the caller's own code, which drives a stream, panics.
-func (p *pool) use(ctx context.Context, call *rpc.Call, pc *pooled, bytes int) error {
+func (p *Endpoint) use(ctx context.Context, call *rpc.Call, pc *pooled, bytes int) error {
 	answered := false
 	defer func() { p.release(pc, bytes, answered) }()
 	err := pc.conn.Do(ctx, call)
@@ -221,7 +239,7 @@ func (p *pool) use(ctx context.Context, call *rpc.Call, pc *pooled, bytes int) e
 // once more, and waits until then. What was not sent has cost no server
 // anything; what was refused has, or was lost with its connection and does no
 // harm twice: it is paid from what calls have earned.
-func (p *pool) again(ctx context.Context, n int, call *rpc.Call, err error) bool {
+func (p *Endpoint) again(ctx context.Context, n int, call *rpc.Call, err error) bool {
 	sent := rpc.SentOf(err)
 	may := sent.Retryable() || sent == rpc.Maybe && call.Method.Idempotent
 	if rpc.CodeOf(err) != rpc.Unavailable || !may || sent != rpc.NotSent && !p.spend() {
@@ -239,7 +257,7 @@ func (p *pool) again(ctx context.Context, n int, call *rpc.Call, err error) bool
 }
 
 // spend takes a retry from what was earned.
-func (p *pool) spend() bool {
+func (p *Endpoint) spend() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.earned < retryCalls {
@@ -250,14 +268,14 @@ func (p *pool) spend() bool {
 }
 
 // changed is told by a connection that its status may differ.
-func (p *pool) changed(pc *pooled) {
+func (p *Endpoint) changed(pc *pooled) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.settleLocked(pc)
 }
 
 // settleLocked brings pc onto the list where it belongs.
-func (p *pool) settleLocked(pc *pooled) {
+func (p *Endpoint) settleLocked(pc *pooled) {
 	if _, ok := p.mu.all[pc]; !ok {
 		return
 	}
@@ -291,7 +309,7 @@ func (p *pool) settleLocked(pc *pooled) {
 
 // dropLocked forgets a connection that takes no new calls; it closes itself
 // when its last call has ended.
-func (p *pool) dropLocked(pc *pooled) {
+func (p *Endpoint) dropLocked(pc *pooled) {
 	delete(p.mu.all, pc)
 	p.open.Dec()
 	p.mu.idle = without(p.mu.idle, pc)
@@ -306,13 +324,13 @@ func without(list []*pooled, pc *pooled) []*pooled {
 
 // mistrust drops pc if err says that the next call had better not meet it.
 //
-// A connection that takes no calls tells, and is gone from the pool by then; one
+// A connection that takes no calls tells, and is gone from the endpoint by then; one
 // that refuses all the same is not to be given every call from now on.
 //
 // And its server may be about to close it. Many servers, those of Kitex and
 // Apache Thrift among them, close behind the exception that says that they did
 // not understand the request; the next call would meet that close.
-func (p *pool) mistrust(pc *pooled, err error) {
+func (p *Endpoint) mistrust(pc *pooled, err error) {
 	e, ok := errors.AsType[*rpc.Error](err)
 	fails := ok && !e.Remote && e.Code == rpc.Unavailable
 	refuses := fails && e.Sent.Retryable()
@@ -333,7 +351,7 @@ func (p *pool) mistrust(pc *pooled, err error) {
 
 // release counts a call of so many bytes out of pc, which its peer has answered
 // or not.
-func (p *pool) release(pc *pooled, bytes int, answered bool) {
+func (p *Endpoint) release(pc *pooled, bytes int, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.heard = p.mu.heard || answered
@@ -355,13 +373,13 @@ func (p *pool) release(pc *pooled, bytes int, answered bool) {
 		}
 	}
 	if p.mu.reaper == nil && !p.mu.closed {
-		p.mu.reaper = time.AfterFunc(p.lim.Idle, p.reap)
+		p.mu.reaper = time.AfterFunc(p.cfg.Limits.Idle, p.reap)
 	}
 }
 
 // reap closes connections that had no call for longer than the limit. Its
 // timer runs only while there is something idle.
-func (p *pool) reap() {
+func (p *Endpoint) reap() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.closed {
@@ -373,7 +391,7 @@ func (p *pool) reap() {
 		if pc.calls > 0 {
 			continue
 		}
-		left := p.lim.Idle - time.Since(pc.since)
+		left := p.cfg.Limits.Idle - time.Since(pc.since)
 		if left <= 0 {
 			p.dropLocked(pc)
 		} else if next < 0 || left < next {
@@ -385,8 +403,19 @@ func (p *pool) reap() {
 	}
 }
 
-// close ends the pool; calls in flight have until ctx ends.
-func (p *pool) close(ctx context.Context) error {
+// closeGrace is what Close gives calls in flight.
+const closeGrace = 5 * time.Second
+
+// Close is Shutdown with five seconds. It is idempotent.
+func (p *Endpoint) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
+	defer cancel()
+	return p.Shutdown(ctx)
+}
+
+// Shutdown takes no new calls, which fail with Sent == NotSent, waits for
+// those in flight until ctx ends, then fails them, and frees everything.
+func (p *Endpoint) Shutdown(ctx context.Context) error {
 	p.mu.Lock()
 	p.mu.closed = true
 	if p.mu.reaper != nil {

@@ -1,4 +1,4 @@
-package limosa
+package endpoint
 
 import (
 	"context"
@@ -27,9 +27,9 @@ type search struct {
 }
 
 // acquire finds or opens a connection with room for a call, and counts it in.
-func (p *pool) acquire(ctx context.Context, q *search) (*pooled, error) {
+func (p *Endpoint) acquire(ctx context.Context, q *search) (*pooled, error) {
 	for {
-		s := p.choose(q)
+		s := p.choose(ctx, q)
 		if q.had != nil && s.turn == nil && (q.opens || s.use == nil && s.dial == nil) {
 			p.pass() // to somebody who may make something of it
 		}
@@ -74,8 +74,8 @@ func (p *pool) acquire(ctx context.Context, q *search) (*pooled, error) {
 	}
 }
 
-// choose decides how a call gets its connection.
-func (p *pool) choose(q *search) step {
+// choose decides how a call gets its connection. What it dials may outlive ctx.
+func (p *Endpoint) choose(ctx context.Context, q *search) step {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !q.again {
@@ -87,7 +87,7 @@ func (p *pool) choose(q *search) step {
 	}
 	if pc := p.leastLocked(); pc != nil {
 		if pc.load >= crowded {
-			pc = p.relieveLocked(pc, q)
+			pc = p.relieveLocked(ctx, pc, q)
 		}
 		pc.enter(q.bytes)
 		return step{use: pc}
@@ -116,15 +116,15 @@ func (p *pool) choose(q *search) step {
 		if p.mu.own >= dialsAtOnce {
 			return step{turn: p.queueLocked(q.had)}
 		}
-		return step{dial: p.dialLocked(q)}
+		return step{dial: p.dialLocked(ctx, q)}
 	}
-	return step{wait: p.launchLocked()}
+	return step{wait: p.launchLocked(ctx)}
 }
 
 // relieveLocked gives the connection for a call where busy, which carries many, is the
 // one with the least load: one that has nothing to carry yet, or else busy, while
 // another is dialled for the next calls if there may be more.
-func (p *pool) relieveLocked(busy *pooled, q *search) *pooled {
+func (p *Endpoint) relieveLocked(ctx context.Context, busy *pooled, q *search) *pooled {
 	if pc := p.idleLocked(q.opens); pc != nil {
 		return pc
 	}
@@ -133,7 +133,7 @@ func (p *pool) relieveLocked(busy *pooled, q *search) *pooled {
 		most = wide
 	}
 	if len(p.mu.all) < most && p.mu.flight == nil && p.restedLocked() == nil {
-		p.launchLocked()
+		p.launchLocked(ctx)
 	}
 	return busy
 }
@@ -141,11 +141,11 @@ func (p *pool) relieveLocked(busy *pooled, q *search) *pooled {
 // idleLocked takes a connection that has nothing else to carry: one for calls
 // off the idle ones, or one for streams, which may have some. A connection that
 // was not used yet is good for either.
-func (p *pool) idleLocked(opens bool) *pooled {
+func (p *Endpoint) idleLocked(opens bool) *pooled {
 	if opens {
 		var best *pooled
 		for _, pc := range p.mu.opened {
-			if pc.calls < p.lim.StreamsPerConn && (best == nil || pc.calls < best.calls) {
+			if pc.calls < p.cfg.Limits.StreamsPerConn && (best == nil || pc.calls < best.calls) {
 				best = pc
 			}
 		}
@@ -170,7 +170,7 @@ func (p *pool) idleLocked(opens bool) *pooled {
 
 // leastLocked is the connection for the next call among those that carry many:
 // the first with nothing in flight, else the one with the least load.
-func (p *pool) leastLocked() *pooled {
+func (p *Endpoint) leastLocked() *pooled {
 	var best *pooled
 	for _, pc := range p.mu.muxed {
 		if best == nil || pc.load < best.load {

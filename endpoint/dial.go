@@ -1,22 +1,21 @@
-package limosa
+package endpoint
 
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"runtime/debug"
 	"time"
 
+	"github.com/limosa-rpc/limosa/internal/hook"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/wire"
 )
-
-// A dialer makes a connection; it is netio.Dial but in simulations.
-type dialer func(ctx context.Context, network, addr string, cfg *netio.Config) (netio.Conn, error)
 
 // A flight is a dial that calls wait for: one for all, or each its own.
 type flight struct {
@@ -26,11 +25,11 @@ type flight struct {
 	err error
 	pc  *pooled // of a call's own; counted in
 
-	left bool // guarded by pool.mu: the call that it was for does not wait any more
+	left bool // guarded by Endpoint.mu: the call that it was for does not wait any more
 }
 
-// A patience is what a pool has of a peer that cannot be reached. Guarded by
-// pool.mu; zero once the peer was heard.
+// A patience is what an endpoint has of a peer that cannot be reached. Guarded by
+// Endpoint.mu; zero once the peer was heard.
 type patience struct {
 	pause   time.Duration
 	last    time.Time // when something failed last
@@ -52,7 +51,7 @@ func (p *patience) fail(begun time.Time) {
 }
 
 // restedLocked is the error of a call that comes too soon after a failed dial.
-func (p *pool) restedLocked() error {
+func (p *Endpoint) restedLocked() error {
 	if left := time.Until(p.mu.resume); left > 0 && p.mu.why != nil {
 		return p.mu.why
 	}
@@ -60,11 +59,11 @@ func (p *pool) restedLocked() error {
 }
 
 // launchLocked starts the dial that others wait for.
-func (p *pool) launchLocked() *flight {
+func (p *Endpoint) launchLocked(ctx context.Context) *flight {
 	f := &flight{done: make(chan struct{})}
 	p.mu.flight = f
 	p.work.Go(func() {
-		pc, err := p.connect(&search{spare: true})
+		pc, err := p.connect(ctx, &search{spare: true})
 		if err == nil {
 			p.spare(pc, 0) // before the others look for it
 		}
@@ -88,7 +87,7 @@ func (pc *pooled) stale() bool {
 }
 
 // spare counts out the call that pc was dialled for, and that it does not carry.
-func (p *pool) spare(pc *pooled, bytes int) {
+func (p *Endpoint) spare(pc *pooled, bytes int) {
 	p.mu.Lock()
 	pc.used = false
 	p.mu.Unlock()
@@ -98,12 +97,12 @@ func (p *pool) spare(pc *pooled, bytes int) {
 // dialLocked starts the dial of one call. If the call does not wait for its end
 // the dial goes on, and the connection is there for others: calls that have less
 // time than a dial takes would never get one.
-func (p *pool) dialLocked(q *search) *flight {
+func (p *Endpoint) dialLocked(ctx context.Context, q *search) *flight {
 	p.mu.own++
 	want := *q
 	f := &flight{done: make(chan struct{})}
 	p.work.Go(func() {
-		pc, err := p.connect(&want)
+		pc, err := p.connect(ctx, &want)
 		p.mu.Lock()
 		f.pc, f.err = pc, err
 		left := f.left
@@ -118,7 +117,7 @@ func (p *pool) dialLocked(q *search) *flight {
 }
 
 // await waits for the dial of a call.
-func (p *pool) await(ctx context.Context, f *flight) (*pooled, error) {
+func (p *Endpoint) await(ctx context.Context, f *flight) (*pooled, error) {
 	select {
 	case <-f.done:
 		return f.pc, f.err
@@ -135,26 +134,27 @@ func (p *pool) await(ctx context.Context, f *flight) (*pooled, error) {
 	return nil, p.interruptedLocked(ctx)
 }
 
-// connect dials a connection for a call, and counts it in.
-func (p *pool) connect(q *search) (*pooled, error) {
+// connect dials a connection for a call of ctx, whose end does not end the dial,
+// and counts it in.
+func (p *Endpoint) connect(ctx context.Context, q *search) (*pooled, error) {
 	p.dials.Inc()
 	begun := time.Now()
 	dialing, cancel := context.WithTimeout(p.dialing, dialTimeout)
 	defer cancel()
-	nc, err := p.network(dialing, p.target.network, p.target.addr, &netio.Config{WriteStall: p.lim.WriteStall})
+	nc, err := hook.DialerOf(ctx, p.cfg.Dial)(dialing, p.cfg.Network, p.cfg.Addr, &netio.Config{WriteStall: p.cfg.Limits.WriteStall})
 	op := "dial"
-	if err == nil && p.tls != nil {
+	if err == nil && p.cfg.TLS != nil {
 		op = "TLS handshake"
 		nc, err = p.secure(nc)
 	}
 	pc := &pooled{opens: q.opens, used: !q.spare}
 	pc.enter(q.bytes)
 	if err == nil {
-		proto := p.proto
+		proto := p.cfg.Protocol
 		if q.opens && p.known() == exclusive {
-			proto = p.plain
+			proto = p.cfg.Plain
 		}
-		pc.conn = mux.NewConn(nc, proto.Open(wire.Client, p.lim), mux.Config{Limits: p.lim, Logger: p.log, Total: p.total, Notify: func() { p.changed(pc) }})
+		pc.conn = mux.NewConn(nc, proto.Open(wire.Client, p.cfg.Limits), mux.Config{Limits: p.cfg.Limits, Logger: p.cfg.Logger, Total: p.total, Notify: func() { p.changed(pc) }})
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,9 +177,9 @@ func (p *pool) connect(q *search) (*pooled, error) {
 }
 
 // closedErr is the error of a call that comes after Close.
-func (p *pool) closedErr() error { return p.fault(rpc.Unavailable, "the client is closed", nil) }
+func (p *Endpoint) closedErr() error { return p.fault(rpc.Unavailable, "the client is closed", nil) }
 
-func (p *pool) known() kind {
+func (p *Endpoint) known() kind {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.mu.kind
@@ -188,8 +188,8 @@ func (p *pool) known() kind {
 // secure makes a connection one of TLS, within the time that the limits give. A
 // panic of the user's TLS code, or the end of its goroutine, costs this dial only:
 // nobody could recover it here, and others wait for the dial.
-func (p *pool) secure(plain netio.Conn) (nc netio.Conn, err error) {
-	ctx, cancel := context.WithTimeout(p.dialing, p.lim.Handshake)
+func (p *Endpoint) secure(plain netio.Conn) (nc netio.Conn, err error) {
+	ctx, cancel := context.WithTimeout(p.dialing, p.cfg.Limits.Handshake)
 	defer cancel()
 	err = errExit
 	over := make(chan struct{})
@@ -198,8 +198,8 @@ func (p *pool) secure(plain netio.Conn) (nc netio.Conn, err error) {
 		defer func() {
 			if x := recover(); x != nil {
 				err = fmt.Errorf("panic in the TLS handshake: %v", x)
-				if p.log != nil {
-					p.log.Error("rpc: panic in a TLS handshake", "peer", p.target.addr, "panic", fmt.Sprint(x), "stack", string(debug.Stack()))
+				if p.cfg.Logger != nil {
+					p.cfg.Logger.Error("rpc: panic in a TLS handshake", "peer", p.cfg.Addr, "panic", fmt.Sprint(x), "stack", string(debug.Stack()))
 				}
 			}
 		}()
@@ -213,17 +213,17 @@ func (p *pool) secure(plain netio.Conn) (nc netio.Conn, err error) {
 }
 
 // tlsConfig names the server after the target where the user did not.
-func (p *pool) tlsConfig() *tls.Config {
-	cfg := p.tls
+func (p *Endpoint) tlsConfig() *tls.Config {
+	cfg := p.cfg.TLS
 	if cfg.ServerName == "" && !cfg.InsecureSkipVerify {
 		cfg = cfg.Clone()
-		cfg.ServerName, _, _ = net.SplitHostPort(p.target.addr)
+		cfg.ServerName, _, _ = net.SplitHostPort(p.cfg.Addr)
 	}
 	return cfg
 }
 
 // failedLocked notes a failed dial.
-func (p *pool) failedLocked(op string, err error, begun time.Time) error {
+func (p *Endpoint) failedLocked(op string, err error, begun time.Time) error {
 	p.failed.Inc()
 	p.mu.fail(begun)
 	e := p.fault(rpc.Unavailable, "", err)
@@ -234,7 +234,7 @@ func (p *pool) failedLocked(op string, err error, begun time.Time) error {
 
 // hearLocked ends the patience with a peer that was heard on pc. Those made before the
 // last failure say nothing of the next one.
-func (p *pool) hearLocked(pc *pooled) {
+func (p *Endpoint) hearLocked(pc *pooled) {
 	if (p.mu.pause > 0 || p.mu.unheard > 0) && !pc.made.Before(p.mu.last) && pc.conn.Heard() {
 		p.mu.patience = patience{}
 	}
@@ -243,7 +243,7 @@ func (p *pool) hearLocked(pc *pooled) {
 // unheardLocked notes that pc was lost, if that was before its peer said anything. A peer, or
 // what stands before it, that accepts and closes is as good as one that refuses;
 // but what may be chance, as often as a call is tried, costs no pause.
-func (p *pool) unheardLocked(pc *pooled) {
+func (p *Endpoint) unheardLocked(pc *pooled) {
 	if p.mu.closed || pc.conn.Heard() || pc.made.Before(p.mu.last) || time.Since(pc.made) > lastPause {
 		return // or lost with others, or as an idle one
 	}
@@ -252,25 +252,25 @@ func (p *pool) unheardLocked(pc *pooled) {
 		return
 	}
 	p.mu.fail(pc.made)
-	p.mu.why = p.fault(rpc.Unavailable, fmt.Sprintf("the last %d connections were lost before their peer said anything; does it speak %s?", p.mu.unheard, p.proto.Name()), nil)
+	p.mu.why = p.fault(rpc.Unavailable, fmt.Sprintf("the last %d connections were lost before their peer said anything; does it speak %s?", p.mu.unheard, p.cfg.Protocol.Name()), nil)
 }
 
-func (p *pool) fault(code rpc.Code, msg string, cause error) *rpc.Error {
+func (p *Endpoint) fault(code rpc.Code, msg string, cause error) *rpc.Error {
 	if msg == "" && cause == nil {
-		msg = fmt.Sprintf("no connection to %s", p.target.addr)
+		msg = fmt.Sprintf("no connection to %s", p.cfg.Addr)
 	}
-	return &rpc.Error{Code: code, Op: "call", Peer: p.target.addr, Msg: msg, Sent: rpc.NotSent, Err: cause}
+	return &rpc.Error{Code: code, Op: "call", Peer: p.cfg.Addr, Msg: msg, Sent: rpc.NotSent, Err: cause}
 }
 
 // interrupted is the error of a call whose ctx ended before it had a
 // connection; it names what the last dial failed with, if one did.
-func (p *pool) interrupted(ctx context.Context) error {
+func (p *Endpoint) interrupted(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.interruptedLocked(ctx)
 }
 
-func (p *pool) interruptedLocked(ctx context.Context) error {
+func (p *Endpoint) interruptedLocked(ctx context.Context) error {
 	e := p.fault(rpc.CodeOf(ctx.Err()), "", context.Cause(ctx))
 	e.Op = "connect"
 	if p.mu.why != nil {
@@ -278,3 +278,11 @@ func (p *pool) interruptedLocked(ctx context.Context) error {
 	}
 	return e
 }
+
+// discard ends a connection that nobody uses.
+func discard(nc netio.Conn) {
+	nc.Abort()
+	nc.Receive(false, nil) // gives back the memory of what was lent
+}
+
+var errExit = errors.New("the TLS handshake has ended its goroutine")

@@ -1,4 +1,4 @@
-package limosa
+package endpoint
 
 import "slices"
 
@@ -9,7 +9,7 @@ type turn struct {
 
 // queueLocked makes a turn at the end of the queue; who has waited for one
 // already comes first.
-func (p *pool) queueLocked(had *turn) *turn {
+func (p *Endpoint) queueLocked(had *turn) *turn {
 	t := &turn{come: make(chan struct{})}
 	if had != nil {
 		p.mu.queue = slices.Insert(p.mu.queue, 0, t)
@@ -21,7 +21,7 @@ func (p *pool) queueLocked(had *turn) *turn {
 
 // passLocked has the first in the queue look: a connection is idle, a dial is
 // over, or one who looked found nothing for itself.
-func (p *pool) passLocked() {
+func (p *Endpoint) passLocked() {
 	if len(p.mu.queue) > 0 {
 		close(p.mu.queue[0].come)
 		p.mu.queue[0] = nil
@@ -29,14 +29,14 @@ func (p *pool) passLocked() {
 	}
 }
 
-func (p *pool) pass() {
+func (p *Endpoint) pass() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.passLocked()
 }
 
 // leave gives up the turn of a call whose context has ended.
-func (p *pool) leave(t *turn) {
+func (p *Endpoint) leave(t *turn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := slices.Index(p.mu.queue, t); i >= 0 {
@@ -47,7 +47,7 @@ func (p *pool) leave(t *turn) {
 }
 
 // dialled ends a dial of a call's own.
-func (p *pool) dialled() {
+func (p *Endpoint) dialled() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.own--

@@ -1,0 +1,206 @@
+// Package serve is the inside of a server: it accepts connections, keeps them
+// within their limits, finds out what each speaks, hands them to the engine, and
+// drains them. docs/how/limosa.md tells its journeys.
+package serve
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/limosa-rpc/limosa/internal/sys"
+	"github.com/limosa-rpc/limosa/mux"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/stats"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// A Config is what one run serves, and how.
+type Config struct {
+	Route      mux.Router      // finds handlers, with their interceptors
+	Limits     *rpc.Limits     // with all fields set
+	TLS        *tls.Config     // not nil: TCP connections must speak TLS
+	Protocols  []wire.Protocol // what a connection may speak, in the order in which its first bytes are compared
+	Handlers   mux.Handlers
+	Gate       *mux.Gate     // bounds the calls in flight
+	Drain      time.Duration // what calls have to end, and their answers to leave
+	HandlerLog *slog.Logger  // for panics, and for errors that callers are not told
+	ConnLog    *slog.Logger  // for what becomes of connections; nil: nothing
+	Stats      *stats.Set    // may be nil
+}
+
+// A serving is one run.
+type serving struct {
+	// Set by Run, then constant.
+	cfg    Config
+	conns  *mux.ServerConfig       // of every connection
+	drains context.CancelCauseFunc // tells handlers that the drain begins
+	door   *door
+
+	work sync.WaitGroup // connections
+}
+
+// Run serves on all listeners, which it closes, until ctx ends or one of them
+// fails, and drains. It returns when everything is joined, with nil after ctx; or
+// soon after Drain, with an error that names the methods of calls that do not end
+// although their contexts have.
+func Run(ctx context.Context, cfg Config, listeners []*netio.Listener) error {
+	v := &serving{cfg: cfg}
+	v.door = newDoor(cfg.Limits, cmp.Or(cfg.Limits.HeldPerServer, sys.Budget()), cfg.Stats)
+	var base context.Context
+	base, v.drains = context.WithCancelCause(context.WithoutCancel(ctx))
+	defer v.drains(nil)
+	v.conns = &mux.ServerConfig{
+		Config: mux.Config{Limits: cfg.Limits, Logger: cfg.HandlerLog},
+		Route:  cfg.Route, Base: base, Gate: cfg.Gate, Watch: new(mux.Watch), Rush: new(mux.Rush), Handlers: cfg.Handlers,
+		Total: v.door.total, Zlib: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+	}
+	defer v.conns.Watch.Close()
+	defer v.conns.Rush.Close()
+	accepting, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var accepts sync.WaitGroup
+	for _, l := range listeners {
+		accepts.Go(func() { stop(v.accept(accepting, l)) })
+	}
+	accepts.Go(func() { v.sweep(accepting) })
+	<-accepting.Done()
+	for _, l := range listeners {
+		l.Close()
+	}
+	accepts.Wait()
+	v.drain(context.WithoutCancel(ctx))
+	if err := v.join(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return context.Cause(accepting)
+}
+
+// accept takes connections off l until ctx ends.
+func (v *serving) accept(ctx context.Context, l *netio.Listener) error {
+	for {
+		nc, err := l.Accept(ctx)
+		if err != nil {
+			return err
+		}
+		if err := v.door.enter(nc); err != nil {
+			discard(nc)
+			v.debug("rpc: connection refused", nc, err)
+			continue
+		}
+		if !v.place(ctx) {
+			discard(nc)
+			v.door.forget(nc)
+			return ctx.Err()
+		}
+		v.work.Go(func() { v.serve(nc) })
+	}
+}
+
+// discard ends a connection that nobody serves.
+func discard(nc netio.Conn) {
+	nc.Abort()
+	nc.Receive(false, nil) // gives back the memory of what was lent
+}
+
+var errExit = errors.New("the TLS handshake has ended its goroutine")
+
+// serve is the goroutine of one connection: it finds the protocol, then reads.
+func (v *serving) serve(plain netio.Conn) {
+	nc, err, known := plain, errExit, false
+	defer func() { // also when TLS code ends the goroutine
+		if !known {
+			discard(nc)
+			v.door.leave(plain)
+			v.debug("rpc: connection closed", plain, err)
+		}
+	}()
+	var proto wire.Protocol
+	if nc, proto, err = v.identify(plain); err != nil {
+		return
+	}
+	known = true
+	c := mux.NewServerConn(nc, proto.Open(wire.Server, v.cfg.Limits), v.conns)
+	v.door.promote(plain, c)
+	v.work.Add(1)
+	c.Run(func(err error) {
+		defer v.work.Done()
+		v.door.leave(plain)
+		v.debug("rpc: connection ended", plain, err)
+	})
+}
+
+func (v *serving) debug(msg string, nc netio.Conn, err error) {
+	if v.cfg.ConnLog != nil {
+		v.cfg.ConnLog.Debug(msg, "peer", nc.Remote().String(), "err", err)
+	}
+}
+
+// drain ends every connection, each with the same time for its calls.
+func (v *serving) drain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, v.cfg.Drain)
+	defer cancel()
+	v.drains(rpc.ErrDraining)
+	var each sync.WaitGroup
+	for _, g := range v.door.guests() {
+		each.Go(func() {
+			if c := v.door.seen(g, youngGrace); c != nil {
+				c.Drain(ctx)
+			}
+		})
+	}
+	each.Wait()
+}
+
+// youngGrace is how long a drain waits for the first bytes of a connection that
+// was accepted before it: a request may be on its way, and can only be refused
+// in the words of its protocol.
+const youngGrace = time.Second
+
+// joinGrace is how long Serve waits, after the drain, for handlers whose
+// connections are gone already.
+const joinGrace = time.Second
+
+// join waits until nothing runs any more; what does not end is named.
+func (v *serving) join() error {
+	joined := make(chan struct{})
+	go func() { // ends with the last handler, perhaps after Serve
+		v.work.Wait()
+		close(joined)
+	}()
+	timer := time.NewTimer(joinGrace)
+	defer timer.Stop()
+	select {
+	case <-joined:
+		return nil
+	case <-timer.C:
+	}
+	running := map[string]int{}
+	for _, c := range v.door.all() {
+		for _, m := range c.Running() {
+			running[m]++
+		}
+	}
+	var names []string
+	for m, n := range running {
+		names = append(names, fmt.Sprintf("%s (%d)", m, n))
+	}
+	slices.Sort(names)
+	msg := "calls still run after the drain: " + strings.Join(names, ", ")
+	if names == nil {
+		msg = "connections have not ended after the drain: no handler runs on them; it may be TLS code that does not return"
+	}
+	return &rpc.Error{Code: rpc.DeadlineExceeded, Op: "serve", Msg: msg}
+}
