@@ -25,7 +25,7 @@ func serveLooped(listening func(string)) error {
 type looped struct {
 	answerer
 	c    netio.LoopConn
-	done func(netio.Why, error) // took, bound once
+	done func(netio.Outcome, error) // took, bound once
 }
 
 // turn goes on until the loop does.
@@ -41,14 +41,14 @@ func (o *looped) turn() {
 }
 
 // took is called when the loop's turn is over.
-func (o *looped) took(why netio.Why, err error) {
+func (o *looped) took(why netio.Outcome, err error) {
 	if o.goOn(why, err) {
 		o.turn()
 	}
 }
 
 // goOn reports whether there is another turn to be taken at once.
-func (o *looped) goOn(why netio.Why, _ error) bool {
+func (o *looped) goOn(why netio.Outcome, _ error) bool {
 	switch why {
 	case netio.Lost:
 		o.c.Close(context.Background())

@@ -176,15 +176,15 @@ func (b *Block) release(gen uint32) {
 		}
 		if b.word.CompareAndSwap(w, w-1) {
 			if w&refMask == 1 {
-				b.gone(w&keptBit != 0)
+				b.recycle(w&keptBit != 0)
 			}
 			return
 		}
 	}
 }
 
-// gone runs once, after the last reference.
-func (b *Block) gone(kept bool) {
+// recycle runs once, after the last reference: the block goes back to where it came from.
+func (b *Block) recycle(kept bool) {
 	switch {
 	case b.free != nil:
 		b.free(b)

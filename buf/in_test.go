@@ -283,7 +283,7 @@ func TestKeptBlockIsLeftAlone(t *testing.T) {
 	defer in.Close()
 	receive(&in, []byte("hello"))
 	v := in.View(5)
-	v.Keep()
+	v.LeaveToGC()
 	alias := v.Bytes()
 	v.Release()
 	receive(&in, bytes.Repeat([]byte("x"), 100))

@@ -86,7 +86,7 @@ func (o *Out) Truncate(m Mark) {
 		*p = View{}
 		o.pieces = o.pieces[:last]
 		if v.b != nil {
-			o.bequeath(v, last)
+			o.handDown(v, last)
 		}
 	}
 	if o.n == 0 {

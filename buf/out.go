@@ -325,12 +325,12 @@ func (o *Out) leave() {
 		return
 	}
 	o.cur, o.w = nil, 0
-	o.bequeath(View{p: &b.mem[0], gen: b.gen(), b: b}, len(o.pieces))
+	o.handDown(View{p: &b.mem[0], gen: b.gen(), b: b}, len(o.pieces))
 }
 
-// bequeath gives v's reference to the last piece before index end that lies in
+// handDown gives v's reference to the last piece before index end that lies in
 // v's block and has no reference of its own, or up if there is none.
-func (o *Out) bequeath(v View, end int) {
+func (o *Out) handDown(v View, end int) {
 	for i := end - 1; i >= o.head; i-- {
 		p := &o.pieces[i]
 		if p.b == nil && inside(v.b.mem, p.p) {

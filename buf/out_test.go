@@ -280,7 +280,7 @@ func TestOutDrawsFromItsSource(t *testing.T) {
 			t.Fatal("not in the segment")
 		}
 		v := o.Take(Mark{o.base})
-		if v.Keep() {
+		if v.LeaveToGC() {
 			t.Error("kept memory of a segment")
 		}
 		if s.free {

@@ -23,7 +23,7 @@ type View struct {
 const collectors = 1
 
 // ViewOf makes an uncounted View of p, which the caller gives: nobody writes p
-// any more. Release does nothing, Keep is true. It panics above 4 GB.
+// any more. Release does nothing, LeaveToGC is true. It panics above 4 GB.
 func ViewOf(p []byte) View {
 	if len(p) == 0 {
 		return View{}
@@ -70,19 +70,20 @@ func (v View) Release() {
 	}
 }
 
-// Keep leaves the block behind v to the garbage collector, so that strings may
+// LeaveToGC leaves the block behind v to the garbage collector, so that strings may
 // alias v's bytes beyond its Release (which is due all the same). It returns
 // false for memory that is not the collector's, shared memory for example: then
 // the bytes have to be copied.
 //
-// A kept block lives as long as any string points into it, so keep a View only
-// if it is a good part of its block: Waste tells.
-func (v View) Keep() bool { return v.b == nil || v.b.keep(v.gen) }
+// Such a block lives as long as any string points into it, so leave a View only
+// if it is a good part of its block: Footprint tells.
+func (v View) LeaveToGC() bool { return v.b == nil || v.b.keep(v.gen) }
 
-// Waste is how many bytes Keep would pin besides v's own.
-func (v View) Waste() int {
+// Footprint is how many bytes of memory stay in use while v is held: all of its
+// block, or its own if it has none.
+func (v View) Footprint() int {
 	if v.b == nil {
-		return 0
+		return int(v.n)
 	}
-	return len(v.b.mem) - int(v.n)
+	return len(v.b.mem)
 }

@@ -85,7 +85,7 @@ func TestLargeBlocksServeAgain(t *testing.T) {
 			mem := &b.Mem()[0]
 			v := b.View(0, c.n)
 			if c.keep {
-				v.Keep()
+				v.LeaveToGC()
 			}
 			b.Release()
 			v.Release()
@@ -107,7 +107,7 @@ func TestMisusePanics(t *testing.T) {
 		"release twice":        {func(v View) { v.Release() }, "released twice"},
 		"retain after release": {func(v View) { v.Retain() }, "retained after its release"},
 		"slice after release":  {func(v View) { v.Slice(0, 0).Release(); v.b.retain(v.gen) }, "retained after its release"},
-		"keep after release":   {func(v View) { v.Keep() }, "kept after its release"},
+		"keep after release":   {func(v View) { v.LeaveToGC() }, "kept after its release"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := viewOf("hello")
@@ -173,14 +173,14 @@ func TestViewSharesAndSlices(t *testing.T) {
 
 func TestUncountedViews(t *testing.T) {
 	var zero View
-	if zero.Len() != 0 || len(zero.Bytes()) != 0 || !zero.Keep() {
+	if zero.Len() != 0 || len(zero.Bytes()) != 0 || !zero.LeaveToGC() {
 		t.Error("the zero View is not empty")
 	}
 	zero.Retain().Release()
 	v := ViewOf([]byte("abc"))
 	v.Release()
 	v.Release()
-	if string(v.Bytes()) != "abc" || !v.Keep() || v.Waste() != 0 {
+	if string(v.Bytes()) != "abc" || !v.LeaveToGC() || v.Footprint() != 3 {
 		t.Errorf("uncounted View: %q", v.Bytes())
 	}
 }
@@ -188,11 +188,11 @@ func TestUncountedViews(t *testing.T) {
 func TestKeptBlocksNeverServeAgain(t *testing.T) {
 	before := Live()
 	v := viewOf("kept")
-	if !v.Keep() || !v.Keep() {
+	if !v.LeaveToGC() || !v.LeaveToGC() {
 		t.Fatal("a block of the pools cannot be kept")
 	}
-	if v.Waste() != MinBlock-4 {
-		t.Errorf("Waste = %d", v.Waste())
+	if v.Footprint() != MinBlock {
+		t.Errorf("Footprint = %d", v.Footprint())
 	}
 	alias := v.Bytes()
 	v.Release()
@@ -226,7 +226,7 @@ func TestForeignBlocks(t *testing.T) {
 			t.Errorf("Init of a block in use: %q", got)
 		}
 		v := b.View(10, 20)
-		if v.Keep() {
+		if v.LeaveToGC() {
 			t.Error("foreign memory was kept")
 		}
 		b.Release()

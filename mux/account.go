@@ -139,7 +139,7 @@ func (a *Account) pauseLocked(more int) pause {
 }
 
 // progressLocked changes with each release, and while the peer reads.
-func (a *Account) progressLocked() uint64 { return a.freed + a.out.Handed() }
+func (a *Account) progressLocked() uint64 { return a.freed + a.out.HandedToKernel() }
 
 // wait waits until there may be room, but not for long. The caller holds no lock,
 // and has no flush to pay.

@@ -58,8 +58,8 @@ func (a *Account) wasteLocked(b *block) {
 // stakeLocked gives a stake for v, which is of the batch at hand and is charged.
 // There is none in memory that holds nothing else.
 func (a *Account) stakeLocked(v buf.View) (s stake) {
-	n, rest := v.Len(), v.Waste()
-	if rest == 0 {
+	n, size := v.Len(), v.Footprint()
+	if size == n {
 		return s
 	}
 	b := a.block
@@ -67,7 +67,7 @@ func (a *Account) stakeLocked(v buf.View) (s stake) {
 		if b, a.spare = a.spare, nil; b == nil {
 			b = new(block)
 		}
-		*b = block{turn: a.turn, size: n + rest}
+		*b = block{turn: a.turn, size: size}
 		a.block = b
 	}
 	b.stakes++

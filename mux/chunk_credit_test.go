@@ -89,7 +89,7 @@ func waitForCredit(t *testing.T, up bool, end string) {
 		ctx, cancel = context.WithTimeout(ctx, 5*time.Second)
 	}
 	defer cancel()
-	before := from.Output().Handed()
+	before := from.Output().HandedToKernel()
 	if up {
 		back.Stall(true)
 		close(gate)
@@ -101,7 +101,7 @@ func waitForCredit(t *testing.T, up bool, end string) {
 		close(gate)
 	}
 	synctest.Wait()
-	if n := from.Output().Handed() - before; n < ttheader.PieceWindow || n > mostOnTheWay {
+	if n := from.Output().HandedToKernel() - before; n < ttheader.PieceWindow || n > mostOnTheWay {
 		t.Errorf("%d bytes were sent, at most %d were to be", n, mostOnTheWay)
 	}
 	want := rpc.OK
@@ -139,7 +139,7 @@ func waitForCredit(t *testing.T, up bool, end string) {
 			t.Errorf("%d late answers are awaited", n)
 		}
 		// The credit that was granted before may come ahead of the news, and be spent.
-		if n := from.Output().Handed() - before; end != "credit" && n > mostOnTheWay+ttheader.PieceWindow/2+128<<10 {
+		if n := from.Output().HandedToKernel() - before; end != "credit" && n > mostOnTheWay+ttheader.PieceWindow/2+128<<10 {
 			t.Errorf("%d bytes were sent of a call that was given up", n)
 		}
 		if err := <-r.begin(t.Context(), up); err != nil {

@@ -123,7 +123,7 @@ func (c *Conn) Ready() <-chan struct{} { return c.ready }
 func (c *Conn) Heard() bool { return c.pulse.beats.Load() > 0 }
 
 // Untouched reports whether nothing was sent yet.
-func (c *Conn) Untouched() bool { return c.out.Handed() == 0 }
+func (c *Conn) Untouched() bool { return c.out.HandedToKernel() == 0 }
 
 // Ended is closed when the connection is gone.
 func (c *Conn) Ended() <-chan struct{} { return c.ended }

@@ -89,7 +89,7 @@ func (c *Conn) fail(cause error, own *slot) {
 	c.rest.stop()
 	c.nc.Abort()
 	c.nc.Receive(false, nil) // gives back the memory of what was lent
-	handed := c.out.Handed()
+	handed := c.out.HandedToKernel()
 	c.out.Lock()
 	cause = cmp.Or(c.why, cause)
 	fx := c.life.over(cmp.Or(cause, io.EOF))
@@ -138,7 +138,7 @@ func (c *Conn) endCallsLocked(last uint64, own *slot, why func(*slot) error) (fx
 // elsewhere. The rest is endCallsLocked's.
 func (c *Conn) refuseAbove(last uint64, own *slot) (fx effects, over bool) {
 	c.out.Lock()
-	handed := c.out.Handed()
+	handed := c.out.HandedToKernel()
 	fx, over = c.endCallsLocked(last, own, func(s *slot) error {
 		sent := s.sentAt(handed)
 		if sent == rpc.Maybe {

@@ -72,7 +72,7 @@ func (c *Conn) openUp(id uint64, s *slot) {
 		ev.Err = errStrange()
 		c.nc.Abort()
 	}
-	c.charge(s, ev.Body.Len()+ev.Body.Waste()-s.held) // it has a block of its own
+	c.charge(s, ev.Body.Footprint()-s.held) // it has a block of its own
 }
 
 // charge charges n bytes more, or less, for what s holds. The answer as it came has

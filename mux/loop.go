@@ -14,7 +14,7 @@ import (
 type loopRole struct {
 	// Set by init, then constant.
 	nc   netio.LoopConn // nil: not on a loop
-	done func(netio.Why, error)
+	done func(netio.Outcome, error)
 }
 
 func (l *loopRole) init(c *ServerConn) {
@@ -25,7 +25,7 @@ func (l *loopRole) init(c *ServerConn) {
 }
 
 // receive is Receive, or its counterpart that parks without a goroutine.
-func (c *ServerConn) receive(owed bool) (netio.Why, error) {
+func (c *ServerConn) receive(owed bool) (netio.Outcome, error) {
 	if c.loop.nc == nil {
 		return c.nc.Receive(owed, c.step)
 	}
@@ -34,7 +34,7 @@ func (c *ServerConn) receive(owed bool) (netio.Why, error) {
 
 // resume goes on with the worker that parked. It runs on the loop, or in
 // whoever closes the connection, and must not block.
-func (c *ServerConn) resume(why netio.Why, err error) {
+func (c *ServerConn) resume(why netio.Outcome, err error) {
 	if c.cfg.Handlers != Inline || why != netio.Enough || c.cutErr != nil || slices.ContainsFunc(c.batch.list, closes) {
 		go func() { // counted as a worker all along; the last worker to leave ends the connection
 			c.took(why, err)

@@ -308,7 +308,7 @@ func TestInflatingIsWaitedForInTime(t *testing.T) {
 				start := time.Now()
 				end(a)
 				why, _ := a.Receive(false, func(in *buf.In) (bool, error) { return in.Len() == 0, nil })
-				if took := time.Since(start); took > 3*time.Second || why != map[string]netio.Why{"lost": netio.Lost, "late": netio.Enough}[what] {
+				if took := time.Since(start); took > 3*time.Second || why != map[string]netio.Outcome{"lost": netio.Lost, "late": netio.Enough}[what] {
 					t.Errorf("%s: %v after %v", what, why, took)
 				}
 				hangUp(a)

@@ -72,7 +72,7 @@ func sockets(t *testing.T, cfg *netio.Config) map[string]func(t *testing.T) (cli
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { l.Close() })
-		var one sync.Mutex // tests run in parallel, and each is to accept what it has dialled
+		var one sync.Mutex // who dials beside another may be accepted by it
 		return func(t *testing.T) (netio.Conn, netio.Conn) {
 			one.Lock()
 			defer one.Unlock()

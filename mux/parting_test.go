@@ -220,10 +220,10 @@ func TestNoLastWordWithoutAnOffer(t *testing.T) {
 		if _, _, err := r.call(t.Context(), "echo", "hello"); err != nil {
 			t.Fatal(err)
 		}
-		sent := r.send.Output().Handed()
+		sent := r.send.Output().HandedToKernel()
 		began := time.Now()
 		r.server.Drain(t.Context())
-		if n := r.send.Output().Handed() - sent; n != 0 || time.Since(began) != 0 {
+		if n := r.send.Output().HandedToKernel() - sent; n != 0 || time.Since(began) != 0 {
 			t.Errorf("%d bytes were sent, in %v", n, time.Since(began))
 		}
 		if _, _, err := r.call(t.Context(), "echo", ""); !errors.As(err, new(*rpc.Error)) || rpc.SentOf(err) != rpc.NotSent {

@@ -56,7 +56,7 @@ func (c *Conn) lead(ctx context.Context, r registered) error {
 
 // receive is Receive that takes no failure to send for the end: what the peer has said
 // last is read before that, since it may say what became of the calls.
-func (c *Conn) receive(owed bool) (why netio.Why, err error) {
+func (c *Conn) receive(owed bool) (why netio.Outcome, err error) {
 	why, err = c.nc.Receive(owed, c.step)
 	if why != netio.Lost || c.unsends {
 		return why, err

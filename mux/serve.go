@@ -33,7 +33,7 @@ func (c *ServerConn) unpack(r *request) error {
 	r.routed = found // others may ask what runs
 	r.decide()
 	c.account.unstakeLocked(&r.stake)
-	c.chargeLocked(r, r.weight()+r.ev.Body.Waste()-r.held) // it has a block of its own
+	c.chargeLocked(r, r.weight()-r.ev.Body.Len()+r.ev.Body.Footprint()-r.held) // it has a block of its own
 	c.reserveLocked(r, c.needs(r))
 	c.unlock()
 	return nil
@@ -96,8 +96,11 @@ func (c *ServerConn) serveLocked(r *request) {
 	if c.out.ClaimLocked() { // a request before r was refused
 		c.owed = true
 	}
-	if !lone && c.cfg.Handlers == Spare {
-		c.spareLocked()
+	if !lone {
+		c.stint.spent += beginCost
+		if c.cfg.Handlers == Spare {
+			c.spareLocked()
+		}
 	}
 	c.out.Unlock()
 	c.serve(r)

@@ -203,7 +203,6 @@ func (c *ServerConn) Run(ended func(error)) {
 // startLocked makes another worker.
 func (c *ServerConn) startLocked() {
 	c.spare = true
-	c.stint.spent += beginCost
 	c.staffLocked(1)
 	go func() { // the last worker to leave ends the connection
 		c.out.Lock()
@@ -216,7 +215,7 @@ func (c *ServerConn) startLocked() {
 // return.
 func (c *ServerConn) work() {
 	for {
-		if c.yieldsLocked() {
+		if c.stint.overLocked() {
 			if c.yieldLocked() {
 				return
 			}
@@ -265,7 +264,7 @@ func (c *ServerConn) readLocked() (parked bool) {
 
 // took ends a turn of the read role, which is the caller's, with what
 // Receive returned. The lock is held on return, not on entry.
-func (c *ServerConn) took(why netio.Why, err error) {
+func (c *ServerConn) took(why netio.Outcome, err error) {
 	if why == netio.Full {
 		c.spawn(func() { c.out.Flush() })
 	}

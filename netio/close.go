@@ -142,7 +142,7 @@ func (o *Output) forsake(why error) {
 // drained waits until another flusher has sent everything.
 func (o *Output) drained(ctx context.Context) error {
 	for ctx.Err() == nil {
-		queued, handed := o.Queued(), o.Handed()
+		queued, handed := o.Queued(), o.HandedToKernel()
 		if queued == 0 || o.Err() != nil {
 			return o.Err()
 		}
@@ -150,7 +150,7 @@ func (o *Output) drained(ctx context.Context) error {
 		err := o.Wait(soon, queued)
 		cancel()
 		switch {
-		case err == ErrStalled && o.Handed() != handed: // others queue as much as is sent
+		case err == ErrStalled && o.HandedToKernel() != handed: // others queue as much as is sent
 		case err != nil && ctx.Err() == nil:
 			return err
 		}

@@ -14,7 +14,7 @@ func TestLoopCloseWithinClose(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
 		a, b, stop := looped(t, network)
 		closed := make(chan error, 2)
-		why, err := a.OnReadable(false, func(*buf.In) (bool, error) { return true, nil }, func(why netio.Why, _ error) {
+		why, err := a.OnReadable(false, func(*buf.In) (bool, error) { return true, nil }, func(why netio.Outcome, _ error) {
 			if why != netio.Lost {
 				t.Errorf("done: %v", why)
 			}

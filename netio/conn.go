@@ -28,12 +28,12 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 )
 
-// Why says why Receive returned.
-type Why uint8
+// Outcome says why Receive returned.
+type Outcome uint8
 
 const (
 	// Enough: step asked for no more.
-	Enough Why = iota
+	Enough Outcome = iota
 	// Kicked: Kick was called. Look at what the kick was meant for; it may be
 	// stale and meant for the previous holder of the read role.
 	Kicked
@@ -48,8 +48,8 @@ const (
 )
 
 // String names it in one word.
-func (w Why) String() string {
-	switch w {
+func (o Outcome) String() string {
+	switch o {
 	case Enough:
 		return "Enough"
 	case Kicked:
@@ -61,7 +61,7 @@ func (w Why) String() string {
 	case Parked:
 		return "Parked"
 	}
-	return fmt.Sprintf("Why(%d)", uint8(w))
+	return fmt.Sprintf("Outcome(%d)", uint8(o))
 }
 
 // A Step takes from in what has arrived. It only cuts: it may run inside the
@@ -85,7 +85,7 @@ type Conn interface {
 	// Lost comes with io.EOF after the peer's orderly end, when step has seen
 	// every byte, or with the cause. After Close or Abort one more Receive
 	// returns Lost at once and gives back the memory of what was lent.
-	Receive(owed bool, step Step) (Why, error)
+	Receive(owed bool, step Step) (Outcome, error)
 
 	// Kick makes the Receive that runs, or else the next one, return Kicked.
 	// Kicks are not counted. A Receive that has something else to report

@@ -10,7 +10,7 @@ import (
 
 // whyPanic is what core.why holds while a Receive runs: a Receive that ends
 // with it has panicked.
-const whyPanic Why = 255
+const whyPanic Outcome = 255
 
 // A gate knows who may touch a connection's In, and whether the connection is
 // closed or has lost its peer. Atomic.
@@ -93,7 +93,7 @@ type core struct {
 
 	// Owned by the read role, while inside Receive. Four bytes come first, which
 	// fit behind the gate's.
-	why     Why
+	why     Outcome
 	owed    bool
 	cutOff  bool // step ended this Receive: what it has borrowed stays lent
 	kicked  bool // a kick met a full socket: the next Receive's to report
@@ -173,7 +173,7 @@ func (c *core) cut() (done bool) {
 	return true
 }
 
-func (c *core) stop(why Why, err error) { c.why, c.err = why, err }
+func (c *core) stop(why Outcome, err error) { c.why, c.err = why, err }
 
 // settle pays the owed flush through s, without waiting. True: Receive is to
 // return. It is called when Receive stops, and before it parks (c.why is

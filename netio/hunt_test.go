@@ -15,8 +15,8 @@ import (
 )
 
 // TestHuntNotSent breaks connections at every byte and at random moments, from
-// either side, while calls are being sent, and compares what Handed says at that
-// moment with what the peer has received: a call that arrived, though Handed says
+// either side, while calls are being sent, and compares what HandedToKernel says at that
+// moment with what the peer has received: a call that arrived, though HandedToKernel says
 // that it was not sent, would be retried and done twice. LIMOSA_HUNT=100000 sets
 // the number of attempts for each kind of connection.
 func TestHuntNotSent(t *testing.T) {
@@ -73,7 +73,7 @@ func TestHuntNotSent(t *testing.T) {
 				a, b := p.next()
 				if handed, got := breakOff(a, b, i, r); handed < got {
 					if bad++; bad < 5 {
-						t.Errorf("attempt %d: the peer got %d bytes, Handed says %d", i, got, handed)
+						t.Errorf("attempt %d: the peer got %d bytes, HandedToKernel says %d", i, got, handed)
 					}
 				}
 			}
@@ -113,7 +113,7 @@ func listening(t *testing.T, network string, loops int) pairs {
 }
 
 // breakOff sends calls from a to b and breaks the connection: in one attempt of
-// four a itself does, at some moment. It gives what Handed said right after, and
+// four a itself does, at some moment. It gives what HandedToKernel said right after, and
 // how much arrived.
 func breakOff(a, b netio.Conn, i int, r *rand.Rand) (handed, got uint64) {
 	cut := uint64(1 + i%600)
@@ -156,7 +156,7 @@ func breakOff(a, b netio.Conn, i int, r *rand.Rand) (handed, got uint64) {
 		a.Receive(false, func(in *buf.In) (bool, error) { return true, nil })
 	}
 	a.Abort()
-	handed = a.Output().Handed()
+	handed = a.Output().HandedToKernel()
 	all.Wait()
 	a.Receive(false, nil)
 	return handed, received.Load()

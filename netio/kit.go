@@ -14,7 +14,7 @@ import (
 // connections do. A connection embeds it, implements [Transport] and [Sender],
 // and adds addresses, Kick, NetConn and
 //
-//	func (c *Conn) Receive(owed bool, step netio.Step) (netio.Why, error) {
+//	func (c *Conn) Receive(owed bool, step netio.Step) (netio.Outcome, error) {
 //		done := c.Enter(owed, step)
 //		defer c.Leave()
 //		for !done {
@@ -86,7 +86,7 @@ func (k *Core) In() *buf.In { return &k.core.in }
 func (k *Core) Offer() (done bool) { return k.core.cut() && k.Settle() }
 
 // End ends a Receive with why and err, after paying its debt.
-func (k *Core) End(why Why, err error) (done bool) {
+func (k *Core) End(why Outcome, err error) (done bool) {
 	k.core.stop(why, err)
 	return k.Settle()
 }
@@ -103,7 +103,7 @@ func (k *Core) Lose(err error) (done bool) {
 func (k *Core) Settle() (done bool) { return k.core.settle(k.output.sender) }
 
 // Result is what Receive returns.
-func (k *Core) Result() (Why, error) { return k.core.why, k.core.err }
+func (k *Core) Result() (Outcome, error) { return k.core.why, k.core.err }
 
 // Output implements [Conn].
 func (k *Core) Output() *Output { return &k.output }

@@ -109,7 +109,7 @@ func belts() (a, b *beltConn) {
 	return a, b
 }
 
-func (c *beltConn) Receive(owed bool, step netio.Step) (netio.Why, error) {
+func (c *beltConn) Receive(owed bool, step netio.Step) (netio.Outcome, error) {
 	done := c.Enter(owed, step)
 	defer c.Leave()
 	for !done {

@@ -18,5 +18,5 @@ type LoopConn interface {
 	// of the connection, in the goroutine that calls it, and before OnReadable
 	// has returned Parked. It may call OnReadable, and Close; it must not close
 	// the Net. A Step that panics does so on the loop's goroutine.
-	OnReadable(owed bool, step Step, done func(Why, error)) (Why, error)
+	OnReadable(owed bool, step Step, done func(Outcome, error)) (Outcome, error)
 }

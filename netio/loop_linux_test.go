@@ -43,7 +43,7 @@ func looped(t testing.TB, network string) (a, b netio.LoopConn, stop func()) {
 
 // An outcome is what done was called with.
 type outcome struct {
-	why netio.Why
+	why netio.Outcome
 	err error
 }
 
@@ -51,7 +51,7 @@ type outcome struct {
 func next(t *testing.T, c netio.LoopConn, owed bool, step netio.Step) outcome {
 	t.Helper()
 	later := make(chan outcome, 2)
-	why, err := c.OnReadable(owed, step, func(why netio.Why, err error) { later <- outcome{why, err} })
+	why, err := c.OnReadable(owed, step, func(why netio.Outcome, err error) { later <- outcome{why, err} })
 	if why != netio.Parked {
 		return outcome{why, err}
 	}
@@ -73,7 +73,7 @@ func outcomeOf(t *testing.T, later <-chan outcome) outcome {
 func park(t *testing.T, c netio.LoopConn, step netio.Step) <-chan outcome {
 	t.Helper()
 	later := make(chan outcome, 2)
-	if why, err := c.OnReadable(false, step, func(why netio.Why, err error) { later <- outcome{why, err} }); why != netio.Parked {
+	if why, err := c.OnReadable(false, step, func(why netio.Outcome, err error) { later <- outcome{why, err} }); why != netio.Parked {
 		t.Fatalf("OnReadable: %v, %v; want Parked", why, err)
 	}
 	return later
@@ -107,7 +107,7 @@ func TestOnReadable(t *testing.T) {
 				t.Fatal("not the flusher")
 			}
 			got = ""
-			why, err := b.OnReadable(true, takes(&got), func(why netio.Why, err error) {
+			why, err := b.OnReadable(true, takes(&got), func(why netio.Outcome, err error) {
 				if why != netio.Kicked || err != nil {
 					t.Errorf("after a kick: %v, %v", why, err)
 				}
@@ -251,7 +251,7 @@ func TestLoopFair(t *testing.T) {
 
 // echoOnLoop serves c on its loop, without a goroutine, until the end.
 func echoOnLoop(c netio.LoopConn, ended func()) {
-	var done func(netio.Why, error)
+	var done func(netio.Outcome, error)
 	step := func(in *buf.In) (bool, error) {
 		o := c.Output()
 		o.Lock()
@@ -261,7 +261,7 @@ func echoOnLoop(c netio.LoopConn, ended func()) {
 		}
 		return true, nil
 	}
-	done = func(why netio.Why, err error) {
+	done = func(why netio.Outcome, err error) {
 		for why != netio.Parked && why != netio.Lost {
 			why, err = c.OnReadable(false, step, done)
 		}
@@ -413,8 +413,8 @@ func TestLoopAllocates(t *testing.T) {
 	var ended sync.WaitGroup
 	ended.Add(1)
 	echoOnLoop(b, ended.Done)
-	later := make(chan netio.Why, 1)
-	done := func(why netio.Why, _ error) { later <- why }
+	later := make(chan netio.Outcome, 1)
+	done := func(why netio.Outcome, _ error) { later <- why }
 	step := func(in *buf.In) (bool, error) { return in.Skip(in.Len()) == 0, nil }
 	n := testing.AllocsPerRun(500, func() {
 		if write(a, "x") != nil {
@@ -439,7 +439,7 @@ func TestLoopCloseInDone(t *testing.T) {
 	defer b.Abort()
 	closed := make(chan error, 1)
 	o := a.Output()
-	_, err := a.OnReadable(false, func(in *buf.In) (bool, error) { return in.Skip(1) == 0, nil }, func(netio.Why, error) {
+	_, err := a.OnReadable(false, func(in *buf.In) (bool, error) { return in.Skip(1) == 0, nil }, func(netio.Outcome, error) {
 		o.Lock()
 		o.Out().Append(make([]byte, 25<<20))
 		if !o.Unlock() {
@@ -496,8 +496,8 @@ func TestLoopFairToOthers(t *testing.T) {
 	one := func(in *buf.In) (bool, error) { return in.Skip(1) == 0, nil }
 	ended := make(chan struct{})
 	begun := make(chan struct{}, 1)
-	var done func(netio.Why, error)
-	done = func(why netio.Why, err error) {
+	var done func(netio.Outcome, error)
+	done = func(why netio.Outcome, err error) {
 		for why == netio.Enough && !stopped.Load() {
 			if took++; took == 1000 {
 				begun <- struct{}{}

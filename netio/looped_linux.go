@@ -48,11 +48,11 @@ type looped struct {
 	room  atomic.Pointer[chan struct{}] // made by the first Send that waits
 
 	// Owned by the read role, until it parks; then by who clears wordParked.
-	done  func(Why, error) // nil: a goroutine waits for wake
-	wake  chan struct{}    // one token for each park; made by the first Receive
-	rests uint32           // see Yielder
-	turns int32            // of OnReadable since it had to wait last
-	fresh bool             // the Receive was postponed before it began
+	done  func(Outcome, error) // nil: a goroutine waits for wake
+	wake  chan struct{}        // one token for each park; made by the first Receive
+	rests uint32               // see Yielder
+	turns int32                // of OnReadable since it had to wait last
+	fresh bool                 // the Receive was postponed before it began
 }
 
 // wrap puts nc on a loop, if there are any: then nc itself is closed, and the
@@ -118,7 +118,7 @@ func (h *handle) close() {
 }
 
 // Receive is Conn's.
-func (c *looped) Receive(owed bool, step Step) (Why, error) {
+func (c *looped) Receive(owed bool, step Step) (Outcome, error) {
 	c.enter(owed, step)
 	defer c.leave()
 	c.done = nil
@@ -136,12 +136,12 @@ func (c *looped) Receive(owed bool, step Step) (Why, error) {
 }
 
 // Rests, Yield and Crowded are Yielder's.
-func (c *looped) Rests() uint32         { return c.rests }
-func (c *looped) Yield()                { c.yields.wait() }
-func (c *looped) Crowded(work int) bool { return c.yields.crowded(work) }
+func (c *looped) Rests() uint32 { return c.rests }
+func (c *looped) Yield()        { c.yields.wait() }
+func (c *looped) Crowded() bool { return c.yields.crowded() }
 
 // OnReadable is LoopConn's.
-func (c *looped) OnReadable(owed bool, step Step, done func(Why, error)) (Why, error) {
+func (c *looped) OnReadable(owed bool, step Step, done func(Outcome, error)) (Outcome, error) {
 	c.enter(owed, step)
 	c.done = done
 	// One that finds something each time would never let go of the loop. It may
@@ -159,7 +159,7 @@ func (c *looped) OnReadable(owed bool, step Step, done func(Why, error)) (Why, e
 // turn is a part of a Receive without a goroutine: the first one in OnReadable,
 // the others on the loop, or in who kicks or closes. Parked: there will be
 // another, which somebody else may have begun already.
-func (c *looped) turn(l *loop, first bool) (why Why, err error) {
+func (c *looped) turn(l *loop, first bool) (why Outcome, err error) {
 	over := true
 	defer func() {
 		if over {

@@ -52,7 +52,7 @@ func (b *Batch) Pieces(dst [][]byte) [][]byte {
 	}
 	b.handed.Store(n)
 	// Look after the claim: whoever failed the connection before it may have
-	// read Handed already; whoever does so from here on finds the claim.
+	// read HandedToKernel already; whoever does so from here on finds the claim.
 	if b.err.Load() != nil {
 		b.handed.Store(b.sent)
 		return dst
@@ -89,7 +89,7 @@ type Output struct {
 	// Atomic.
 	err    atomic.Pointer[error] // set once
 	queued atomic.Int64          // bytes in out, plain and sending
-	handed atomic.Uint64         // bytes of out that may have left, never fewer than have; see Handed
+	handed atomic.Uint64         // bytes of out that may have left, never fewer than have; see HandedToKernel
 	low    atomic.Int64          // waiters are woken when queued falls below; 0 while nobody waits
 
 	wait struct {
@@ -191,11 +191,11 @@ func (o *Output) dueLocked() bool {
 // kernel. It is exact at Unlock; under the lock it lacks what was just appended.
 func (o *Output) Queued() int { return int(o.queued.Load()) }
 
-// Handed is the number of bytes, of all that were ever appended to Out, that
+// HandedToKernel is the number of bytes, of all that were ever appended to Out, that
 // may have reached the peer: those handed to the kernel, or to TLS, and while a
 // send runs all that it may hand on. A call whose first byte is not among them
 // once the connection has failed was not sent, and will not be.
-func (o *Output) Handed() uint64 { return o.handed.Load() }
+func (o *Output) HandedToKernel() uint64 { return o.handed.Load() }
 
 // Err is what the connection failed with, nil while it works. The end of the
 // peer's side is not a failure of the output.

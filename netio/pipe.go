@@ -94,7 +94,7 @@ func (c *PipeConn) Break() {
 }
 
 // Receive is Conn's.
-func (c *PipeConn) Receive(owed bool, step Step) (Why, error) {
+func (c *PipeConn) Receive(owed bool, step Step) (Outcome, error) {
 	c.enter(owed, step)
 	defer c.leave()
 	if c.leftover() {

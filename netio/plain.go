@@ -43,7 +43,7 @@ func newPlain(nc net.Conn, cfg Config) *plain {
 }
 
 // Receive is Conn's.
-func (p *plain) Receive(owed bool, step Step) (Why, error) {
+func (p *plain) Receive(owed bool, step Step) (Outcome, error) {
 	p.enter(owed, step)
 	defer p.leave()
 	if owed {

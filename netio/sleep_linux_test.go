@@ -51,7 +51,7 @@ func TestOutputLends(t *testing.T) {
 			t.Fatalf("Flush: %v, %d bytes are queued", err, o.Queued())
 		}
 	}
-	if n := o.Handed(); n != 3*18 {
+	if n := o.HandedToKernel(); n != 3*18 {
 		t.Errorf("%d bytes were handed on, want 54", n)
 	}
 }

@@ -69,7 +69,7 @@ func newSock(nc stream, cfg Config) (*sock, error) {
 }
 
 // Receive is Conn's.
-func (c *sock) Receive(owed bool, step Step) (Why, error) {
+func (c *sock) Receive(owed bool, step Step) (Outcome, error) {
 	c.enter(owed, step)
 	defer c.leave()
 	if c.leftover() {
@@ -235,9 +235,9 @@ func (c *sock) Stalled(cause error) {
 }
 
 // Rests, Yield and Crowded are Yielder's.
-func (c *sock) Rests() uint32         { return c.rests }
-func (c *sock) Yield()                { c.net.yields.wait() }
-func (c *sock) Crowded(work int) bool { return c.net.yields.crowded(work) }
+func (c *sock) Rests() uint32 { return c.rests }
+func (c *sock) Yield()        { c.net.yields.wait() }
+func (c *sock) Crowded() bool { return c.net.yields.crowded() }
 
 // Kick is Conn's.
 func (c *sock) Kick() {

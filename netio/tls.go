@@ -152,7 +152,7 @@ var errLongHandshake = errors.New("the peer's handshake is longer than any")
 func (t *TLS) ConnectionState() tls.ConnectionState { return t.tc.ConnectionState() }
 
 // Receive is Conn's.
-func (t *TLS) Receive(owed bool, step Step) (Why, error) {
+func (t *TLS) Receive(owed bool, step Step) (Outcome, error) {
 	if p, is := t.lower.(*plain); is && owed { // as its own Receive does
 		p.flushes.start(t.out)
 		owed = false
@@ -279,9 +279,9 @@ func (t *TLS) Rests() (n uint32) {
 }
 
 // Crowded is Yielder's.
-func (t *TLS) Crowded(work int) bool {
+func (t *TLS) Crowded() bool {
 	y, ok := t.lower.(Yielder)
-	return ok && y.Crowded(work)
+	return ok && y.Crowded()
 }
 
 // Yield is Yielder's.

@@ -329,7 +329,7 @@ func (l *lease) str(o, n int) string {
 		if near {
 			return l.text.String(l.b, o, n)
 		}
-	} else if 2*n >= l.view.Len()+l.view.Waste() && l.view.Keep() {
+	} else if 2*n >= l.view.Footprint() && l.view.LeaveToGC() {
 		text := l.b[o : o+n] // the length is the message's: it is held against the bytes here too
 		// Safety: the bytes never change, and the block is not used again.
 		return unsafe.String(&text[0], len(text))

@@ -68,7 +68,7 @@ func NewFrame(v buf.View) *Frame {
 	if v.Len() <= buf.MaxPooled {
 		return nil
 	}
-	return &Frame{view: v, least: (v.Len() + v.Waste()) / 8}
+	return &Frame{view: v, least: v.Footprint() / 8}
 }
 
 // text gives p, which lies in the frame, as a string: a reference if it is long
@@ -87,7 +87,7 @@ func (f *Frame) refer(n int) bool {
 	if n < f.least {
 		return false
 	}
-	if !f.kept && !f.view.Keep() {
+	if !f.kept && !f.view.LeaveToGC() {
 		f.least = math.MaxInt // shared memory for example
 		return false
 	}

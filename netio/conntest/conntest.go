@@ -88,7 +88,7 @@ func Run(t *testing.T, make func(t *testing.T) (a, b netio.Conn, stop func()), c
 		{"ResetBehindData", testResetBehindData, false},
 		{"LentAfterFull", testLentAfterFull, caps.NoFull},
 		{"KickFull", testKickFull, caps.NoFull},
-		{"Handed", testHanded, false},
+		{"HandedToKernel", testHandedToKernel, false},
 		{"NetConn", testNetConn, false},
 		{"NetConnDeadlines", testNetConnDeadlines, false},
 		{"NetConnLeftover", testNetConnLeftover, false},

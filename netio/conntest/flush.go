@@ -195,13 +195,13 @@ func testOwedAtEnd(t *testing.T, e *env) {
 // testTryFlush sends what goes without waiting, and counts what was handed on.
 func testTryFlush(t *testing.T, e *env) {
 	a, b := e.pair(t)
-	if !queue(a, []byte("small")) || a.Output().Handed() != 0 {
-		t.Fatalf("before the flush %d bytes were handed on", a.Output().Handed())
+	if !queue(a, []byte("small")) || a.Output().HandedToKernel() != 0 {
+		t.Fatalf("before the flush %d bytes were handed on", a.Output().HandedToKernel())
 	}
 	if full, err := a.Output().TryFlush(); full || err != nil {
 		t.Fatalf("TryFlush: %v, %v", full, err)
 	}
-	if n, q := a.Output().Handed(), a.Output().Queued(); n != 5 || q != 0 {
+	if n, q := a.Output().HandedToKernel(), a.Output().Queued(); n != 5 || q != 0 {
 		t.Errorf("%d bytes were handed on, %d are queued", n, q)
 	}
 	want := noise(1, much)
@@ -223,7 +223,7 @@ func testTryFlush(t *testing.T, e *env) {
 		t.Error("Flush:", err)
 	}
 	g.wait(t, "the flush")
-	if n := a.Output().Handed(); n != 5+much {
+	if n := a.Output().HandedToKernel(); n != 5+much {
 		t.Errorf("%d bytes were handed on", n)
 	}
 }

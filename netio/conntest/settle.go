@@ -114,7 +114,7 @@ func testKickFull(t *testing.T, e *env) {
 
 // testHanded resets a connection at every moment: what the peer got was counted
 // as handed on before anybody could notice the loss.
-func testHanded(t *testing.T, e *env) {
+func testHandedToKernel(t *testing.T, e *env) {
 	for i := range e.size(30) {
 		a, b := e.pair(t)
 		var got atomic.Int64
@@ -138,8 +138,8 @@ func testHanded(t *testing.T, e *env) {
 				}
 			}
 			a.Abort()
-			if handed := a.Output().Handed(); int64(handed) < got.Load() {
-				t.Errorf("the peer got %d bytes, Handed says %d", got.Load(), handed)
+			if handed := a.Output().HandedToKernel(); int64(handed) < got.Load() {
+				t.Errorf("the peer got %d bytes, HandedToKernel says %d", got.Load(), handed)
 			}
 		})
 		g.wait(t, "the reset")
