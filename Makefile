@@ -10,7 +10,7 @@ COUNT    ?= 5
 SEEDS    ?= 2000
 BENCH    ?= rpc -peers limosa,grpc-go -callers 1,100 -payload 1024 -rounds 3
 # Packages whose goroutines meet: what the race detector is for.
-CONCURRENT := ./buf/... ./stats/... ./rpc/... ./netio/... ./mux/... ./endpoint ./internal/inproc ./internal/serve .
+CONCURRENT := ./buf/... ./stats/... ./rpc/... ./netio/... ./mux/... ./endpoint ./internal/inproc ./internal/serve ./internal/sim .
 # What reads the source says the same under every tag.
 NOLINT     := -skip '^Test(Lint|Layer|Shape|API)'
 # Packages with assembly, and those whose tests go through it.

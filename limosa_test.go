@@ -3,16 +3,12 @@ package limosa_test
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"path/filepath"
 	"strings"
@@ -23,101 +19,10 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa"
-	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 )
-
-// text is a codec for the tests: a message is a *string, framed as a Thrift
-// struct with one string field, so that bare messages can be told apart.
-type text struct{}
-
-func (text) Append(out *buf.Out, msg any) error {
-	s := *msg.(*string)
-	out.Append([]byte{11, 0, 1, byte(len(s) >> 24), byte(len(s) >> 16), byte(len(s) >> 8), byte(len(s))})
-	out.AppendString(s)
-	out.Append([]byte{0})
-	return nil
-}
-
-func (text) Decode(body buf.View, msg any, _ *rpc.Limits) error {
-	p := body.Bytes()
-	if len(p) < 8 || p[0] != 11 {
-		return rpc.Errorf(rpc.InvalidArgument, "offset 0: not a text")
-	}
-	*msg.(*string) = string(p[7 : len(p)-1])
-	return nil
-}
-
-var (
-	echoMethod = &rpc.Method{Service: "Test", Name: "echo", Codec: text{}, New: stub.New[string, string]}
-	waitMethod = &rpc.Method{Service: "Test", Name: "wait", Codec: text{}, New: stub.New[string, string]}
-	headMethod = &rpc.Method{Service: "Test", Name: "head", Codec: text{}, New: stub.New[string, string]}
-)
-
-// service answers echo with its argument, wait once the context ends, and head
-// with the metadata that arrived, passing the call on to next if there is one.
-func service(next rpc.Caller) rpc.Service {
-	bind := func(m *rpc.Method, f func(ctx context.Context, c *rpc.Call, arg string) (string, error)) rpc.Handler {
-		return rpc.Handler{Method: m, Serve: func(ctx context.Context, c *rpc.Call) error {
-			arg, err := stub.Args[string](c)
-			if err != nil {
-				return err
-			}
-			*stub.Result[string](c), err = f(ctx, c, *arg)
-			return err
-		}}
-	}
-	return rpc.Service{Name: "Test", Methods: []rpc.Handler{
-		bind(echoMethod, func(_ context.Context, c *rpc.Call, arg string) (string, error) {
-			c.Trailer.Add("served-by", "test")
-			return arg, nil
-		}),
-		bind(waitMethod, func(ctx context.Context, _ *rpc.Call, _ string) (string, error) {
-			<-ctx.Done()
-			return "", ctx.Err()
-		}),
-		bind(headMethod, func(ctx context.Context, c *rpc.Call, arg string) (string, error) {
-			here := fmt.Sprintf("%s/%s", c.Header.Get("one-hop"), c.Header.Get("all-hops"))
-			if next == nil {
-				return here, nil
-			}
-			there, err := call(ctx, next, headMethod, arg)
-			return here + " " + there, err
-		}),
-	}}
-}
-
-func call(ctx context.Context, c rpc.Caller, m *rpc.Method, arg string) (string, error) {
-	x := stub.NewCall[string, string](m, "Test")
-	x.Args = arg
-	err := c.Do(ctx, &x.Call)
-	return x.Result, err
-}
-
-// start serves s on addr until the test ends; it returns the address to dial.
-func start(t *testing.T, s *limosa.Server, addr string) (target string, stop func()) {
-	t.Helper()
-	l, err := limosa.Listen(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, l) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Serve = %v", err)
-		}
-	})
-	t.Cleanup(stop)
-	if l.Addr().Network() == "unix" {
-		return "unix://" + l.Addr().String(), stop
-	}
-	return l.Addr().String(), stop
-}
 
 func TestEveryPathAndForm(t *testing.T) {
 	sock := "unix://" + filepath.Join(t.TempDir(), "s")
@@ -546,27 +451,6 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// certificate makes one for 127.0.0.1 and the pool that trusts it.
-func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tmpl := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	pool.AddCert(leaf)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
-}
-
 func TestAnyListener(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -584,5 +468,61 @@ func TestAnyListener(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Errorf("Serve = %v", err)
+	}
+}
+
+// A listener has no settings: what a connection speaks is found out.
+func TestListenTakesNoSettings(t *testing.T) {
+	l, err := limosa.Listen("127.0.0.1:0?thrift=framed")
+	if rpc.CodeOf(err) != rpc.InvalidArgument {
+		t.Errorf("Listen = %v", err)
+	}
+	if err == nil {
+		l.Close()
+	}
+}
+
+// What came instead of a protocol is quoted, to be recognised.
+func TestWhatCameInstead(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			nc.Read(make([]byte, 1000))
+			nc.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+			nc.(*net.TCPConn).CloseWrite()
+			defer nc.Close()
+		}
+	}()
+	for _, form := range []limosa.Form{limosa.TTHeader, limosa.Framed} {
+		c := &limosa.Client{Target: l.Addr().String(), Thrift: form}
+		if _, err := call(t.Context(), c, echoMethod, ""); err == nil || !strings.Contains(err.Error(), `"HTTP/1.1 400 Bad Request`) {
+			t.Errorf("%v: %v", form, err)
+		}
+		c.Close()
+	}
+
+	var log bytes.Buffer
+	target, stop := start(t, &limosa.Server{
+		Services: []rpc.Service{service(nil)},
+		Logger:   slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}, "127.0.0.1:0")
+	nc, err := net.Dial("tcp", target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc.Write([]byte("GET /shop/orders HTTP/1.1\r\n"))
+	io.Copy(io.Discard, nc)
+	nc.Close()
+	stop()
+	if got := log.String(); !strings.Contains(got, "GET /shop/orders HTTP/1.1") {
+		t.Error(got)
 	}
 }

@@ -257,23 +257,6 @@ func soakStream(ctx context.Context, c rpc.Caller) (rpc.Code, error) {
 	return rpc.CodeOf(last), last
 }
 
-// waitFor polls what ends by itself within a moment.
-func waitFor(t *testing.T, what string, ok func() (left int, done bool)) {
-	t.Helper()
-	deadline := time.Now().Add(time.Minute) // generous: machines are busy
-	for {
-		left, done := ok()
-		if done {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Errorf("%d %s are left; %s", left, what, buf.Unreleased())
-			return
-		}
-		runtime.Gosched()
-	}
-}
-
 // TestManyConnections opens and closes connections, 2,000 of them, or as many
 // as LIMOSA_CONNS says, and leaves nothing behind.
 func TestManyConnections(t *testing.T) {

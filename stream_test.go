@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -17,87 +16,6 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 )
-
-var (
-	countMethod = &rpc.Method{Service: "Test", Name: "count", Kind: rpc.ServerStream, Codec: text{}, New: stub.New[string, string]}
-	joinMethod  = &rpc.Method{Service: "Test", Name: "join", Kind: rpc.ClientStream, Codec: text{}, New: stub.New[string, string]}
-	chatMethod  = &rpc.Method{Service: "Test", Name: "chat", Kind: rpc.Bidi, Codec: text{}, New: stub.New[string, string]}
-)
-
-// streams serves count, which sends as many messages as it is asked for and
-// then fails if that is more than 1,000; join, which answers with the number of
-// bytes; chat, which answers each message, or passes everything on to next.
-func streams(next rpc.Caller) rpc.Service {
-	count := func(_ context.Context, c *rpc.Call) error {
-		arg, err := stub.First[string](c)
-		if err != nil {
-			return err
-		}
-		var n int
-		fmt.Sscan(*arg, &n)
-		return stub.SendAll(c, func(yield func(*string, error) bool) {
-			for i := range min(n, 1000) {
-				if !yield(new(fmt.Sprint("m", i)), nil) {
-					return
-				}
-			}
-			if n > 1000 {
-				yield(nil, rpc.Errorf(rpc.OutOfRange, "no more than 1000"))
-			}
-		})
-	}
-	join := func(_ context.Context, c *rpc.Call) error {
-		n := 0
-		for s, err := range stub.Arriving[string](c) {
-			if err != nil {
-				return err
-			}
-			n += len(*s)
-		}
-		c.Trailer.Add("served-by", "join")
-		return rpc.EngineOf(c).Stream().Send(new(fmt.Sprint(n)))
-	}
-	chat := func(ctx context.Context, c *rpc.Call) error {
-		if next != nil {
-			return stub.SendAll(c, talk(ctx, next, stub.Arriving[string](c)))
-		}
-		return stub.SendAll(c, func(yield func(*string, error) bool) {
-			for s, err := range stub.Arriving[string](c) {
-				if err != nil {
-					yield(nil, err)
-					return
-				}
-				if !yield(new(*s+"!"), nil) {
-					return
-				}
-			}
-		})
-	}
-	return rpc.Service{Name: "Test", Methods: []rpc.Handler{
-		{Method: countMethod, Serve: count}, {Method: joinMethod, Serve: join}, {Method: chatMethod, Serve: chat},
-		service(nil).Methods[0],
-	}}
-}
-
-func tally(ctx context.Context, c rpc.Caller, n int) iter.Seq2[*string, error] {
-	x := stub.NewCall[string, string](countMethod, "Test")
-	x.Args = fmt.Sprint(n)
-	return stub.Incoming[string](ctx, c, &x.Call)
-}
-
-func talk(ctx context.Context, c rpc.Caller, in iter.Seq2[*string, error]) iter.Seq2[*string, error] {
-	return stub.Exchange[string, string](ctx, c, &stub.NewCall[string, string](chatMethod, "Test").Call, in)
-}
-
-func words(n int) iter.Seq2[*string, error] {
-	return func(yield func(*string, error) bool) {
-		for i := range n {
-			if !yield(new(fmt.Sprint("w", i)), nil) {
-				return
-			}
-		}
-	}
-}
 
 // TestStreamsOnEveryPath: what a user sees is the same over TCP, over a unix
 // socket, in this process, and through a proxy.

@@ -3,7 +3,6 @@ package limosa_test
 import (
 	"context"
 	"crypto/tls"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -76,22 +75,6 @@ func TestEveryHandlerIsToldThatItsCallerLeft(t *testing.T) {
 			})
 		}
 	}
-}
-
-// serveOn serves until stop.
-func serveOn(t *testing.T, s *limosa.Server, l *netio.Listener) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, l) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Serve = %v", err)
-		}
-	})
-	t.Cleanup(stop)
-	return stop
 }
 
 // leave has n calls of wait given up at random moments.
@@ -327,14 +310,6 @@ func TestAnAddressHasAShareOfWhatIsHeld(t *testing.T) {
 	}
 	cancel()
 	greedy.Wait()
-}
-
-// framedEcho is a call of echo, framed.
-func framedEcho(arg string) []byte {
-	msg := thrift.AppendMessageBegin(nil, "echo", thrift.Call, 1)
-	msg = binary.BigEndian.AppendUint32(append(msg, 11, 0, 1), uint32(len(arg)))
-	msg = append(append(msg, arg...), 0)
-	return append(binary.BigEndian.AppendUint32(nil, uint32(len(msg))), msg...)
 }
 
 // echoFrom makes a call of echo, framed, from an address of this machine.

@@ -1,6 +1,6 @@
 //go:build !simruntime
 
-package limosa_test
+package sim
 
 // simExact: without the overlay of .ci/sim-runtime the run time draws by chance,
 // and a seed may take another course each time.

@@ -1,4 +1,4 @@
-package limosa_test
+package endpoint_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/internal/rig"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -20,8 +21,8 @@ import (
 func TestMistrust(t *testing.T) {
 	var peer atomic.Value // of the last call that was served; calls come one after another
 	peer.Store("")
-	target, _ := start(t, &limosa.Server{
-		Services: []rpc.Service{service(nil)},
+	target, _ := rig.Start(t, &limosa.Server{
+		Services: []rpc.Service{rig.Service(nil)},
 		Interceptors: []rpc.Interceptor{func(ctx context.Context, c *rpc.Call, next rpc.Next) error {
 			peer.Store(c.Peer)
 			if c.Method.Name == "wait" {
@@ -30,7 +31,7 @@ func TestMistrust(t *testing.T) {
 			return next(ctx, c)
 		}},
 	}, "127.0.0.1:0")
-	unknown := &rpc.Method{Service: "Test", Name: "unheard-of", Codec: text{}, New: stub.New[string, string]}
+	unknown := &rpc.Method{Service: "Test", Name: "unheard-of", Codec: rig.Text{}, New: stub.New[string, string]}
 	for form, stays := range map[limosa.Form]bool{limosa.Framed: false, limosa.Buffered: false, limosa.TTHeader: true} {
 		c := &limosa.Client{Target: target, Thrift: form}
 		for _, step := range []struct {
@@ -38,15 +39,15 @@ func TestMistrust(t *testing.T) {
 			code  rpc.Code
 			stays bool // on the connection of the call before
 		}{
-			{echoMethod, rpc.OK, false},
-			{echoMethod, rpc.OK, true},
-			{waitMethod, rpc.NotFound, true},
-			{echoMethod, rpc.OK, true},
+			{rig.Echo, rpc.OK, false},
+			{rig.Echo, rpc.OK, true},
+			{rig.Wait, rpc.NotFound, true},
+			{rig.Echo, rpc.OK, true},
 			{unknown, rpc.Unimplemented, true},
-			{echoMethod, rpc.OK, stays},
+			{rig.Echo, rpc.OK, stays},
 		} {
 			before := peer.Load()
-			if _, err := call(t.Context(), c, step.m, "x"); (err == nil) != (step.code == rpc.OK) || form == limosa.TTHeader && rpc.CodeOf(err) != step.code {
+			if _, err := rig.Call(t.Context(), c, step.m, "x"); (err == nil) != (step.code == rpc.OK) || form == limosa.TTHeader && rpc.CodeOf(err) != step.code {
 				t.Errorf("%v: %v = %v, want %v", form, step.m, err, step.code)
 			}
 			if stayed := peer.Load() == before; stayed != step.stays {
@@ -62,11 +63,11 @@ func TestMistrust(t *testing.T) {
 func TestStreamsAndCallsBeforeTheHello(t *testing.T) {
 	for name, run := range map[string]func(t *testing.T, c rpc.Caller){
 		"a stream after a oneway call": func(t *testing.T, c rpc.Caller) {
-			m := &rpc.Method{Service: "Test", Name: "echo", Kind: rpc.Oneway, Codec: text{}, New: stub.New[string, string]}
-			if _, err := call(t.Context(), c, m, "x"); err != nil {
+			m := &rpc.Method{Service: "Test", Name: "echo", Kind: rpc.Oneway, Codec: rig.Text{}, New: stub.New[string, string]}
+			if _, err := rig.Call(t.Context(), c, m, "x"); err != nil {
 				t.Error(err)
 			}
-			for _, err := range tally(t.Context(), c, 3) {
+			for _, err := range rig.Tally(t.Context(), c, 3) {
 				if err != nil {
 					t.Error(err)
 				}
@@ -75,12 +76,12 @@ func TestStreamsAndCallsBeforeTheHello(t *testing.T) {
 		"a call after a stream": func(t *testing.T, c rpc.Caller) {
 			ctx, cancel := context.WithTimeout(t.Context(), 21*time.Millisecond) // dialled, and no more
 			defer cancel()
-			for _, err := range tally(ctx, c, 3) {
+			for _, err := range rig.Tally(ctx, c, 3) {
 				if rpc.CodeOf(err) != rpc.DeadlineExceeded {
 					t.Error(err)
 				}
 			}
-			if got, err := call(t.Context(), c, echoMethod, "x"); err != nil || got != "x" {
+			if got, err := rig.Call(t.Context(), c, rig.Echo, "x"); err != nil || got != "x" {
 				t.Errorf("%q, %v", got, err)
 			}
 		},
@@ -95,10 +96,10 @@ func TestStreamsAndCallsBeforeTheHello(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				served := make(chan error, 1)
 				go func() {
-					served <- (&limosa.Server{Services: []rpc.Service{streams(nil)}}).Serve(ctx, netio.NewListener(l, nil))
+					served <- (&limosa.Server{Services: []rpc.Service{rig.Streams(nil)}}).Serve(ctx, netio.NewListener(l, nil))
 				}()
 				c := &limosa.Client{Target: "server:1"}
-				c.DialOn(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
+				rig.DialOn(c, func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
 					return n.Dial(ctx, "client", "server")
 				})
 				run(t, c)

@@ -1,9 +1,10 @@
-package limosa_test
+package endpoint_test
 
 import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/internal/rig"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -11,24 +12,24 @@ import (
 // what the client may hold; new calls fail before anything is sent, the stream
 // goes on, and once its messages are taken so do calls.
 func TestClientThatHoldsAllThatItMay(t *testing.T) {
-	both := streams(nil)
-	both.Methods = append(both.Methods, service(nil).Methods...)
-	target, _ := start(t, &limosa.Server{Services: []rpc.Service{both}}, "127.0.0.1:0")
+	both := rig.Streams(nil)
+	both.Methods = append(both.Methods, rig.Service(nil).Methods...)
+	target, _ := rig.Start(t, &limosa.Server{Services: []rpc.Service{both}}, "127.0.0.1:0")
 	c := &limosa.Client{Target: target, Limits: rpc.Limits{HeldPerClient: 8 << 10}}
 	defer c.Close()
-	if _, err := call(t.Context(), c, echoMethod, "hello"); err != nil {
+	if _, err := rig.Call(t.Context(), c, rig.Echo, "hello"); err != nil {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, err := range tally(t.Context(), c, 1000) {
+	for _, err := range rig.Tally(t.Context(), c, 1000) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if n++; n > 1 {
 			continue
 		}
-		waitFor(t, "bytes", func() (int, bool) {
-			_, err := call(t.Context(), c, echoMethod, "one more")
+		rig.WaitFor(t, "bytes", func() (int, bool) {
+			_, err := rig.Call(t.Context(), c, rig.Echo, "one more")
 			if err != nil && (rpc.CodeOf(err) != rpc.ResourceExhausted || rpc.SentOf(err) != rpc.NotSent) {
 				t.Errorf("%v, %v", err, rpc.SentOf(err))
 			}
@@ -38,7 +39,7 @@ func TestClientThatHoldsAllThatItMay(t *testing.T) {
 	if n != 1000 {
 		t.Errorf("%d messages", n)
 	}
-	if got, err := call(t.Context(), c, echoMethod, "again"); err != nil || got != "again" {
+	if got, err := rig.Call(t.Context(), c, rig.Echo, "again"); err != nil || got != "again" {
 		t.Errorf("afterwards: %q, %v", got, err)
 	}
 }

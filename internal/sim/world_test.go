@@ -1,4 +1,4 @@
-package limosa_test
+package sim
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/rig"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -74,7 +75,7 @@ func newSimWorld(p *simPlan) *simWorld {
 	w := &simWorld{plan: p, began: time.Now(), stats: stats.NewSet(), methods: map[rpc.Kind]*rpc.Method{}}
 	for kind, name := range []string{"unary", "oneway", "count", "join", "chat"} {
 		k := rpc.Kind(kind)
-		w.methods[k] = &rpc.Method{Service: "Sim", Name: name, Kind: k, Codec: text{}, New: stub.New[string, string]}
+		w.methods[k] = &rpc.Method{Service: "Sim", Name: name, Kind: k, Codec: rig.Text{}, New: stub.New[string, string]}
 	}
 	w.mu.servers, w.mu.lossy, w.mu.cutOff = map[string]*simServer{}, map[string]bool{}, map[string]bool{}
 	w.net = simnet.New(w.shape)
@@ -141,7 +142,7 @@ func (w *simWorld) newClient(i int) *limosa.Client {
 	if w.plan.secure {
 		client.TLS = &tls.Config{InsecureSkipVerify: true}
 	}
-	client.DialOn(func(ctx context.Context, _, addr string, _ *netio.Config) (netio.Conn, error) {
+	rig.DialOn(client, func(ctx context.Context, _, addr string, _ *netio.Config) (netio.Conn, error) {
 		nc, err := w.net.Dial(ctx, c.name, strings.TrimSuffix(addr, ":1"))
 		w.event("%s dials %s: %v", c.name, addr, err)
 		return nc, err

@@ -1,20 +1,17 @@
-package limosa_test
+package serve_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
-	"log/slog"
 	"net"
 	"runtime"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/internal/rig"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -25,10 +22,10 @@ import (
 func TestIdleAfterALongCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := simnet.New(nil)
-		s, m := one("long", func(context.Context, *rpc.Call) error { time.Sleep(time.Minute); return nil })
-		stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{s}, Limits: rpc.Limits{ServerIdle: 10 * time.Second}})
-		c := netClient(n, &limosa.Client{Thrift: limosa.Framed})
-		if _, err := call(t.Context(), c, m, ""); err != nil {
+		s, m := rig.One("long", func(context.Context, *rpc.Call) error { time.Sleep(time.Minute); return nil })
+		stop, ended := rig.NetServer(t, n, &limosa.Server{Services: []rpc.Service{s}, Limits: rpc.Limits{ServerIdle: 10 * time.Second}})
+		c := rig.NetClient(n, &limosa.Client{Thrift: limosa.Framed})
+		if _, err := rig.Call(t.Context(), c, m, ""); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(8 * time.Second)
@@ -50,8 +47,8 @@ func TestIdleAfterALongCall(t *testing.T) {
 func TestSlowHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := simnet.New(func(int, string, string) netio.PipeConfig { return netio.PipeConfig{Delay: 2 * time.Second} })
-		stop, ended := netServer(t, n, &limosa.Server{
-			Services: []rpc.Service{service(nil)}, TLS: simCertificate(),
+		stop, ended := rig.NetServer(t, n, &limosa.Server{
+			Services: []rpc.Service{rig.Service(nil)}, TLS: rig.ServerTLS(),
 			Limits: rpc.Limits{Handshake: 20 * time.Second, FirstBytes: 5 * time.Second},
 		})
 		nc, err := n.Dial(t.Context(), "client", "server")
@@ -63,7 +60,7 @@ func TestSlowHandshake(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
-		if _, err := conn.Write(framedEcho("hello")); err != nil {
+		if _, err := conn.Write(rig.FramedEcho("hello")); err != nil {
 			t.Fatal(err)
 		}
 		conn.SetReadDeadline(time.Now().Add(20 * time.Second))
@@ -79,7 +76,7 @@ func TestSlowHandshake(t *testing.T) {
 // A panic of a user's TLS code, which a stranger may reach, costs his connection
 // and not the process; nor does the end of its goroutine cost more.
 func TestTLSCodeThatPanics(t *testing.T) {
-	cert, pool := certificate(t)
+	cert, pool := rig.Certificate(t)
 	cfg := &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
 		switch h.ServerName {
 		case "panic":
@@ -91,7 +88,7 @@ func TestTLSCodeThatPanics(t *testing.T) {
 	}, Certificates: []tls.Certificate{cert}}
 	set := stats.NewSet()
 	open := set.Gauge("rpc_server_conns", "Connections that are open.")
-	target, _ := start(t, &limosa.Server{Services: []rpc.Service{service(nil)}, TLS: cfg, Stats: set}, "127.0.0.1:0")
+	target, _ := rig.Start(t, &limosa.Server{Services: []rpc.Service{rig.Service(nil)}, TLS: cfg, Stats: set}, "127.0.0.1:0")
 	for _, name := range []string{"panic", "exit"} {
 		if nc, err := tls.DialWithDialer(&net.Dialer{Timeout: 10 * time.Second}, "tcp", target, &tls.Config{ServerName: name, RootCAs: pool}); err == nil {
 			nc.Close()
@@ -99,23 +96,12 @@ func TestTLSCodeThatPanics(t *testing.T) {
 		} else if errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", name, err)
 		}
-		eventually(t, name+": the connection goes", func() bool { return open.Value() == 0 })
+		rig.Eventually(t, name+": the connection goes", func() bool { return open.Value() == 0 })
 	}
 	c := &limosa.Client{Target: target, TLS: &tls.Config{RootCAs: pool}}
 	defer c.Close()
-	if _, err := call(t.Context(), c, echoMethod, ""); err != nil {
+	if _, err := rig.Call(t.Context(), c, rig.Echo, ""); err != nil {
 		t.Error(err)
-	}
-}
-
-// A listener has no settings: what a connection speaks is found out.
-func TestListenTakesNoSettings(t *testing.T) {
-	l, err := limosa.Listen("127.0.0.1:0?thrift=framed")
-	if rpc.CodeOf(err) != rpc.InvalidArgument {
-		t.Errorf("Listen = %v", err)
-	}
-	if err == nil {
-		l.Close()
 	}
 }
 
@@ -135,13 +121,13 @@ func TestPlacesAreOfConnections(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- (&limosa.Server{Services: []rpc.Service{service(nil)}, Limits: rpc.Limits{Conns: 2}}).Serve(ctx, ls...)
+			ended <- (&limosa.Server{Services: []rpc.Service{rig.Service(nil)}, Limits: rpc.Limits{Conns: 2}}).Serve(ctx, ls...)
 		}()
-		a, b := netClient(n, new(limosa.Client)), netClient(n, new(limosa.Client))
+		a, b := rig.NetClient(n, new(limosa.Client)), rig.NetClient(n, new(limosa.Client))
 		for range 3 {
 			for _, c := range []*limosa.Client{a, b} {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				if _, err := call(ctx, c, echoMethod, ""); err != nil {
+				if _, err := rig.Call(ctx, c, rig.Echo, ""); err != nil {
 					t.Error(err)
 				}
 				cancel()
@@ -158,49 +144,4 @@ func TestPlacesAreOfConnections(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// What came instead of a protocol is quoted, to be recognised.
-func TestWhatCameInstead(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for {
-			nc, err := l.Accept()
-			if err != nil {
-				return
-			}
-			nc.Read(make([]byte, 1000))
-			nc.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
-			nc.(*net.TCPConn).CloseWrite()
-			defer nc.Close()
-		}
-	}()
-	for _, form := range []limosa.Form{limosa.TTHeader, limosa.Framed} {
-		c := &limosa.Client{Target: l.Addr().String(), Thrift: form}
-		if _, err := call(t.Context(), c, echoMethod, ""); err == nil || !strings.Contains(err.Error(), `"HTTP/1.1 400 Bad Request`) {
-			t.Errorf("%v: %v", form, err)
-		}
-		c.Close()
-	}
-
-	var log bytes.Buffer
-	target, stop := start(t, &limosa.Server{
-		Services: []rpc.Service{service(nil)},
-		Logger:   slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	}, "127.0.0.1:0")
-	nc, err := net.Dial("tcp", target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	nc.Write([]byte("GET /shop/orders HTTP/1.1\r\n"))
-	io.Copy(io.Discard, nc)
-	nc.Close()
-	stop()
-	if got := log.String(); !strings.Contains(got, "GET /shop/orders HTTP/1.1") {
-		t.Error(got)
-	}
 }

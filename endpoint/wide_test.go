@@ -1,4 +1,4 @@
-package limosa_test
+package endpoint_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/internal/rig"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -31,7 +32,7 @@ func TestLargeCallsSpread(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var conns atomic.Int32
 				method := func() *rpc.Method { // one for each side, as between processes: it remembers sizes
-					return &rpc.Method{Service: "Test", Name: "sized", Codec: text{}, New: stub.New[string, string]}
+					return &rpc.Method{Service: "Test", Name: "sized", Codec: rig.Text{}, New: stub.New[string, string]}
 				}
 				m := method()
 				srv := &limosa.Server{Services: []rpc.Service{{Name: "Test", Methods: []rpc.Handler{{Method: method(), Serve: func(_ context.Context, call *rpc.Call) error {
@@ -51,18 +52,18 @@ func TestLargeCallsSpread(t *testing.T) {
 				served := make(chan error, 1)
 				go func() { served <- srv.Serve(ctx, netio.NewListener(l, nil)) }()
 				client := &limosa.Client{Target: "server:1"}
-				client.DialOn(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
+				rig.DialOn(client, func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
 					conns.Add(1)
 					return n.Dial(ctx, "client", "server")
 				})
-				if _, err := call(t.Context(), client, m, ""); err != nil { // from here on it is known that connections are shared
+				if _, err := rig.Call(t.Context(), client, m, ""); err != nil { // from here on it is known that connections are shared
 					t.Fatal(err)
 				}
 				var callers sync.WaitGroup
 				for range 40 {
 					callers.Go(func() {
 						for range 5 {
-							if got, err := call(t.Context(), client, m, strings.Repeat("q", c.request)); err != nil || len(got) != c.answer {
+							if got, err := rig.Call(t.Context(), client, m, strings.Repeat("q", c.request)); err != nil || len(got) != c.answer {
 								t.Errorf("%d bytes, %v", len(got), err)
 							}
 						}

@@ -1,4 +1,4 @@
-package limosa_test
+package endpoint_test
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/rig"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -24,10 +24,10 @@ import (
 func TestDialsOutliveTheirCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := simnet.New(nil)
-		stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{service(nil)}})
-		c := netClient(n, &limosa.Client{Thrift: limosa.Framed, Timeout: 10 * time.Millisecond})
+		stop, ended := rig.NetServer(t, n, &limosa.Server{Services: []rpc.Service{rig.Service(nil)}})
+		c := rig.NetClient(n, &limosa.Client{Thrift: limosa.Framed, Timeout: 10 * time.Millisecond})
 		var dials atomic.Int32
-		c.DialOn(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
+		rig.DialOn(c, func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
 			dials.Add(1)
 			time.Sleep(15 * time.Millisecond)
 			return n.Dial(ctx, "client", "server")
@@ -35,7 +35,7 @@ func TestDialsOutliveTheirCalls(t *testing.T) {
 		for round := range 3 {
 			failed := 0
 			for range 20 {
-				if _, err := call(t.Context(), c, echoMethod, ""); err != nil {
+				if _, err := rig.Call(t.Context(), c, rig.Echo, ""); err != nil {
 					failed++
 				}
 			}
@@ -73,27 +73,27 @@ func TestQueueEndsWithTheHello(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := simnet.New(nil)
 		var begun atomic.Int32
-		s, m := one("slow", func(context.Context, *rpc.Call) error {
+		s, m := rig.One("slow", func(context.Context, *rpc.Call) error {
 			begun.Add(1)
 			time.Sleep(10 * time.Second)
 			return nil
 		})
-		stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{service(nil)}, Protocols: []wire.Protocol{shy{}}})
-		c := netClient(n, new(limosa.Client))
-		c.DialOn(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
+		stop, ended := rig.NetServer(t, n, &limosa.Server{Services: []rpc.Service{rig.Service(nil)}, Protocols: []wire.Protocol{shy{}}})
+		c := rig.NetClient(n, new(limosa.Client))
+		rig.DialOn(c, func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
 			time.Sleep(20 * time.Millisecond) // more than the hello takes
 			return n.Dial(ctx, "client", "server")
 		})
-		if _, err := call(t.Context(), c, echoMethod, ""); err != nil {
+		if _, err := rig.Call(t.Context(), c, rig.Echo, ""); err != nil {
 			t.Fatal(err)
 		}
 		stop()
 		<-ended
-		stop, ended = netServer(t, n, &limosa.Server{Services: []rpc.Service{s}})
+		stop, ended = rig.NetServer(t, n, &limosa.Server{Services: []rpc.Service{s}})
 		var calls sync.WaitGroup
 		for range 100 {
 			calls.Go(func() {
-				if _, err := call(t.Context(), c, m, ""); err != nil {
+				if _, err := rig.Call(t.Context(), c, m, ""); err != nil {
 					t.Error(err)
 				}
 			})
@@ -112,28 +112,14 @@ func TestQueueEndsWithTheHello(t *testing.T) {
 // A call that dials while the client is closed is told of that, not of a dial.
 func TestCloseDuringADial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := netClient(simnet.New(nil), new(limosa.Client))
-		c.DialOn(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
+		c := rig.NetClient(simnet.New(nil), new(limosa.Client))
+		rig.DialOn(c, func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
 		time.AfterFunc(time.Millisecond, func() { c.Close() })
-		if _, err := call(t.Context(), c, echoMethod, ""); rpc.SentOf(err) != rpc.NotSent || !strings.Contains(err.Error(), "the client is closed") {
+		if _, err := rig.Call(t.Context(), c, rig.Echo, ""); rpc.SentOf(err) != rpc.NotSent || !strings.Contains(err.Error(), "the client is closed") {
 			t.Errorf("%v, %v", err, rpc.SentOf(err))
 		}
 	})
-}
-
-// Options go into the call that they are for, whatever memory its header has.
-func TestOptionsKeepOutOfOtherCalls(t *testing.T) {
-	shared := make(rpc.Metadata, 0, 8)
-	shared.Add("a", "b")
-	x := stub.NewCall[string, string](echoMethod, "Test")
-	x.Header = shared
-	if err := limosa.Local(service(nil)).Do(limosa.With(t.Context(), limosa.Header("secret", "mine")), &x.Call); err != nil {
-		t.Fatal(err)
-	}
-	if p := shared[:2][1]; p.Key != "" {
-		t.Errorf("the memory of others has %v", p)
-	}
 }

@@ -1,4 +1,4 @@
-package limosa_test
+package endpoint_test
 
 import (
 	"context"
@@ -12,15 +12,16 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/internal/rig"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 // deafMethod returns when the test says so, whatever becomes of its context.
-var deafMethod = &rpc.Method{Service: "Test", Name: "deaf", Codec: text{}, New: stub.New[string, string]}
+var deafMethod = &rpc.Method{Service: "Test", Name: "deaf", Codec: rig.Text{}, New: stub.New[string, string]}
 
 func deafService(until <-chan struct{}) (s rpc.Service, begun *atomic.Int32) {
-	s, begun = service(nil), new(atomic.Int32)
+	s, begun = rig.Service(nil), new(atomic.Int32)
 	s.Methods = append(s.Methods, rpc.Handler{Method: deafMethod, Serve: func(context.Context, *rpc.Call) error {
 		begun.Add(1)
 		<-until
@@ -29,28 +30,21 @@ func deafService(until <-chan struct{}) (s rpc.Service, begun *atomic.Int32) {
 	return s, begun
 }
 
-// canceled is for a Shutdown that waits for nothing.
-func canceled() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}
-
 // TestAbandonedCallsDoNotStopNewOnes: many calls of a healthy server expired,
 // and an old one still lives on their connection, which takes no new ones. The
 // new ones go elsewhere, all of them.
 func TestAbandonedCallsDoNotStopNewOnes(t *testing.T) {
 	until := make(chan struct{})
 	deaf, _ := deafService(until)
-	target, _ := start(t, &limosa.Server{Services: []rpc.Service{deaf}}, "127.0.0.1:0")
+	target, _ := rig.Start(t, &limosa.Server{Services: []rpc.Service{deaf}}, "127.0.0.1:0")
 	c := &limosa.Client{Target: target, Limits: rpc.Limits{Abandoned: 4}}
-	defer c.Shutdown(canceled())
-	if _, err := call(t.Context(), c, echoMethod, "hello"); err != nil {
+	defer c.Shutdown(rig.Canceled())
+	if _, err := rig.Call(t.Context(), c, rig.Echo, "hello"); err != nil {
 		t.Fatal(err)
 	}
 	old, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	wg.Go(func() { call(old, c, waitMethod, "") })
+	wg.Go(func() { rig.Call(old, c, rig.Wait, "") })
 	defer func() {
 		close(until)
 		cancel()
@@ -59,13 +53,13 @@ func TestAbandonedCallsDoNotStopNewOnes(t *testing.T) {
 	for range 3 {
 		for range 5 {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Millisecond)
-			if _, err := call(ctx, c, deafMethod, ""); rpc.CodeOf(err) != rpc.DeadlineExceeded {
+			if _, err := rig.Call(ctx, c, deafMethod, ""); rpc.CodeOf(err) != rpc.DeadlineExceeded {
 				t.Errorf("deaf = %v", err)
 			}
 			cancel()
 		}
 		for i := range 20 {
-			if got, err := call(t.Context(), c, echoMethod, fmt.Sprint(i)); err != nil || got != fmt.Sprint(i) {
+			if got, err := rig.Call(t.Context(), c, rig.Echo, fmt.Sprint(i)); err != nil || got != fmt.Sprint(i) {
 				t.Fatalf("call %d: %q, %v", i, got, err)
 			}
 		}
@@ -78,9 +72,9 @@ func TestAbandonedCallsDoNotStopNewOnes(t *testing.T) {
 func TestDialsAreQueued(t *testing.T) {
 	const most = 16
 	until := make(chan struct{})
-	cert, pool := certificate(t)
+	cert, pool := rig.Certificate(t)
 	deaf, begun := deafService(until)
-	back, _ := start(t, &limosa.Server{Services: []rpc.Service{deaf}, TLS: &tls.Config{Certificates: []tls.Certificate{cert}}}, "127.0.0.1:0")
+	back, _ := rig.Start(t, &limosa.Server{Services: []rpc.Service{deaf}, TLS: &tls.Config{Certificates: []tls.Certificate{cert}}}, "127.0.0.1:0")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -114,30 +108,30 @@ func TestDialsAreQueued(t *testing.T) {
 	defer l.Close()
 	c := &limosa.Client{Target: l.Addr().String(), Thrift: limosa.Framed, TLS: &tls.Config{RootCAs: pool}}
 	defer c.Close()
-	if _, err := call(t.Context(), c, echoMethod, "first"); err != nil {
+	if _, err := rig.Call(t.Context(), c, rig.Echo, "first"); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
 	var served atomic.Int32
 	short, cancel := context.WithCancel(t.Context())
 	gone := make(chan error, 50)
-	wg.Go(func() { call(t.Context(), c, deafMethod, "") }) // has the one connection that there is
-	waitFor(t, "calls", func() (int, bool) { return 1, begun.Load() == 1 })
+	wg.Go(func() { rig.Call(t.Context(), c, deafMethod, "") }) // has the one connection that there is
+	rig.WaitFor(t, "calls", func() (int, bool) { return 1, begun.Load() == 1 })
 	for i := range 300 {
 		wg.Go(func() {
 			if i%6 == 0 {
-				_, err := call(short, c, echoMethod, "x")
+				_, err := rig.Call(short, c, rig.Echo, "x")
 				gone <- err
 				return
 			}
-			if got, err := call(t.Context(), c, echoMethod, fmt.Sprint(i)); err != nil || got != fmt.Sprint(i) {
+			if got, err := rig.Call(t.Context(), c, rig.Echo, fmt.Sprint(i)); err != nil || got != fmt.Sprint(i) {
 				t.Errorf("call %d: %q, %v", i, got, err)
 				return
 			}
 			served.Add(1)
 		})
 	}
-	waitFor(t, "dials", func() (int, bool) { return int(1 + most - dials.Load()), dials.Load() >= 1+most })
+	rig.WaitFor(t, "dials", func() (int, bool) { return int(1 + most - dials.Load()), dials.Load() >= 1+most })
 	time.Sleep(50 * time.Millisecond) // whoever else would dial has
 	if n := dials.Load(); n > 1+most {
 		t.Errorf("%d dials at once", n-1)
@@ -159,59 +153,19 @@ func TestDialsAreQueued(t *testing.T) {
 	}
 }
 
-// A stream may be open for longer than a call may take.
-func TestTimeoutIsNotForStreams(t *testing.T) {
-	target, _ := start(t, &limosa.Server{Services: []rpc.Service{streams(nil)}}, "127.0.0.1:0")
-	slow := func(yield func(*string, error) bool) {
-		for i := range 5 {
-			time.Sleep(20 * time.Millisecond)
-			if !yield(new(fmt.Sprint("w", i)), nil) {
-				return
-			}
-		}
-	}
-	for _, tt := range []struct {
-		c    *limosa.Client
-		want rpc.Code
-	}{
-		{&limosa.Client{Timeout: 20 * time.Millisecond}, rpc.OK},
-		{&limosa.Client{StreamTimeout: 30 * time.Millisecond}, rpc.DeadlineExceeded},
-	} {
-		c := tt.c
-		c.Target = target
-		n := 0
-		var last error
-		for _, err := range talk(t.Context(), c, slow) {
-			if last = err; err == nil {
-				n++
-			}
-		}
-		if rpc.CodeOf(last) != tt.want || tt.want == rpc.OK && n != 5 {
-			t.Errorf("Timeout %v, StreamTimeout %v: %d answers, then %v", c.Timeout, c.StreamTimeout, n, last)
-		}
-		c.Close()
-	}
-}
-
-func TestUnknownFormHasAName(t *testing.T) {
-	if s := limosa.Form(99).String(); s != "Form(99)" {
-		t.Error(s)
-	}
-}
-
 // TestRefusalsSpendRetries: a server that refuses everything gets each call
 // three times at first, and a tenth more than it is called in the long run.
 func TestRefusalsSpendRetries(t *testing.T) {
 	var tries atomic.Int32
-	refusing := rpc.Service{Name: "Test", Methods: []rpc.Handler{{Method: echoMethod, Serve: func(context.Context, *rpc.Call) error {
+	refusing := rpc.Service{Name: "Test", Methods: []rpc.Handler{{Method: rig.Echo, Serve: func(context.Context, *rpc.Call) error {
 		tries.Add(1)
 		return &rpc.Error{Code: rpc.Unavailable, Msg: "not here", Sent: rpc.Refused}
 	}}}}
-	target, _ := start(t, &limosa.Server{Services: []rpc.Service{refusing}}, "127.0.0.1:0")
+	target, _ := rig.Start(t, &limosa.Server{Services: []rpc.Service{refusing}}, "127.0.0.1:0")
 	c := &limosa.Client{Target: target}
 	defer c.Close()
 	begun := time.Now()
-	if _, err := call(t.Context(), c, echoMethod, ""); rpc.CodeOf(err) != rpc.Unavailable || rpc.SentOf(err) != rpc.Refused {
+	if _, err := rig.Call(t.Context(), c, rig.Echo, ""); rpc.CodeOf(err) != rpc.Unavailable || rpc.SentOf(err) != rpc.Refused {
 		t.Fatal(err)
 	}
 	if n := tries.Load(); n != 3 || time.Since(begun) < 10*time.Millisecond {
@@ -221,14 +175,14 @@ func TestRefusalsSpendRetries(t *testing.T) {
 	for range 40 {
 		wg.Go(func() {
 			for range 50 {
-				call(t.Context(), c, echoMethod, "")
+				rig.Call(t.Context(), c, rig.Echo, "")
 			}
 		})
 	}
 	wg.Wait() // what there was at first is spent
 	tries.Store(0)
 	for range 100 {
-		call(t.Context(), c, echoMethod, "")
+		rig.Call(t.Context(), c, rig.Echo, "")
 	}
 	if n := tries.Load(); n > 115 {
 		t.Errorf("%d tries of 100 calls", n)

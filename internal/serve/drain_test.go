@@ -1,4 +1,4 @@
-package limosa_test
+package serve_test
 
 import (
 	"context"
@@ -9,32 +9,11 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/internal/rig"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
 )
-
-// netServer serves at a host of a simulated network until stop.
-func netServer(t *testing.T, n *simnet.Net, s *limosa.Server) (stop context.CancelFunc, ended <-chan error) {
-	t.Helper()
-	l, err := n.Listen("server")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, netio.NewListener(l, nil)) }()
-	return stop, done
-}
-
-// netClient makes its connections over a simulated network.
-func netClient(n *simnet.Net, c *limosa.Client) *limosa.Client {
-	c.Target = "server:1"
-	c.DialOn(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
-		return n.Dial(ctx, "client", "server")
-	})
-	return c
-}
 
 // A request that is on its way when the drain of a young connection begins, or
 // has arrived in part, is refused in so many words: it can be made elsewhere.
@@ -45,13 +24,13 @@ func TestDrainHearsYoungConnections(t *testing.T) {
 				n := simnet.New(func(int, string, string) netio.PipeConfig {
 					return netio.PipeConfig{Delay: 10 * time.Millisecond, MaxSend: 1000, Buffer: 100}
 				})
-				s, c := &limosa.Server{Services: []rpc.Service{service(nil)}}, netClient(n, new(limosa.Client))
+				s, c := &limosa.Server{Services: []rpc.Service{rig.Service(nil)}}, rig.NetClient(n, new(limosa.Client))
 				if secure {
-					s.TLS, c.TLS = simCertificate(), &tls.Config{InsecureSkipVerify: true}
+					s.TLS, c.TLS = rig.ServerTLS(), &tls.Config{InsecureSkipVerify: true}
 				}
-				stop, ended := netServer(t, n, s)
+				stop, ended := rig.NetServer(t, n, s)
 				time.AfterFunc(at, stop)
-				if got, err := call(t.Context(), c, echoMethod, "hello"); err == nil && got != "hello" || err != nil && !rpc.SentOf(err).Retryable() {
+				if got, err := rig.Call(t.Context(), c, rig.Echo, "hello"); err == nil && got != "hello" || err != nil && !rpc.SentOf(err).Retryable() {
 					t.Errorf("a drain after %v, TLS %v: %q, %v, %v", at, secure, got, err, rpc.SentOf(err))
 				}
 				stop()
@@ -68,7 +47,7 @@ func TestDrainHearsYoungConnections(t *testing.T) {
 func TestDrainAndSilentConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := simnet.New(nil)
-		stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{service(nil)}})
+		stop, ended := rig.NetServer(t, n, &limosa.Server{Services: []rpc.Service{rig.Service(nil)}})
 		for range 10 {
 			nc, err := n.Dial(t.Context(), "client", "server")
 			if err != nil {
@@ -102,32 +81,32 @@ func TestDrainLosesNoCallThatCrossesItsEnd(t *testing.T) {
 func crossDrain(t *testing.T, secure, touched bool, late time.Duration) {
 	n := simnet.New(func(int, string, string) netio.PipeConfig { return netio.PipeConfig{Delay: 10 * time.Millisecond} })
 	server := func() *limosa.Server {
-		s := &limosa.Server{Services: []rpc.Service{service(nil)}}
+		s := &limosa.Server{Services: []rpc.Service{rig.Service(nil)}}
 		if secure {
-			s.TLS = simCertificate()
+			s.TLS = rig.ServerTLS()
 		}
 		return s
 	}
-	c := netClient(n, new(limosa.Client))
+	c := rig.NetClient(n, new(limosa.Client))
 	if secure {
 		c.TLS = &tls.Config{InsecureSkipVerify: true}
 	}
-	stop, ended := netServer(t, n, server())
+	stop, ended := rig.NetServer(t, n, server())
 	ctx := t.Context()
 	if !touched { // it is over before the dial is
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, 5*time.Millisecond)
 		defer cancel()
 	}
-	if _, err := call(ctx, c, echoMethod, "hello"); err == nil != touched {
+	if _, err := rig.Call(ctx, c, rig.Echo, "hello"); err == nil != touched {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Second)
 	stop()
 	synctest.Wait()
-	next, nextEnded := netServer(t, n, server())
+	next, nextEnded := rig.NetServer(t, n, server())
 	time.Sleep(time.Second + late)
-	if got, err := call(t.Context(), c, echoMethod, "again"); err != nil || got != "again" {
+	if got, err := rig.Call(t.Context(), c, rig.Echo, "again"); err != nil || got != "again" {
 		t.Errorf("TLS %v, touched %v, %v after the end: %q, %v, %v", secure, touched, late, got, err, rpc.SentOf(err))
 	}
 	next()
@@ -144,17 +123,17 @@ func TestDrainNamesWhatIsNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := simnet.New(nil)
 		forever := make(chan struct{})
-		stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{service(nil)}, Drain: time.Second, TLS: &tls.Config{
-			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { <-forever; return simCertificate(), nil },
+		stop, ended := rig.NetServer(t, n, &limosa.Server{Services: []rpc.Service{rig.Service(nil)}, Drain: time.Second, TLS: &tls.Config{
+			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { <-forever; return rig.ServerTLS(), nil },
 		}})
-		c := netClient(n, &limosa.Client{TLS: &tls.Config{InsecureSkipVerify: true}})
-		go call(t.Context(), c, echoMethod, "")
+		c := rig.NetClient(n, &limosa.Client{TLS: &tls.Config{InsecureSkipVerify: true}})
+		go rig.Call(t.Context(), c, rig.Echo, "")
 		time.Sleep(time.Second)
 		stop()
 		if err := <-ended; rpc.CodeOf(err) != rpc.DeadlineExceeded || !strings.Contains(err.Error(), "connections") {
 			t.Errorf("Serve = %v", err)
 		}
 		close(forever)
-		c.Shutdown(canceled())
+		c.Shutdown(rig.Canceled())
 	})
 }

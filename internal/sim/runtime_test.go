@@ -1,6 +1,6 @@
 //go:build simruntime
 
-package limosa_test
+package sim
 
 import "runtime"
 

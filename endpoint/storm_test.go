@@ -1,4 +1,4 @@
-package limosa_test
+package endpoint_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/internal/rig"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -28,9 +29,9 @@ func TestNoStormOfDials(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					n := simnet.New(nil)
 					dials, well := 0, false
-					c := netClient(n, &limosa.Client{Thrift: form})
+					c := rig.NetClient(n, &limosa.Client{Thrift: form})
 					var mu sync.Mutex
-					c.DialOn(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
+					rig.DialOn(c, func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
 						mu.Lock()
 						defer mu.Unlock()
 						dials++
@@ -45,7 +46,7 @@ func TestNoStormOfDials(t *testing.T) {
 					for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 						calls++
 						ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-						_, err := call(ctx, c, echoMethod, "")
+						_, err := rig.Call(ctx, c, rig.Echo, "")
 						cancel()
 						if err == nil {
 							t.Fatal("a call was answered")
@@ -54,17 +55,17 @@ func TestNoStormOfDials(t *testing.T) {
 					if dials > 40 {
 						t.Errorf("%d calls in 10 s have made %d dials", calls, dials)
 					}
-					_, err := call(t.Context(), c, echoMethod, "")
+					_, err := rig.Call(t.Context(), c, rig.Echo, "")
 					if rpc.SentOf(err) == rpc.NotSent && !strings.Contains(err.Error(), "before their peer said anything") {
 						t.Errorf("a call in the pause: %v", err)
 					}
 					mu.Lock()
 					well = true
 					mu.Unlock()
-					stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{service(nil)}})
+					stop, ended := rig.NetServer(t, n, &limosa.Server{Services: []rpc.Service{rig.Service(nil)}})
 					time.Sleep(2 * time.Second)
 					for range 3 {
-						if _, err := call(t.Context(), c, echoMethod, ""); err != nil {
+						if _, err := rig.Call(t.Context(), c, rig.Echo, ""); err != nil {
 							t.Error(err)
 						}
 					}
@@ -73,7 +74,7 @@ func TestNoStormOfDials(t *testing.T) {
 						l.Break()
 					}
 					synctest.Wait()
-					if _, err := call(t.Context(), c, echoMethod, ""); err != nil {
+					if _, err := rig.Call(t.Context(), c, rig.Echo, ""); err != nil {
 						t.Error(err)
 					}
 					stop()
@@ -89,11 +90,11 @@ func TestNoStormOfDials(t *testing.T) {
 func TestFailuresTogetherPauseOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := simnet.New(nil)
-		stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{service(nil)}})
-		c := netClient(n, &limosa.Client{Thrift: limosa.Framed})
+		stop, ended := rig.NetServer(t, n, &limosa.Server{Services: []rpc.Service{rig.Service(nil)}})
+		c := rig.NetClient(n, &limosa.Client{Thrift: limosa.Framed})
 		var mu sync.Mutex
 		down := false
-		c.DialOn(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
+		rig.DialOn(c, func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
 			time.Sleep(time.Millisecond)
 			mu.Lock()
 			defer mu.Unlock()
@@ -102,7 +103,7 @@ func TestFailuresTogetherPauseOnce(t *testing.T) {
 			}
 			return n.Dial(ctx, "client", "server")
 		})
-		if _, err := call(t.Context(), c, echoMethod, ""); err != nil {
+		if _, err := rig.Call(t.Context(), c, rig.Echo, ""); err != nil {
 			t.Fatal(err)
 		}
 		mu.Lock()
@@ -114,14 +115,14 @@ func TestFailuresTogetherPauseOnce(t *testing.T) {
 		synctest.Wait()
 		var calls sync.WaitGroup
 		for range 16 {
-			calls.Go(func() { call(t.Context(), c, echoMethod, "") })
+			calls.Go(func() { rig.Call(t.Context(), c, rig.Echo, "") })
 		}
 		calls.Wait()
 		mu.Lock()
 		down = false
 		mu.Unlock()
 		time.Sleep(25 * time.Millisecond)
-		if _, err := call(t.Context(), c, echoMethod, ""); err != nil {
+		if _, err := rig.Call(t.Context(), c, rig.Echo, ""); err != nil {
 			t.Errorf("25 ms behind 16 dials that failed together: %v", err)
 		}
 		stop()
@@ -144,11 +145,11 @@ func TestNoStormBesideAConnectionThatIsWell(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := simnet.New(nil)
-				s, m := one("slow", func(context.Context, *rpc.Call) error { time.Sleep(10 * time.Millisecond); return nil })
-				stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{s}})
-				c := netClient(n, new(limosa.Client))
+				s, m := rig.One("slow", func(context.Context, *rpc.Call) error { time.Sleep(10 * time.Millisecond); return nil })
+				stop, ended := rig.NetServer(t, n, &limosa.Server{Services: []rpc.Service{s}})
+				c := rig.NetClient(n, new(limosa.Client))
 				var dials atomic.Int32
-				c.DialOn(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
+				rig.DialOn(c, func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
 					if dials.Add(1) > 1 {
 						return second()
 					}
@@ -158,7 +159,7 @@ func TestNoStormBesideAConnectionThatIsWell(t *testing.T) {
 				for range 40 {
 					calls.Go(func() {
 						for range 500 {
-							if _, err := call(t.Context(), c, m, ""); err != nil {
+							if _, err := rig.Call(t.Context(), c, m, ""); err != nil {
 								t.Error(err)
 								return
 							}
@@ -180,9 +181,9 @@ func TestNoStormBesideAConnectionThatIsWell(t *testing.T) {
 // A panic of the user's TLS code, or the end of its goroutine, costs the client a
 // dial, not the process nor all calls to come.
 func TestClientTLSCodeThatPanics(t *testing.T) {
-	cert, pool := certificate(t)
+	cert, pool := rig.Certificate(t)
 	for _, form := range []limosa.Form{limosa.TTHeader, limosa.Framed} {
-		target, _ := start(t, &limosa.Server{Services: []rpc.Service{service(nil)}, TLS: &tls.Config{Certificates: []tls.Certificate{cert}}}, "127.0.0.1:0")
+		target, _ := rig.Start(t, &limosa.Server{Services: []rpc.Service{rig.Service(nil)}, TLS: &tls.Config{Certificates: []tls.Certificate{cert}}}, "127.0.0.1:0")
 		var how atomic.Int32
 		idle := rpc.Limits{Idle: 10 * time.Millisecond}
 		c := &limosa.Client{Target: target, Thrift: form, Limits: idle, TLS: &tls.Config{RootCAs: pool, VerifyConnection: func(tls.ConnectionState) error {
@@ -200,7 +201,7 @@ func TestClientTLSCodeThatPanics(t *testing.T) {
 				time.Sleep(60 * time.Millisecond)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-			_, err := call(ctx, c, echoMethod, "")
+			_, err := rig.Call(ctx, c, rig.Echo, "")
 			cancel()
 			if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || rpc.SentOf(err) != rpc.NotSent) {
 				t.Errorf("%v, call %d: %v", form, i, err)
@@ -215,25 +216,25 @@ func TestClientTLSCodeThatPanics(t *testing.T) {
 func TestCrowdBesideAStaleConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := simnet.New(nil)
-		s, m := one("slow", func(context.Context, *rpc.Call) error { time.Sleep(10 * time.Millisecond); return nil })
-		stop, ended := netServer(t, n, &limosa.Server{Services: []rpc.Service{s}})
-		c := netClient(n, new(limosa.Client))
+		s, m := rig.One("slow", func(context.Context, *rpc.Call) error { time.Sleep(10 * time.Millisecond); return nil })
+		stop, ended := rig.NetServer(t, n, &limosa.Server{Services: []rpc.Service{s}})
+		c := rig.NetClient(n, new(limosa.Client))
 		var dials atomic.Int32
-		c.DialOn(func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
+		rig.DialOn(c, func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
 			d := dials.Add(1)
 			if time.Sleep(20 * time.Millisecond); d > 2 {
 				return nil, errors.New("refused")
 			}
 			return n.Dial(ctx, "client", "server")
 		})
-		if _, err := call(t.Context(), c, m, ""); err != nil {
+		if _, err := rig.Call(t.Context(), c, m, ""); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
 			var calls sync.WaitGroup
 			for range 40 {
 				calls.Go(func() {
-					if _, err := call(t.Context(), c, m, ""); err != nil {
+					if _, err := rig.Call(t.Context(), c, m, ""); err != nil {
 						t.Error(err)
 					}
 				})

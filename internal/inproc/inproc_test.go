@@ -1,4 +1,4 @@
-package limosa_test
+package inproc_test
 
 import (
 	"context"
@@ -11,23 +11,24 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/rig"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/stats"
 )
 
 // A brittle codec panics when it meets certain texts.
-type brittle struct{ text }
+type brittle struct{ rig.Text }
 
 func (b brittle) Append(out *buf.Out, msg any) error {
 	if strings.HasPrefix(*msg.(*string), "append") {
 		panic("append")
 	}
-	return b.text.Append(out, msg)
+	return b.Text.Append(out, msg)
 }
 
 func (b brittle) Decode(body buf.View, msg any, lim *rpc.Limits) error {
-	if err := b.text.Decode(body, msg, lim); err != nil || !strings.HasPrefix(*msg.(*string), "decode") {
+	if err := b.Text.Decode(body, msg, lim); err != nil || !strings.HasPrefix(*msg.(*string), "decode") {
 		return err
 	}
 	panic("decode")
@@ -60,7 +61,7 @@ func TestLocalIsAsAfar(t *testing.T) {
 			}
 			return nil
 		}}}}}}
-	target, _ := start(t, s, "127.0.0.1:0")
+	target, _ := rig.Start(t, s, "127.0.0.1:0")
 	afar := &limosa.Client{Target: target}
 	defer afar.Close()
 	for _, arg := range []string{"ok", "nil", "many", "append", "decode", "answer append", "answer decode"} {
@@ -86,18 +87,18 @@ func TestLocalIsAsAfar(t *testing.T) {
 func TestCallsPerServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := stats.NewSet()
-		s := &limosa.Server{Services: []rpc.Service{service(nil)}, Limits: rpc.Limits{CallsPerServer: 1}, Stats: set}
+		s := &limosa.Server{Services: []rpc.Service{rig.Service(nil)}, Limits: rpc.Limits{CallsPerServer: 1}, Stats: set}
 		one, two := s.Caller(), s.Caller()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
-		go func() { _, err := call(ctx, one, waitMethod, ""); done <- err }()
+		go func() { _, err := rig.Call(ctx, one, rig.Wait, ""); done <- err }()
 		synctest.Wait()
-		if _, err := call(ctx, two, echoMethod, ""); rpc.CodeOf(err) != rpc.ResourceExhausted || rpc.SentOf(err) != rpc.Refused {
+		if _, err := rig.Call(ctx, two, rig.Echo, ""); rpc.CodeOf(err) != rpc.ResourceExhausted || rpc.SentOf(err) != rpc.Refused {
 			t.Errorf("a second call: %v, %v", err, rpc.SentOf(err))
 		}
 		cancel()
 		<-done
-		if _, err := call(t.Context(), two, echoMethod, ""); err != nil {
+		if _, err := rig.Call(t.Context(), two, rig.Echo, ""); err != nil {
 			t.Errorf("afterwards: %v", err)
 		}
 		if n := set.Counter("rpc_server_refused_calls", "").Value(); n != 1 {
