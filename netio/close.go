@@ -34,7 +34,7 @@ type ender interface {
 
 // conclude is Close for all connections: it drains, then closes. patient, if not
 // nil, tells whether the caller may wait for room at all.
-func (c *core) conclude(ctx context.Context, e ender, patient func() bool) error {
+func (c *Core) conclude(ctx context.Context, e ender, patient func() bool) error {
 	mine := newClosing()
 	if !c.closing.CompareAndSwap(nil, mine) {
 		return c.concludeAgain(ctx, e, patient)
@@ -54,7 +54,7 @@ func (c *core) conclude(ctx context.Context, e ender, patient func() bool) error
 
 // concludeAgain is a Close beside or after another one, whose drain it cuts off
 // when its own ctx ends first.
-func (c *core) concludeAgain(ctx context.Context, e ender, patient func() bool) error {
+func (c *Core) concludeAgain(ctx context.Context, e ender, patient func() bool) error {
 	theirs := c.closing.Load()
 	select {
 	case <-theirs.done:

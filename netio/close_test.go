@@ -72,7 +72,7 @@ type lateWriter struct {
 	write func()
 }
 
-func (c *lateWriter) Close(ctx context.Context) error { return c.CloseBy(ctx, c) }
+func (c *lateWriter) Close(ctx context.Context) error { return c.kit().Close(ctx, c) }
 
 func (c *lateWriter) Abort() {
 	c.write()

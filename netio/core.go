@@ -8,84 +8,17 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 )
 
-// whyPanic is what core.why holds while a Receive runs: a Receive that ends
+// panicked is what Core.outcome holds while a Receive runs: a Receive that ends
 // with it has panicked.
-const whyPanic Outcome = 255
+const panicked Outcome = 255
 
-// A gate knows who may touch a connection's In, and whether the connection is
-// closed or has lost its peer. Atomic.
-type gate struct{ word atomic.Uint32 }
-
-const (
-	gateInside uint32 = 1 << iota // a Receive runs
-	gateClosed                    // Close or Abort has run
-	gateLent                      // the last Receive has lent bytes of the In
-	gateFreed                     // the In's memory is given back; only after gateClosed
-	gateLost                      // the peer's end was noticed outside of Receive
-	gateViewed                    // a net.Conn has it: nobody is kicked any more
-)
-
-// enter begins a Receive. closed: it must not touch the In.
-func (g *gate) enter() (closed bool) {
-	w := g.word.Or(gateInside)
-	if w&gateInside != 0 {
-		panic("netio: two Receives of one connection at a time")
-	}
-	return w&gateClosed != 0
-}
-
-// leave ends a Receive that has lent bytes, or not. free: nothing is lent, the
-// connection was closed, and the caller is to give the In's memory back, alone.
-// lost: the peer's end was noticed meanwhile.
-func (g *gate) leave(lent bool) (free, lost bool) {
-	for {
-		w := g.word.Load()
-		n := w &^ (gateInside | gateLent)
-		switch {
-		case lent:
-			n |= gateLent
-		case w&gateClosed != 0:
-			n |= gateFreed
-		}
-		if g.word.CompareAndSwap(w, n) {
-			return !lent && w&gateClosed != 0 && w&gateFreed == 0, w&gateLost != 0
-		}
-	}
-}
-
-// close ends the connection. free: the caller is to give the In's memory back,
-// alone. Otherwise a Receive runs or has lent some of it, and the memory is the
-// next leave's to give back, or the collector's.
-func (g *gate) close() (first, free bool) {
-	for {
-		w := g.word.Load()
-		if w&gateClosed != 0 {
-			return false, false
-		}
-		n := w | gateClosed
-		if free = w&(gateInside|gateLent) == 0; free {
-			n |= gateFreed
-		}
-		if g.word.CompareAndSwap(w, n) {
-			return true, free
-		}
-	}
-}
-
-func (g *gate) viewed() bool { return g.word.Load()&gateViewed != 0 }
-
-func (g *gate) closed() bool { return g.word.Load()&gateClosed != 0 }
-
-// lose notes that the peer is gone. alone: no Receive runs that would report it.
-func (g *gate) lose() (alone bool) {
-	return g.word.Or(gateLost)&gateInside == 0
-}
-
-// core is what all connections share: the In and its life, the Output, and who
-// is told of a loss. A connection embeds it and adds how bytes are moved.
-type core struct {
+// A Core is what every [Conn] embeds, those of other packages as well: the In and
+// its life, the Output, and who is told of a loss. The connection adds how bytes
+// are moved; [Kit] says how it is built, and is what it works with.
+type Core struct {
 	// Set by the constructor, then constant.
-	out *Output
+	out   *Output
+	limit *Limit // of the Listener that accepted it
 
 	lost    atomic.Pointer[func()]  // what OnLost was given and has not run
 	closing atomic.Pointer[closing] // the first Close; nil before it
@@ -93,7 +26,7 @@ type core struct {
 
 	// Owned by the read role, while inside Receive. Four bytes come first, which
 	// fit behind the gate's.
-	why     Outcome
+	outcome Outcome
 	owed    bool
 	cutOff  bool // step ended this Receive: what it has borrowed stays lent
 	kicked  bool // a kick met a full socket: the next Receive's to report
@@ -103,29 +36,31 @@ type core struct {
 	pending error // found together with a full socket: the same
 }
 
-// Output is Conn's.
-func (c *core) Output() *Output { return c.out }
+// Output implements [Conn].
+func (c *Core) Output() *Output { return c.out }
 
 // ends are the addresses of a connection that keeps them. They are constant.
 type ends struct{ local, remote net.Addr }
 
-// Local and Remote are Conn's.
-func (e *ends) Local() net.Addr  { return e.local }
+// Local implements [Conn].
+func (e *ends) Local() net.Addr { return e.local }
+
+// Remote implements [Conn].
 func (e *ends) Remote() net.Addr { return e.remote }
 
 // enter begins a Receive; leave is to be deferred right after it.
-func (c *core) enter(owed bool, step Step) {
+func (c *Core) enter(owed bool, step Step) {
 	closed := c.gate.enter()
-	c.owed, c.step, c.why, c.err, c.cutOff = owed, step, whyPanic, nil, false
+	c.owed, c.step, c.outcome, c.err, c.cutOff = owed, step, panicked, nil, false
 	if closed {
 		c.stop(Lost, c.closedErr())
 	}
 }
 
 // leftover does what a Receive can do without receiving. done: it is over.
-func (c *core) leftover() (done bool) {
+func (c *Core) leftover() (done bool) {
 	switch {
-	case c.why == Lost: // closed
+	case c.outcome == Lost: // closed
 	case c.pending != nil:
 		c.stop(Lost, c.pending)
 	case c.kicked:
@@ -140,12 +75,12 @@ func (c *core) leftover() (done bool) {
 }
 
 // leave ends a Receive, deferred, whatever way it ended.
-func (c *core) leave() {
-	if c.why == whyPanic {
+func (c *Core) leave() {
+	if c.outcome == panicked {
 		c.out.Fail(ErrStep)
 	}
 	c.step = nil
-	why := c.why
+	why := c.outcome
 	if c.owed && why != Full {
 		c.out.giveUp() // unpaid: the connection has failed, and nobody flushes after us
 	}
@@ -153,13 +88,13 @@ func (c *core) leave() {
 	if free {
 		c.in.Close()
 	}
-	if lost && why != Lost && why != whyPanic {
+	if lost && why != Lost && why != panicked {
 		c.runLost()
 	}
 }
 
 // cut offers the In to step. True: Receive is to return.
-func (c *core) cut() (done bool) {
+func (c *Core) cut() (done bool) {
 	more, err := c.step(&c.in)
 	switch {
 	case err != nil:
@@ -173,13 +108,13 @@ func (c *core) cut() (done bool) {
 	return true
 }
 
-func (c *core) stop(why Outcome, err error) { c.why, c.err = why, err }
+func (c *Core) stop(why Outcome, err error) { c.outcome, c.err = why, err }
 
 // settle pays the owed flush through s, without waiting. True: Receive is to
-// return. It is called when Receive stops, and before it parks (c.why is
-// whyPanic then).
-func (c *core) settle(s sends) (done bool) {
-	parking := c.why == whyPanic
+// return. It is called when Receive stops, and before it parks (c.outcome is
+// panicked then).
+func (c *Core) settle(s sends) (done bool) {
+	parking := c.outcome == panicked
 	if !c.owed {
 		return !parking
 	}
@@ -201,8 +136,8 @@ func (c *core) settle(s sends) (done bool) {
 
 // full ends a Receive whose debt met a full socket. What it was to report, the
 // next one reports; what step cut is valid all the same.
-func (c *core) full() {
-	switch c.why {
+func (c *Core) full() {
+	switch c.outcome {
 	case Lost:
 		c.pending = c.err
 	case Kicked:
@@ -212,15 +147,21 @@ func (c *core) full() {
 }
 
 // closedErr is what Receive reports of a connection that is closed.
-func (c *core) closedErr() error {
+func (c *Core) closedErr() error {
 	if err := c.out.Err(); err != nil {
 		return err
 	}
 	return net.ErrClosed
 }
 
-// setLost is OnLost.
-func (c *core) setLost(f func()) {
+// CloseWrite implements [Conn].
+func (c *Core) CloseWrite() error { return c.out.closeWrite() }
+
+// accepted has a place of l given back when the connection is closed.
+func (c *Core) accepted(l *Limit) { c.limit = l }
+
+// OnLost implements [Conn], for a connection that calls NoteLost.
+func (c *Core) OnLost(f func()) {
 	if f == nil {
 		c.lost.Store(nil)
 		return
@@ -234,7 +175,7 @@ func (c *core) setLost(f func()) {
 }
 
 // runLost runs what OnLost was given, once.
-func (c *core) runLost() {
+func (c *Core) runLost() {
 	if f := c.lost.Swap(nil); f != nil {
 		(*f)()
 	}
@@ -242,7 +183,7 @@ func (c *core) runLost() {
 
 // noteLost is called when the peer's end was noticed outside of Receive. False:
 // a Receive runs, which is to find the end itself.
-func (c *core) noteLost() (alone bool) {
+func (c *Core) noteLost() (alone bool) {
 	if alone = c.gate.lose(); alone {
 		c.runLost()
 	}
@@ -263,13 +204,14 @@ func wakeReader(nc net.Conn, g *gate) {
 
 // shut is what Close and Abort have in common; release closes the transport,
 // and ended, if not nil, tells who waits for that besides OnLost.
-func (c *core) shut(release, ended func()) {
+func (c *Core) shut(release, ended func()) {
 	first, free := c.gate.close()
 	if !first {
 		return
 	}
 	c.out.Fail(net.ErrClosed)
 	release()
+	c.limit.give()
 	if free {
 		c.in.Close()
 	}
@@ -284,4 +226,4 @@ func (c *core) shut(release, ended func()) {
 }
 
 // ended is an ender's: nobody is told but by OnLost.
-func (c *core) ended() {}
+func (c *Core) ended() {}

@@ -23,10 +23,10 @@ func Dial(ctx context.Context, network, addr string, cfg *Config) (Conn, error) 
 // a parked reader on unix systems; anything else is read in the goroutine that
 // calls Receive, and owed output is sent by a goroutine.
 //
-// A tls.Conn may be wrapped; Client and Server are the better way. The NetConn of
-// a Pipe becomes the Pipe's end again, if nothing was done with it.
+// A tls.Conn may be wrapped; Client and Server are the better way. A
+// [View] becomes its Conn again: nothing must have been done with it.
 func Wrap(nc net.Conn, cfg *Config) Conn {
-	if c, ok := pipeOf(nc); ok {
+	if c, ok := viewed(nc); ok {
 		return c
 	}
 	return wrap(nc, cfg.orDefault(), nil)

@@ -8,68 +8,81 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 )
 
-// A Core is what a Conn of another package is made of, shared memory for
-// example: it knows who may touch the In, pays debts, keeps what a full
-// connection delays, closes once, and tells of losses, as this package's own
-// connections do. A connection embeds it, implements [Transport] and [Sender],
-// and adds addresses, Kick, NetConn and
+// A Kit is what a [Conn] of another package works with, shared memory for example:
+// it keeps the rules that all connections follow, so that none of them can forget
+// one. It knows who may touch the In, pays debts, keeps what a full connection
+// delays for the next Receive, closes once, and tells of losses.
+//
+// The connection embeds a [Core], which gives it Output, OnLost and CloseWrite.
+// The Kit is that Core in the hands of its connection:
+//
+//	type Conn struct {
+//		netio.Core
+//		…
+//	}
+//
+//	func (c *Conn) kit() *netio.Kit { return (*netio.Kit)(&c.Core) }
+//
+// The constructor calls Init. The connection implements [Sender] and [Transport],
+// adds Local, Remote, Kick, Close and NetConn, calls NoteLost when it notices the
+// end of its peer outside of Receive, and receives like this:
 //
 //	func (c *Conn) Receive(owed bool, step netio.Step) (netio.Outcome, error) {
-//		done := c.Enter(owed, step)
-//		defer c.Leave()
+//		done := c.kit().Enter(owed, step)
+//		defer c.kit().Leave()
 //		for !done {
 //			done = c.receive()
 //		}
-//		return c.Result()
+//		return c.kit().Result()
 //	}
 //
 // where receive receives once, or parks:
 //
-//	n, err := …                    // into c.In().Space()
+//	k := c.kit()
+//	n, err := …                    // into k.In().Space()
 //	switch {
 //	case n > 0:
-//		c.In().Filled(n)
-//		return c.Offer()
+//		k.In().Filled(n)
+//		return k.Offer()
 //	case err == io.EOF:
-//		return c.End(netio.Lost, io.EOF)
+//		return k.End(netio.Lost, io.EOF)
 //	case err != nil:
-//		return c.Lose(err)         // closed meanwhile, or broken
+//		return k.Lose(err)         // closed meanwhile, or broken
 //	}
-//	if c.Settle() {                // nothing has arrived: pay before parking
+//	if k.Settle() {                // nothing has arrived: pay before parking
 //		return true
 //	}
-//	c.In().Idle()
+//	k.In().Idle()
 //	if … {                         // park; true: it was a kick
-//		return c.End(netio.Kicked, nil)
+//		return k.End(netio.Kicked, nil)
 //	}
 //	return false
 //
-// Methods from Enter to Result belong to the Receive that runs.
-type Core struct {
-	core   core
-	output Output
-}
+// Package netio/pipe is a connection made so. netio/conntest tells whether one
+// behaves. The methods from Enter to Result belong to the Receive that runs.
+type Kit Core
 
-// A Transport is a connection as [Core.CloseBy] and [Core.AbortBy] need it.
+// A Transport is a connection as [Kit.Close] and [Kit.Abort] need it.
 type Transport interface {
-	// Abort is Conn's.
+	// Abort implements [Conn].
 	Abort()
 	// Release closes what lies below, and wakes who waits there. It runs once.
 	Release()
 }
 
-// Init makes the Core ready. Blocks of the Output are drawn from src (nil: the
-// pools); see [NewOutput].
-func (k *Core) Init(s Sender, src buf.Source, stall time.Duration) {
-	k.output.init(s, src, stall)
-	k.core.out = &k.output
+// Init makes the Core ready: it gets an Output that sends through s. Blocks are
+// drawn from src (nil: the pools). If the peer takes nothing for stall (0: for
+// 30 s; negative: for ever) while output is queued, s.Stalled is called.
+func (k *Kit) Init(s Sender, src buf.Source, stall time.Duration) {
+	k.out = newOutput(s, src, stall)
 }
 
 // Enter begins a Receive and does what can be done without receiving. done: it
 // is over. Leave is to be deferred right after it.
-func (k *Core) Enter(owed bool, step Step) (done bool) {
-	k.core.enter(owed, step)
-	if !k.core.leftover() {
+func (k *Kit) Enter(owed bool, step Step) (done bool) {
+	c := (*Core)(k)
+	c.enter(owed, step)
+	if !c.leftover() {
 		return false
 	}
 	k.Settle()
@@ -77,61 +90,53 @@ func (k *Core) Enter(owed bool, step Step) (done bool) {
 }
 
 // Leave ends a Receive, whatever way it ended.
-func (k *Core) Leave() { k.core.leave() }
+func (k *Kit) Leave() { (*Core)(k).leave() }
 
 // In is where what arrives goes.
-func (k *Core) In() *buf.In { return &k.core.in }
+func (k *Kit) In() *buf.In { return &k.in }
 
 // Offer offers the In to step. done: Receive is over.
-func (k *Core) Offer() (done bool) { return k.core.cut() && k.Settle() }
+func (k *Kit) Offer() (done bool) { return (*Core)(k).cut() && k.Settle() }
 
-// End ends a Receive with why and err, after paying its debt.
-func (k *Core) End(why Outcome, err error) (done bool) {
-	k.core.stop(why, err)
+// End ends a Receive with o and err, after paying its debt.
+func (k *Kit) End(o Outcome, err error) (done bool) {
+	(*Core)(k).stop(o, err)
 	return k.Settle()
 }
 
 // Lose ends a Receive because the connection is closed or, with err, broken.
-func (k *Core) Lose(err error) (done bool) {
-	k.output.Fail(err)
-	k.core.stop(Lost, k.core.closedErr())
+func (k *Kit) Lose(err error) (done bool) {
+	k.out.Fail(err)
+	(*Core)(k).stop(Lost, (*Core)(k).closedErr())
 	return true
 }
 
 // Settle pays the debt without waiting. It is to be called before Receive parks.
 // done: Receive is over, perhaps with Full.
-func (k *Core) Settle() (done bool) { return k.core.settle(k.output.sender) }
+func (k *Kit) Settle() (done bool) { return (*Core)(k).settle(k.out.sender) }
 
 // Result is what Receive returns.
-func (k *Core) Result() (Outcome, error) { return k.core.why, k.core.err }
-
-// Output implements [Conn].
-func (k *Core) Output() *Output { return &k.output }
-
-// OnLost implements [Conn], where NoteLost is called.
-func (k *Core) OnLost(f func()) { k.core.setLost(f) }
+func (k *Kit) Result() (Outcome, error) { return k.outcome, k.err }
 
 // NoteLost is called when the peer's end was noticed outside of Receive. alone
 // false: a Receive runs, and is to find the end by itself.
-func (k *Core) NoteLost() (alone bool) { return k.core.noteLost() }
+func (k *Kit) NoteLost() (alone bool) { return (*Core)(k).noteLost() }
 
-// CloseWrite implements [Conn].
-func (k *Core) CloseWrite() error { return k.output.closeWrite() }
-
-// CloseBy is Close of t.
-func (k *Core) CloseBy(ctx context.Context, t Transport) error {
-	return k.core.conclude(ctx, kitEnder{t}, nil)
+// Close is Close of t.
+func (k *Kit) Close(ctx context.Context, t Transport) error {
+	return (*Core)(k).conclude(ctx, kitEnder{t}, nil)
 }
 
-// AbortBy is Abort of t, after whatever tells the peer that it is no orderly end.
-func (k *Core) AbortBy(t Transport) { k.core.shut(t.Release, nil) }
+// Abort is Abort of t, after whatever tells the peer that it is no orderly end.
+func (k *Kit) Abort(t Transport) { (*Core)(k).shut(t.Release, nil) }
 
 // Closed reports whether Close or Abort has run.
-func (k *Core) Closed() bool { return k.core.gate.closed() }
+func (k *Kit) Closed() bool { return k.gate.closed() }
 
-// NetConnOver makes a net.Conn of c: nc, after what was received and not taken
-// and what is queued. c is the Conn that embeds the Core and stands on nc.
-func (k *Core) NetConnOver(c Conn, nc net.Conn) net.Conn { return newNetView(c, &k.core, nc) }
+// NetConn makes a net.Conn of c: nc, after what was received and not taken and
+// what is queued. c is the Conn that embeds the Core and stands on nc. Who stands
+// on none calls [View].
+func (k *Kit) NetConn(c Conn, nc net.Conn) net.Conn { return newNetView(c, (*Core)(k), nc) }
 
 // kitEnder is a Transport as conclude has it.
 type kitEnder struct{ Transport }

@@ -94,6 +94,8 @@ type beltConn struct {
 	iov          [8][]byte
 }
 
+func (c *beltConn) kit() *netio.Kit { return (*netio.Kit)(&c.Core) }
+
 type beltAddr struct{}
 
 func (beltAddr) Network() string { return "belt" }
@@ -103,41 +105,41 @@ func belts() (a, b *beltConn) {
 	x, y := newBelt(), newBelt()
 	a = &beltConn{rx: x, tx: y, kicks: make(chan struct{}, 1), wakes: make(chan struct{}, 1)}
 	b = &beltConn{rx: y, tx: x, kicks: make(chan struct{}, 1), wakes: make(chan struct{}, 1)}
-	a.Init(a, nil, 0)
-	b.Init(b, nil, 0)
-	x.onEnd, y.onEnd = func() { a.NoteLost() }, func() { b.NoteLost() }
+	a.kit().Init(a, nil, 0)
+	b.kit().Init(b, nil, 0)
+	x.onEnd, y.onEnd = func() { a.kit().NoteLost() }, func() { b.kit().NoteLost() }
 	return a, b
 }
 
 func (c *beltConn) Receive(owed bool, step netio.Step) (netio.Outcome, error) {
-	done := c.Enter(owed, step)
-	defer c.Leave()
+	done := c.kit().Enter(owed, step)
+	defer c.kit().Leave()
 	for !done {
 		done = c.receive()
 	}
-	return c.Result()
+	return c.kit().Result()
 }
 
 func (c *beltConn) receive() (done bool) {
-	n, err := c.rx.take(c.In().Space())
+	n, err := c.rx.take(c.kit().In().Space())
 	switch {
 	case n > 0:
-		c.In().Filled(n)
-		return c.Offer()
+		c.kit().In().Filled(n)
+		return c.kit().Offer()
 	case err == io.EOF:
-		return c.End(netio.Lost, io.EOF)
+		return c.kit().End(netio.Lost, io.EOF)
 	case err != nil:
-		return c.Lose(err)
+		return c.kit().Lose(err)
 	}
-	if c.Settle() {
+	if c.kit().Settle() {
 		return true
 	}
-	c.In().Idle()
+	c.kit().In().Idle()
 	select {
 	case <-c.rx.readable:
 		return false
 	case <-c.kicks:
-		return c.End(netio.Kicked, nil)
+		return c.kit().End(netio.Kicked, nil)
 	}
 }
 
@@ -171,14 +173,14 @@ func (c *beltConn) CloseSend() error                { c.tx.finish(io.EOF, net.Er
 func (c *beltConn) Wake()                           { ring(c.wakes) }
 func (c *beltConn) Stalled(cause error)             { c.Output().Fail(cause); c.Abort() }
 func (c *beltConn) Kick()                           { ring(c.kicks) }
-func (c *beltConn) Close(ctx context.Context) error { return c.CloseBy(ctx, c) }
+func (c *beltConn) Close(ctx context.Context) error { return c.kit().Close(ctx, c) }
 func (c *beltConn) Local() net.Addr                 { return beltAddr{} }
 func (c *beltConn) Remote() net.Addr                { return beltAddr{} }
 func (c *beltConn) NetConn() net.Conn               { return netio.View(c) }
 
 func (c *beltConn) Abort() {
 	c.tx.finish(netio.ErrReset, net.ErrClosed, true)
-	c.AbortBy(c)
+	c.kit().Abort(c)
 }
 
 func (c *beltConn) Release() {

@@ -131,9 +131,11 @@ func (l *Listener) Accept(ctx context.Context) (Conn, error) {
 	l.start.Do(func() { l.pumps.Go(l.pump) })
 	select {
 	case nc := <-l.conns:
-		if c, ok := pipeOf(nc); ok {
-			c.limit = l.cfg.Limit
-			return c, nil
+		if c, ok := viewed(nc); ok {
+			if a, ok := c.(interface{ accepted(*Limit) }); ok {
+				a.accepted(l.cfg.Limit)
+				return c, nil
+			}
 		}
 		cfg := l.cfg
 		cfg.tuned = l.tuned

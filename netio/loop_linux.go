@@ -76,8 +76,8 @@ type loop struct {
 
 	mu struct {
 		sync.Mutex
-		conns  table[looped]
-		later  []*looped    // their turns are over, but they want another one
+		conns  table[loopConn]
+		later  []*loopConn  // their turns are over, but they want another one
 		local  *net.TCPAddr // of the last connection: accepted ones mostly have one
 		closed bool
 	}
@@ -86,14 +86,14 @@ type loop struct {
 	events [128]sys.Event
 	n      int // of them were fetched
 	ready  []loopEvent
-	at     int       // of ready, how many were handled
-	again  []*looped // those whose turn was over before there was nothing left
-	turns  []*looped // those that have another: again's other half
-	turn   int       // of turns, how many have had it
+	at     int         // of ready, how many were handled
+	again  []*loopConn // those whose turn was over before there was nothing left
+	turns  []*loopConn // those that have another: again's other half
+	turn   int         // of turns, how many have had it
 }
 
 type loopEvent struct {
-	c     *looped
+	c     *loopConn
 	flags uint32
 }
 
@@ -127,7 +127,7 @@ var bellTag = ticket{Slot: 1<<32 - 1}
 
 // postpone has the loop resume c after others had their turn. False: the loop
 // has ended.
-func (l *loop) postpone(c *looped) bool {
+func (l *loop) postpone(c *loopConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.closed {
@@ -153,7 +153,7 @@ func (l *loop) takeLater() (some bool) {
 }
 
 // add puts c on the loop; events may come before it returns.
-func (l *loop) add(c *looped) error {
+func (l *loop) add(c *loopConn) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.closed {
@@ -267,7 +267,7 @@ func (l *loop) goOn() {
 func (l *loop) close() error {
 	l.mu.Lock()
 	l.mu.closed = true
-	var all []*looped
+	var all []*loopConn
 	for _, p := range l.mu.conns.places {
 		if p.c != nil {
 			all = append(all, p.c)

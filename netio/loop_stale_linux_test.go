@@ -22,7 +22,7 @@ func TestLoopStaleEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	pair := func() (net.Conn, *looped) {
+	pair := func() (net.Conn, *loopConn) {
 		peer, err := net.Dial("unix", listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -35,7 +35,7 @@ func TestLoopStaleEvent(t *testing.T) {
 		if !ok {
 			t.Fatal("not on the loop")
 		}
-		return peer, c.(*looped)
+		return peer, c.(*loopConn)
 	}
 	peer, first := pair()
 	peer.Close()

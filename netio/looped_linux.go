@@ -20,7 +20,7 @@ const (
 	turnsInRow = 32
 )
 
-// What a looped's word says. Atomic.
+// What a loopConn's word says. Atomic.
 const (
 	wordEdge   uint32 = 1 << iota // the loop has seen something new, and nobody has looked since
 	wordKicked                    // Kick was called, and no Receive has returned Kicked since
@@ -28,10 +28,10 @@ const (
 	wordParked                    // a Receive waits, with a goroutine or without: who clears it wakes it
 )
 
-// A looped is a TCP or unix connection on an event loop. It owns a descriptor of
+// A loopConn is a TCP or unix connection on an event loop. It owns a descriptor of
 // its own, which Go's poller does not know.
-type looped struct {
-	core
+type loopConn struct {
+	Core
 	ends
 	output Output
 
@@ -39,13 +39,12 @@ type looped struct {
 	handle handle
 	loop   *loop
 	ticket ticket
-	limit  *Limit
 	yields *yielder
 	tcp    bool
 
-	word  atomic.Uint32
-	woken atomic.Bool                   // Wake was called and no Send has seen it
-	room  atomic.Pointer[chan struct{}] // made by the first Send that waits
+	word     atomic.Uint32
+	woken    atomic.Bool                   // Wake was called and no Send has seen it
+	writable atomic.Pointer[chan struct{}] // made by the first Send that waits
 
 	// Owned by the read role, until it parks; then by who clears wordParked.
 	done  func(Outcome, error) // nil: a goroutine waits for wake
@@ -67,7 +66,8 @@ func (ls *loops) wrap(nc stream, cfg *Config, limit *Limit) (Conn, bool) {
 		return nil, false
 	}
 	cfg.tune(nc)
-	c := &looped{loop: l, limit: limit, yields: &cfg.Net.yields}
+	c := &loopConn{loop: l, yields: &cfg.Net.yields}
+	c.limit = limit
 	c.local, c.remote, c.out = nc.LocalAddr(), nc.RemoteAddr(), &c.output
 	_, c.tcp = nc.(*net.TCPConn)
 	c.output.init(c, nil, cfg.WriteStall)
@@ -117,14 +117,14 @@ func (h *handle) close() {
 	}
 }
 
-// Receive is Conn's.
-func (c *looped) Receive(owed bool, step Step) (Outcome, error) {
+// Receive implements [Conn].
+func (c *loopConn) Receive(owed bool, step Step) (Outcome, error) {
 	c.enter(owed, step)
 	defer c.leave()
 	c.done = nil
 	if c.leftover() {
 		c.settle(c)
-		return c.why, c.err
+		return c.outcome, c.err
 	}
 	if c.wake == nil {
 		c.wake = make(chan struct{}, 1)
@@ -132,16 +132,20 @@ func (c *looped) Receive(owed bool, step Step) (Outcome, error) {
 	for c.pull(nil) != pullOver {
 		<-c.wake
 	}
-	return c.why, c.err
+	return c.outcome, c.err
 }
 
-// Rests, Yield and Crowded are Yielder's.
-func (c *looped) Rests() uint32 { return c.rests }
-func (c *looped) Yield()        { c.yields.wait() }
-func (c *looped) Crowded() bool { return c.yields.crowded() }
+// Rests implements [Yielder].
+func (c *loopConn) Rests() uint32 { return c.rests }
 
-// OnReadable is LoopConn's.
-func (c *looped) OnReadable(owed bool, step Step, done func(Outcome, error)) (Outcome, error) {
+// Yield implements [Yielder].
+func (c *loopConn) Yield() { c.yields.wait() }
+
+// Crowded implements [Yielder].
+func (c *loopConn) Crowded() bool { return c.yields.crowded() }
+
+// OnReadable implements [LoopConn].
+func (c *loopConn) OnReadable(owed bool, step Step, done func(Outcome, error)) (Outcome, error) {
 	c.enter(owed, step)
 	c.done = done
 	// One that finds something each time would never let go of the loop. It may
@@ -159,7 +163,7 @@ func (c *looped) OnReadable(owed bool, step Step, done func(Outcome, error)) (Ou
 // turn is a part of a Receive without a goroutine: the first one in OnReadable,
 // the others on the loop, or in who kicks or closes. Parked: there will be
 // another, which somebody else may have begun already.
-func (c *looped) turn(l *loop, first bool) (why Outcome, err error) {
+func (c *loopConn) turn(l *loop, first bool) (why Outcome, err error) {
 	over := true
 	defer func() {
 		if over {
@@ -168,7 +172,7 @@ func (c *looped) turn(l *loop, first bool) (why Outcome, err error) {
 	}()
 	if first && c.leftover() {
 		c.settle(c)
-		return c.why, c.err
+		return c.outcome, c.err
 	}
 	switch c.pull(l) {
 	case pullDry:
@@ -179,11 +183,11 @@ func (c *looped) turn(l *loop, first bool) (why Outcome, err error) {
 		l.again = append(l.again, c)
 		return Parked, nil
 	}
-	return c.why, c.err
+	return c.outcome, c.err
 }
 
 // resume goes on with a Receive that was parked.
-func (c *looped) resume(l *loop) {
+func (c *loopConn) resume(l *loop) {
 	done := c.done
 	if done == nil {
 		c.wake <- struct{}{} // never full: one token for each park
@@ -207,7 +211,7 @@ const (
 
 // pull receives until there is nothing, pays the owed flush, and parks. On a
 // loop it ends after some receives.
-func (c *looped) pull(l *loop) pulled {
+func (c *loopConn) pull(l *loop) pulled {
 	for {
 		// What comes from here on sets the bit again, and parking fails.
 		w := c.word.And(^wordEdge)
@@ -237,7 +241,7 @@ func (c *looped) pull(l *loop) pulled {
 }
 
 // drain receives until there is nothing.
-func (c *looped) drain(l *loop) pulled {
+func (c *loopConn) drain(l *loop) pulled {
 	for n := 0; ; n++ {
 		if n == turnReceives && l != nil {
 			return pullMore
@@ -274,7 +278,7 @@ func (c *looped) drain(l *loop) pulled {
 	}
 }
 
-func (c *looped) recv(p []byte) (int, error) {
+func (c *loopConn) recv(p []byte) (int, error) {
 	if !c.handle.use() {
 		return 0, net.ErrClosed
 	}
@@ -284,7 +288,7 @@ func (c *looped) recv(p []byte) (int, error) {
 
 // park has the loop wake the Receive. False: there is something to look at.
 // After true the state of the Receive is another's.
-func (c *looped) park() bool {
+func (c *loopConn) park() bool {
 	for {
 		w := c.word.Load()
 		if w&(wordEdge|wordKicked|wordClosed) != 0 {
@@ -298,7 +302,7 @@ func (c *looped) park() bool {
 
 // signal sets bit, and wakes a parked Receive. l is the loop whose goroutine
 // calls, nil for others.
-func (c *looped) signal(bit uint32, l *loop) {
+func (c *loopConn) signal(bit uint32, l *loop) {
 	for {
 		w := c.word.Load()
 		if c.word.CompareAndSwap(w, (w|bit)&^wordParked) {
@@ -311,7 +315,7 @@ func (c *looped) signal(bit uint32, l *loop) {
 }
 
 // event is called by the loop.
-func (c *looped) event(flags uint32) {
+func (c *loopConn) event(flags uint32) {
 	if flags&(sys.PeerGone|sys.Hangup|sys.Failed) != 0 {
 		c.noteLost() // first: who receives next must not trust a short read
 	}
@@ -323,8 +327,8 @@ func (c *looped) event(flags uint32) {
 	}
 }
 
-// Send is Sender's.
-func (c *looped) Send(b *Batch, wait time.Duration) (int, error) {
+// Send implements [Sender].
+func (c *loopConn) Send(b *Batch, wait time.Duration) (int, error) {
 	n, err := c.sendOnce(b)
 	if n > 0 || err != nil || wait == 0 {
 		return n, err
@@ -333,11 +337,11 @@ func (c *looped) Send(b *Batch, wait time.Duration) (int, error) {
 }
 
 // sendSlow waits for room.
-func (c *looped) sendSlow(b *Batch, wait time.Duration) (int, error) {
-	room := c.room.Load()
-	if room == nil {
-		room = new(make(chan struct{}, 1))
-		c.room.Store(room)
+func (c *loopConn) sendSlow(b *Batch, wait time.Duration) (int, error) {
+	writable := c.writable.Load()
+	if writable == nil {
+		writable = new(make(chan struct{}, 1))
+		c.writable.Store(writable)
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -354,7 +358,7 @@ func (c *looped) sendSlow(b *Batch, wait time.Duration) (int, error) {
 			return 0, nil
 		}
 		select {
-		case <-*room:
+		case <-*writable:
 		case <-timer.C:
 			return 0, os.ErrDeadlineExceeded
 		}
@@ -362,7 +366,7 @@ func (c *looped) sendSlow(b *Batch, wait time.Duration) (int, error) {
 }
 
 // await says what events are wanted; what is ready is reported anew.
-func (c *looped) await(flags uint32) error {
+func (c *loopConn) await(flags uint32) error {
 	if !c.handle.use() {
 		return net.ErrClosed
 	}
@@ -379,7 +383,7 @@ func (c *looped) await(flags uint32) error {
 }
 
 // sendOnce sends without waiting; 0, nil: the socket is full.
-func (c *looped) sendOnce(b *Batch) (int, error) {
+func (c *loopConn) sendOnce(b *Batch) (int, error) {
 	if !c.handle.use() {
 		return 0, net.ErrClosed
 	}
@@ -392,14 +396,14 @@ func (c *looped) sendOnce(b *Batch) (int, error) {
 }
 
 // wakeSender has a Send that waits look again.
-func (c *looped) wakeSender() {
-	if room := c.room.Load(); room != nil {
-		poke(*room)
+func (c *loopConn) wakeSender() {
+	if writable := c.writable.Load(); writable != nil {
+		poke(*writable)
 	}
 }
 
-// CloseSend is Sender's.
-func (c *looped) CloseSend() error {
+// CloseSend implements [Sender].
+func (c *loopConn) CloseSend() error {
 	if !c.handle.use() {
 		return net.ErrClosed
 	}
@@ -410,26 +414,23 @@ func (c *looped) CloseSend() error {
 	return nil
 }
 
-// Wake is Sender's.
-func (c *looped) Wake() {
+// Wake implements [Sender].
+func (c *loopConn) Wake() {
 	c.woken.Store(true)
 	c.wakeSender()
 }
 
-// Stalled is Sender's.
-func (c *looped) Stalled(cause error) {
+// Stalled implements [Sender].
+func (c *loopConn) Stalled(cause error) {
 	c.out.Fail(wrapError("send", c.remote, cause))
 	c.Abort()
 }
 
-// Kick is Conn's.
-func (c *looped) Kick() { c.signal(wordKicked, nil) }
-
-// OnLost is Conn's.
-func (c *looped) OnLost(f func()) { c.setLost(f) }
+// Kick implements [Conn].
+func (c *loopConn) Kick() { c.signal(wordKicked, nil) }
 
 // isBroken is what Broken asks.
-func (c *looped) isBroken() bool {
+func (c *loopConn) isBroken() bool {
 	if !c.handle.use() {
 		return false
 	}
@@ -437,11 +438,11 @@ func (c *looped) isBroken() bool {
 	return sys.Broken(c.handle.fd)
 }
 
-// Close is Conn's.
-func (c *looped) Close(ctx context.Context) error { return c.conclude(ctx, c, offLoop) }
+// Close implements [Conn].
+func (c *loopConn) Close(ctx context.Context) error { return c.conclude(ctx, c, offLoop) }
 
-// Abort is Conn's.
-func (c *looped) Abort() {
+// Abort implements [Conn].
+func (c *loopConn) Abort() {
 	if c.tcp && c.handle.use() {
 		sys.SetAbortOnClose(c.handle.fd) //nolint:errcheck // broken already: nothing to reset
 		c.handle.done()
@@ -450,18 +451,14 @@ func (c *looped) Abort() {
 }
 
 // release closes the socket, once, and wakes who waits to send.
-func (c *looped) release() {
+func (c *loopConn) release() {
 	c.loop.remove(c.ticket)
 	c.handle.close()
 	c.wakeSender()
-	c.limit.give()
 }
 
 // ended ends a Receive that is parked.
-func (c *looped) ended() { c.signal(wordClosed, nil) }
+func (c *loopConn) ended() { c.signal(wordClosed, nil) }
 
-// CloseWrite is Conn's.
-func (c *looped) CloseWrite() error { return c.out.closeWrite() }
-
-// NetConn is Conn's.
-func (c *looped) NetConn() net.Conn { return View(c) }
+// NetConn implements [Conn].
+func (c *loopConn) NetConn() net.Conn { return View(c) }

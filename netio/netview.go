@@ -18,7 +18,7 @@ import (
 type netView struct {
 	net.Conn
 	c    Conn
-	core *core
+	core *Core
 
 	mu    sync.Mutex  // guards what the connection has received and not given
 	clear atomic.Bool // nothing is queued any more: writes, and their deadline, are Conn's
@@ -31,7 +31,7 @@ type netView struct {
 }
 
 // newNetView hands c's In over to a view: Close leaves it alone from now on.
-func newNetView(c Conn, core *core, nc net.Conn) *netView {
+func newNetView(c Conn, core *Core, nc net.Conn) *netView {
 	core.gate.word.Or(gateLent | gateViewed)
 	// A kick or a wake that nobody waited for has left a deadline in the past.
 	nc.SetReadDeadline(time.Time{}) //nolint:errcheck // closed: the next Read says so
@@ -40,7 +40,7 @@ func newNetView(c Conn, core *core, nc net.Conn) *netView {
 	return v
 }
 
-// Read is net.Conn's.
+// Read implements [net.Conn].
 func (v *netView) Read(p []byte) (int, error) {
 	if n := v.leftover(p); n > 0 || len(p) == 0 {
 		return n, nil
@@ -59,7 +59,7 @@ func (v *netView) leftover(p []byte) int {
 	return n
 }
 
-// Write is net.Conn's.
+// Write implements [net.Conn].
 func (v *netView) Write(p []byte) (int, error) {
 	if err := v.flush(); err != nil {
 		return 0, err
@@ -72,12 +72,12 @@ func (v *netView) Write(p []byte) (int, error) {
 // queued before is the view's to give and to send.
 func (v *netView) NetConn() net.Conn { return v.Conn }
 
-// SetDeadline is net.Conn's.
+// SetDeadline implements [net.Conn].
 func (v *netView) SetDeadline(t time.Time) error {
 	return errors.Join(v.Conn.SetReadDeadline(t), v.SetWriteDeadline(t))
 }
 
-// SetWriteDeadline is net.Conn's.
+// SetWriteDeadline implements [net.Conn].
 func (v *netView) SetWriteDeadline(t time.Time) error {
 	v.queue.Lock()
 	defer v.queue.Unlock()
@@ -147,7 +147,7 @@ func (v *netView) ReadFrom(r io.Reader) (int64, error) {
 // CloseWrite ends our side, if the inner connection can.
 func (v *netView) CloseWrite() error { return v.c.CloseWrite() }
 
-// Close is net.Conn's.
+// Close implements [net.Conn].
 func (v *netView) Close() error {
 	err := CloseWithin(v.c, closeMoment)
 	v.mu.Lock()

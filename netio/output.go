@@ -79,7 +79,7 @@ func (b *Batch) Sent(n int) {
 // flusher and sends, outside the lock, what all have queued, until nothing is
 // left. So many messages share a system call.
 type Output struct {
-	// Set by NewOutput, then constant.
+	// Set by newOutput, then constant.
 	sender Sender
 	stall  time.Duration
 	seal   *sealer // not nil: what is queued is transformed before it is sent
@@ -125,10 +125,10 @@ type sealer struct {
 	waits func() bool
 }
 
-// NewOutput makes the Output of a connection that sends through s. Blocks are
+// newOutput makes the Output of a connection that sends through s. Blocks are
 // drawn from src (nil: the pools). If the peer takes nothing for stall (0: for
 // 30 s; negative: for ever) while output is queued, s.Stalled is called.
-func NewOutput(s Sender, src buf.Source, stall time.Duration) *Output {
+func newOutput(s Sender, src buf.Source, stall time.Duration) *Output {
 	o := new(Output)
 	o.init(s, src, stall)
 	return o

@@ -47,7 +47,7 @@ func Pipe(cfg PipeConfig) (a, b *PipeConn) {
 
 // A PipeConn is one end of a Pipe: a Conn, with hooks for faults.
 type PipeConn struct {
-	core
+	Core
 	ends
 
 	// Set by Pipe, then constant.
@@ -55,7 +55,6 @@ type PipeConn struct {
 	rx, tx *lane
 	kicks  chan struct{} // holds a kick that no Receive has seen
 	wakes  chan struct{} // holds a Wake that no Send has seen
-	limit  *Limit        // of the Listener that accepted it
 
 	iov [maxPipeIov][]byte // owned by the flusher
 }
@@ -72,7 +71,7 @@ func newPipeConn(cfg PipeConfig, rx, tx *lane, name string) *PipeConn {
 	c := &PipeConn{cfg: cfg, rx: rx, tx: tx, kicks: make(chan struct{}, 1), wakes: make(chan struct{}, 1)}
 	c.local = pipeAddr(name)
 	c.remote = pipeAddr(map[string]string{"a": "b", "b": "a"}[name])
-	c.out = NewOutput(c, nil, cfg.WriteStall)
+	c.out = newOutput(c, nil, cfg.WriteStall)
 	return c
 }
 
@@ -93,17 +92,17 @@ func (c *PipeConn) Break() {
 	c.rx.fail(ErrReset)
 }
 
-// Receive is Conn's.
+// Receive implements [Conn].
 func (c *PipeConn) Receive(owed bool, step Step) (Outcome, error) {
 	c.enter(owed, step)
 	defer c.leave()
 	if c.leftover() {
 		c.settle(c)
-		return c.why, c.err
+		return c.outcome, c.err
 	}
 	for !c.receive() {
 	}
-	return c.why, c.err
+	return c.outcome, c.err
 }
 
 // receive receives once, or parks. True: Receive is to return.
@@ -151,7 +150,7 @@ func (c *PipeConn) park(wait time.Duration) (kicked bool) {
 	return false
 }
 
-// Send is Sender's.
+// Send implements [Sender].
 func (c *PipeConn) Send(b *Batch, wait time.Duration) (int, error) {
 	var due <-chan time.Time
 	for {
@@ -186,60 +185,43 @@ func (c *PipeConn) Send(b *Batch, wait time.Duration) (int, error) {
 	}
 }
 
-// CloseSend is Sender's.
+// CloseSend implements [Sender].
 func (c *PipeConn) CloseSend() error {
 	c.tx.finish(nil)
 	return nil
 }
 
-// Wake is Sender's.
+// Wake implements [Sender].
 func (c *PipeConn) Wake() { poke(c.wakes) }
 
-// Stalled is Sender's.
+// Stalled implements [Sender].
 func (c *PipeConn) Stalled(cause error) {
 	c.out.Fail(wrapError("send", c.remote, cause))
 	c.Abort()
 }
 
-// Kick is Conn's.
+// Kick implements [Conn].
 func (c *PipeConn) Kick() { poke(c.kicks) }
 
-// OnLost is Conn's.
-func (c *PipeConn) OnLost(f func()) { c.setLost(f) }
-
-// Close is Conn's.
+// Close implements [Conn].
 func (c *PipeConn) Close(ctx context.Context) error { return c.conclude(ctx, c, nil) }
 
 // release ends both lanes: what was sent still arrives.
 func (c *PipeConn) release() {
 	c.tx.finish(net.ErrClosed)
 	c.rx.closeReceiver()
-	c.limit.give()
 }
 
-// Abort is Conn's.
+// Abort implements [Conn].
 func (c *PipeConn) Abort() {
 	c.shut(func() {
 		c.tx.fail(ErrReset)
 		c.rx.closeReceiver()
-		c.limit.give()
 	}, nil)
 }
 
-// CloseWrite is Conn's.
-func (c *PipeConn) CloseWrite() error { return c.out.closeWrite() }
-
-// NetConn is Conn's.
+// NetConn implements [Conn].
 func (c *PipeConn) NetConn() net.Conn { return View(c) }
-
-// pipeOf gives the PipeConn that nc was made of by NetConn: a listener in memory
-// hands it over so, and whoever wraps it wants the Conn again.
-func pipeOf(nc net.Conn) (c *PipeConn, ok bool) {
-	if v, is := nc.(*view); is {
-		c, ok = v.c.(*PipeConn)
-	}
-	return c, ok
-}
 
 // poke leaves a signal in ch, unless there is one.
 func poke(ch chan struct{}) {

@@ -16,17 +16,16 @@ var longAgo = time.Unix(1, 0)
 // plainPiece is how much one Write gets, so that progress is seen.
 const plainPiece = 64 << 10
 
-// A plain is any net.Conn: Receive reads in the caller's goroutine. An owed
+// A wrappedConn is any net.Conn: Receive reads in the caller's goroutine. An owed
 // flush cannot be tried without waiting here, so a goroutine does it; Full never
 // happens. An idle connection keeps a read buffer.
-type plain struct {
-	core
+type wrappedConn struct {
+	Core
 	ends
 
-	// Set by newPlain, then constant.
-	nc    net.Conn
-	cfg   Config
-	limit *Limit
+	// Set by newWrappedConn, then constant.
+	nc  net.Conn
+	cfg Config
 
 	flushes elsewhere
 	woken   atomic.Bool // Wake was called and no Send has seen it
@@ -34,16 +33,16 @@ type plain struct {
 	iov [1][]byte // owned by the flusher
 }
 
-func newPlain(nc net.Conn, cfg Config) *plain {
-	p := &plain{nc: nc, cfg: cfg}
+func newWrappedConn(nc net.Conn, cfg Config) *wrappedConn {
+	p := &wrappedConn{nc: nc, cfg: cfg}
 	p.local, p.remote = nc.LocalAddr(), nc.RemoteAddr()
-	p.out = NewOutput(p, nil, cfg.WriteStall)
+	p.out = newOutput(p, nil, cfg.WriteStall)
 	cfg.tune(nc)
 	return p
 }
 
-// Receive is Conn's.
-func (p *plain) Receive(owed bool, step Step) (Outcome, error) {
+// Receive implements [Conn].
+func (p *wrappedConn) Receive(owed bool, step Step) (Outcome, error) {
 	p.enter(owed, step)
 	defer p.leave()
 	if owed {
@@ -51,7 +50,7 @@ func (p *plain) Receive(owed bool, step Step) (Outcome, error) {
 		p.owed = false
 	}
 	if p.leftover() {
-		return p.why, p.err
+		return p.outcome, p.err
 	}
 	for {
 		n, err := p.nc.Read(p.in.Space())
@@ -59,18 +58,18 @@ func (p *plain) Receive(owed bool, step Step) (Outcome, error) {
 			p.in.Filled(n)
 			if p.cut() {
 				p.remember(err)
-				return p.why, p.err
+				return p.outcome, p.err
 			}
 		}
 		if err != nil {
 			p.end(err)
-			return p.why, p.err
+			return p.outcome, p.err
 		}
 	}
 }
 
 // end is Receive's return after a failed Read.
-func (p *plain) end(err error) {
+func (p *wrappedConn) end(err error) {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		// Clear first: a kick from here on is for the next Receive.
@@ -87,20 +86,20 @@ func (p *plain) end(err error) {
 }
 
 // remember keeps an error that came together with data for the next Receive.
-func (p *plain) remember(err error) {
+func (p *wrappedConn) remember(err error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, os.ErrDeadlineExceeded): // still set: the next Read fails alike
-	case p.why == Enough && err == io.EOF:
+	case p.outcome == Enough && err == io.EOF:
 		p.pending = err
-	case p.why == Enough:
+	case p.outcome == Enough:
 		p.out.Fail(wrapError("receive", p.remote, err))
 		p.pending = p.out.Err()
 	}
 }
 
-// Send is Sender's.
-func (p *plain) Send(b *Batch, wait time.Duration) (int, error) {
+// Send implements [Sender].
+func (p *wrappedConn) Send(b *Batch, wait time.Duration) (int, error) {
 	// A Write cannot be tried without waiting, and a deadline of now would ruin a
 	// tls.Conn for good: whoever must not wait finds the connection full.
 	if wait <= 0 {
@@ -137,8 +136,8 @@ func (p *plain) Send(b *Batch, wait time.Duration) (int, error) {
 	return n, err
 }
 
-// CloseSend is Sender's. Without a half-close of its own, nothing happens.
-func (p *plain) CloseSend() error {
+// CloseSend implements [Sender]. Without a half-close of its own, nothing happens.
+func (p *wrappedConn) CloseSend() error {
 	if w, ok := p.nc.(interface{ CloseWrite() error }); ok {
 		if err := w.CloseWrite(); err != nil {
 			return wrapError("send", p.remote, err)
@@ -147,46 +146,39 @@ func (p *plain) CloseSend() error {
 	return nil
 }
 
-// Wake is Sender's.
-func (p *plain) Wake() {
+// Wake implements [Sender].
+func (p *wrappedConn) Wake() {
 	p.woken.Store(true)
 	p.nc.SetWriteDeadline(longAgo) //nolint:errcheck
 }
 
-// Stalled is Sender's.
-func (p *plain) Stalled(cause error) {
+// Stalled implements [Sender].
+func (p *wrappedConn) Stalled(cause error) {
 	p.out.Fail(wrapError("send", p.remote, cause))
 	p.Abort()
 }
 
-// Kick is Conn's.
-func (p *plain) Kick() { wakeReader(p.nc, &p.gate) }
+// Kick implements [Conn].
+func (p *wrappedConn) Kick() { wakeReader(p.nc, &p.gate) }
 
-// OnLost is Conn's.
-func (p *plain) OnLost(f func()) { p.setLost(f) }
-
-// Close is Conn's.
-func (p *plain) Close(ctx context.Context) error {
+// Close implements [Conn].
+func (p *wrappedConn) Close(ctx context.Context) error {
 	err := p.conclude(ctx, p, nil)
 	p.flushes.join()
 	return err
 }
 
-// Abort is Conn's.
-func (p *plain) Abort() {
+// Abort implements [Conn].
+func (p *wrappedConn) Abort() {
 	if t, ok := p.nc.(interface{ SetLinger(int) error }); ok {
 		t.SetLinger(0) //nolint:errcheck
 	}
 	p.shut(p.release, nil)
 }
 
-func (p *plain) release() {
+func (p *wrappedConn) release() {
 	p.nc.Close() //nolint:errcheck // there is nothing left to do about it
-	p.limit.give()
 }
 
-// CloseWrite is Conn's.
-func (p *plain) CloseWrite() error { return p.out.closeWrite() }
-
-// NetConn is Conn's.
-func (p *plain) NetConn() net.Conn { return newNetView(p, &p.core, p.nc) }
+// NetConn implements [Conn].
+func (p *wrappedConn) NetConn() net.Conn { return newNetView(p, &p.Core, p.nc) }

@@ -20,7 +20,7 @@ import (
 type sockLane struct {
 	// Set by sockLane, then constant.
 	r        *relay
-	src, dst *sock
+	src, dst *sockConn
 	pipes    *Pipes
 	onIn     func(fd uintptr) bool // l.readable, bound once
 	onOut    func(fd uintptr) bool // l.writable
@@ -39,11 +39,11 @@ type sockLane struct {
 }
 
 func (r *relay) sockLane(src, dst Conn) relayLane {
-	s, ok := src.(*sock)
+	s, ok := src.(*sockConn)
 	if !ok {
 		return nil
 	}
-	d, ok := dst.(*sock)
+	d, ok := dst.(*sockConn)
 	if !ok {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (l *sockLane) moved() int64 { return l.n }
 func (l *sockLane) run(ctx context.Context) error {
 	l.src.enter(false, nil)
 	defer l.leave()
-	if l.src.why == Lost { // closed
+	if l.src.outcome == Lost { // closed
 		return l.src.err
 	}
 	if err := l.r.clearOutput(ctx, l.dst); err != nil {
@@ -91,7 +91,7 @@ func (l *sockLane) leave() {
 	s := l.src
 	if l.end != nil {
 		s.stop(Lost, l.end)
-	} else if s.why != Lost {
+	} else if s.outcome != Lost {
 		s.stop(Enough, nil)
 	}
 	s.leave()
@@ -149,7 +149,7 @@ func (l *sockLane) readable(fd uintptr) (leave bool) {
 		if l.dst.raw.Write(l.onOut) != nil || l.err != nil || l.held() > 0 {
 			return true // push finds out
 		}
-		// As in sock.readable: go on until EAGAIN, unless the kernel said that
+		// As in sockConn.readable: go on until EAGAIN, unless the kernel said that
 		// nothing is left, and somebody is there to tell of a reset.
 		if left == 0 && l.src.guarded() {
 			l.src.in.Idle()
@@ -159,7 +159,7 @@ func (l *sockLane) readable(fd uintptr) (leave bool) {
 	return true
 }
 
-// receive brings in what has arrived, by either way. left is as of sock.recv.
+// receive brings in what has arrived, by either way. left is as of sockConn.recv.
 func (l *sockLane) receive(fd uintptr) (left int, err error) {
 	if l.pace.splice && !l.whole {
 		if left, err, ok := l.fill(fd); ok {

@@ -14,7 +14,7 @@ import (
 // A sending is a Send that goes through Go's poller. It is lent for the call:
 // a connection that sleeps needs none.
 type sending struct {
-	c     *sock
+	c     *sockConn
 	batch *Batch
 	wait  time.Duration
 	try   func(fd uintptr) bool // s.writable, bound once
@@ -34,7 +34,7 @@ var sendings = sync.Pool{New: func() any {
 // vectors lends vectors for one call to who sends many pieces.
 var vectors = sync.Pool{New: func() any { return new([sys.MaxPieces][]byte) }}
 
-// send is sock.Send.
+// send is sockConn.Send.
 func (s *sending) send() (int, error) {
 	c := s.c
 	for {

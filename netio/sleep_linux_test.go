@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// A sleeping sock is of the size class that the idle figures of docs/how/netio.md
+// A sleeping sockConn is of the size class that the idle figures of docs/how/netio.md
 // are of; the next is 32 bytes more for each connection.
 func TestSockSize(t *testing.T) {
-	if n := reflect.TypeFor[sock]().Size(); n > 384 {
-		t.Errorf("a sock has %d bytes, 384 is a size class", n)
+	if n := reflect.TypeFor[sockConn]().Size(); n > 384 {
+		t.Errorf("a sockConn has %d bytes, 384 is a size class", n)
 	}
 }
 
@@ -28,7 +28,7 @@ func (pieceSender) Stalled(error)    {}
 
 // An Output holds Outs while there is something to send, and no longer.
 func TestOutputLends(t *testing.T) {
-	o := NewOutput(pieceSender{3}, nil, 0)
+	o := newOutput(pieceSender{3}, nil, 0)
 	for range 3 {
 		if o.mu.out != nil || o.sending != nil {
 			t.Fatalf("holds %p and %p with nothing to send", o.mu.out, o.sending)

@@ -23,18 +23,17 @@ type stream interface {
 	CloseWrite() error
 }
 
-// A sock is a TCP or unix connection on a parked reader: Receive stays inside
+// A sockConn is a TCP or unix connection on a parked reader: Receive stays inside
 // one RawConn.Read callback, and Go's poller parks it.
-type sock struct {
-	core
+type sockConn struct {
+	Core
 	output Output
 
-	// Set by newSock, then constant.
-	nc    stream
-	raw   syscall.RawConn
-	net   *Net
-	limit *Limit
-	onIn  func(fd uintptr) bool // c.readable, bound once
+	// Set by newSockConn, then constant.
+	nc   stream
+	raw  syscall.RawConn
+	net  *Net
+	onIn func(fd uintptr) bool // c.readable, bound once
 
 	rests   uint32      // owned by the read role: see Yielder
 	fd      int32       // owned by the read role, inside readable
@@ -52,13 +51,13 @@ type sock struct {
 	}
 }
 
-// newSock makes a sock of nc, which it owns from then on.
-func newSock(nc stream, cfg Config) (*sock, error) {
+// newSockConn makes a sockConn of nc, which it owns from then on.
+func newSockConn(nc stream, cfg Config) (*sockConn, error) {
 	raw, err := nc.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	c := &sock{nc: nc, raw: raw, net: cfg.Net}
+	c := &sockConn{nc: nc, raw: raw, net: cfg.Net}
 	c.onIn, c.out = c.readable, &c.output
 	c.output.init(c, nil, cfg.WriteStall)
 	cfg.tune(nc)
@@ -68,13 +67,13 @@ func newSock(nc stream, cfg Config) (*sock, error) {
 	return c, err
 }
 
-// Receive is Conn's.
-func (c *sock) Receive(owed bool, step Step) (Outcome, error) {
+// Receive implements [Conn].
+func (c *sockConn) Receive(owed bool, step Step) (Outcome, error) {
 	c.enter(owed, step)
 	defer c.leave()
 	if c.leftover() {
 		c.settle(c)
-		return c.why, c.err
+		return c.outcome, c.err
 	}
 	err := c.raw.Read(c.onIn)
 	for errors.Is(err, os.ErrDeadlineExceeded) {
@@ -84,7 +83,7 @@ func (c *sock) Receive(owed bool, step Step) (Outcome, error) {
 		if c.kick.Swap(false) {
 			c.stop(Kicked, nil)
 			c.settle(c)
-			return c.why, c.err
+			return c.outcome, c.err
 		}
 		err = c.raw.Read(c.onIn) // the peer is gone, or an old kick was answered already
 	}
@@ -94,7 +93,7 @@ func (c *sock) Receive(owed bool, step Step) (Outcome, error) {
 		}
 		c.stop(Lost, c.closedErr())
 	}
-	return c.why, c.err
+	return c.outcome, c.err
 }
 
 // readable is RawConn.Read's callback. It receives until there is nothing, pays
@@ -102,7 +101,7 @@ func (c *sock) Receive(owed bool, step Step) (Outcome, error) {
 //
 // It always begins with a recv: entering RawConn.Read has reset the poller's
 // edge, and what had arrived before is not announced again.
-func (c *sock) readable(fd uintptr) (leave bool) {
+func (c *sockConn) readable(fd uintptr) (leave bool) {
 	c.fd = int32(fd)
 	for {
 		space := c.in.Space()
@@ -147,7 +146,7 @@ func (c *sock) readable(fd uintptr) (leave bool) {
 
 // recv receives once. left, if asked for, is what the kernel holds after it,
 // counting a FIN as one byte; -1: unknown. n 0 without an error is the peer's end.
-func (c *sock) recv(fd uintptr, p []byte, ask bool) (n, left int, err error) {
+func (c *sockConn) recv(fd uintptr, p []byte, ask bool) (n, left int, err error) {
 	if ask && c.inq {
 		return sys.RecvInq(fd, p)
 	}
@@ -155,8 +154,8 @@ func (c *sock) recv(fd uintptr, p []byte, ask bool) (n, left int, err error) {
 	return n, -1, err
 }
 
-// Send is Sender's.
-func (c *sock) Send(b *Batch, wait time.Duration) (int, error) {
+// Send implements [Sender].
+func (c *sockConn) Send(b *Batch, wait time.Duration) (int, error) {
 	s := sendings.Get().(*sending)
 	s.c, s.batch, s.wait = c, b, wait
 	n, err := s.send()
@@ -166,7 +165,7 @@ func (c *sock) Send(b *Batch, wait time.Duration) (int, error) {
 }
 
 // sendError gives the error of a send its address.
-func (c *sock) sendError(err error) error {
+func (c *sockConn) sendError(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		return net.ErrClosed
 	}
@@ -174,7 +173,7 @@ func (c *sock) sendError(err error) error {
 }
 
 // sendTo sends to fd once, without waiting; 0, nil: the socket is full.
-func (c *sock) sendTo(fd uintptr, b *Batch) (int, error) {
+func (c *sockConn) sendTo(fd uintptr, b *Batch) (int, error) {
 	n, err := sendOn(fd, b)
 	if err != nil {
 		err = c.sendError(err)
@@ -201,64 +200,70 @@ func sendOn(fd uintptr, b *Batch) (n int, err error) {
 	return n, err
 }
 
-// direct is a sock whose callback has the descriptor at hand: Send goes
+// direct is a sockConn whose callback has the descriptor at hand: Send goes
 // straight to it and never waits.
-type direct sock
+type direct sockConn
 
-// Send is Sender's; wait is 0.
+// Send implements [Sender]; wait is 0.
 func (d *direct) Send(b *Batch, _ time.Duration) (int, error) {
-	return (*sock)(d).sendTo(uintptr(d.fd), b)
+	return (*sockConn)(d).sendTo(uintptr(d.fd), b)
 }
 
-// Local and Remote are Conn's.
-func (c *sock) Local() net.Addr  { return c.nc.LocalAddr() }
-func (c *sock) Remote() net.Addr { return c.nc.RemoteAddr() }
+// Local implements [Conn].
+func (c *sockConn) Local() net.Addr { return c.nc.LocalAddr() }
 
-// CloseSend is Sender's.
-func (c *sock) CloseSend() error {
+// Remote implements [Conn].
+func (c *sockConn) Remote() net.Addr { return c.nc.RemoteAddr() }
+
+// CloseSend implements [Sender].
+func (c *sockConn) CloseSend() error {
 	if err := c.nc.CloseWrite(); err != nil {
 		return c.sendError(err)
 	}
 	return nil
 }
 
-// Wake is Sender's.
-func (c *sock) Wake() {
+// Wake implements [Sender].
+func (c *sockConn) Wake() {
 	c.woken.Store(true)
 	c.nc.SetWriteDeadline(longAgo) //nolint:errcheck // closed: no Send waits
 }
 
-// Stalled is Sender's.
-func (c *sock) Stalled(cause error) {
+// Stalled implements [Sender].
+func (c *sockConn) Stalled(cause error) {
 	c.out.Fail(wrapError("send", c.Remote(), cause))
 	c.Abort()
 }
 
-// Rests, Yield and Crowded are Yielder's.
-func (c *sock) Rests() uint32 { return c.rests }
-func (c *sock) Yield()        { c.net.yields.wait() }
-func (c *sock) Crowded() bool { return c.net.yields.crowded() }
+// Rests implements [Yielder].
+func (c *sockConn) Rests() uint32 { return c.rests }
 
-// Kick is Conn's.
-func (c *sock) Kick() {
+// Yield implements [Yielder].
+func (c *sockConn) Yield() { c.net.yields.wait() }
+
+// Crowded implements [Yielder].
+func (c *sockConn) Crowded() bool { return c.net.yields.crowded() }
+
+// Kick implements [Conn].
+func (c *sockConn) Kick() {
 	c.kick.Store(true)
 	c.wakeReader()
 }
 
 // wakeReader has a parked reader, or else the next one, look again.
-func (c *sock) wakeReader() { wakeReader(c.nc, &c.gate) }
+func (c *sockConn) wakeReader() { wakeReader(c.nc, &c.gate) }
 
 // peerGone is called by the watcher. broken: both directions have ended, by a
 // reset for example. A parked reader has not been told of that if it came
 // together with data.
-func (c *sock) peerGone(broken bool) {
+func (c *sockConn) peerGone(broken bool) {
 	if alone := c.noteLost(); !alone && broken {
 		c.wakeReader()
 	}
 }
 
 // guarded reports whether the Net tells of the peer's loss from here on.
-func (c *sock) guarded() bool {
+func (c *sockConn) guarded() bool {
 	if c.gate.word.Load()&gateLost != 0 {
 		return false // it has told already
 	}
@@ -270,7 +275,7 @@ func (c *sock) guarded() bool {
 }
 
 // watchPeer has the Net watch for the loss of the peer.
-func (c *sock) watchPeer() bool {
+func (c *sockConn) watchPeer() bool {
 	c.watch.Lock()
 	defer c.watch.Unlock()
 	if !c.watch.on && !c.watch.closed {
@@ -279,25 +284,25 @@ func (c *sock) watchPeer() bool {
 	return c.watch.on
 }
 
-// OnLost is Conn's.
-func (c *sock) OnLost(f func()) {
-	c.setLost(f)
+// OnLost implements [Conn].
+func (c *sockConn) OnLost(f func()) {
+	c.Core.OnLost(f)
 	if f != nil {
 		c.watchPeer()
 	}
 }
 
 // isBroken is what Broken asks.
-func (c *sock) isBroken() (broken bool) {
+func (c *sockConn) isBroken() (broken bool) {
 	c.raw.Control(func(fd uintptr) { broken = sys.Broken(fd) }) //nolint:errcheck // closed: nobody is there to ask about
 	return broken
 }
 
-// Close is Conn's.
-func (c *sock) Close(ctx context.Context) error { return c.conclude(ctx, c, nil) }
+// Close implements [Conn].
+func (c *sockConn) Close(ctx context.Context) error { return c.conclude(ctx, c, nil) }
 
-// Abort is Conn's.
-func (c *sock) Abort() {
+// Abort implements [Conn].
+func (c *sockConn) Abort() {
 	if t, ok := c.nc.(*net.TCPConn); ok {
 		t.SetLinger(0) //nolint:errcheck // closed already: nothing to reset
 	}
@@ -305,7 +310,7 @@ func (c *sock) Abort() {
 }
 
 // release closes the socket, once. It waits for a callback that runs.
-func (c *sock) release() {
+func (c *sockConn) release() {
 	c.watch.Lock()
 	c.watch.closed = true
 	if c.watch.on {
@@ -313,11 +318,7 @@ func (c *sock) release() {
 	}
 	c.watch.Unlock()
 	c.nc.Close() //nolint:errcheck // there is nothing left to do about it
-	c.limit.give()
 }
 
-// CloseWrite is Conn's.
-func (c *sock) CloseWrite() error { return c.out.closeWrite() }
-
-// NetConn is Conn's.
-func (c *sock) NetConn() net.Conn { return newNetView(c, &c.core, c.nc) }
+// NetConn implements [Conn].
+func (c *sockConn) NetConn() net.Conn { return newNetView(c, &c.Core, c.nc) }

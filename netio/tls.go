@@ -37,7 +37,7 @@ const (
 // A peer that ends without saying so in TLS (close_notify) ends Receive with
 // io.ErrUnexpectedEOF: somebody may have cut the connection.
 type TLS struct {
-	core // its In holds plain text
+	Core // its In holds plain text
 	ends
 
 	// Set by Client or Server, then constant.
@@ -151,9 +151,9 @@ var errLongHandshake = errors.New("the peer's handshake is longer than any")
 // ConnectionState tells version, cipher, ALPN protocol and peer certificates.
 func (t *TLS) ConnectionState() tls.ConnectionState { return t.tc.ConnectionState() }
 
-// Receive is Conn's.
+// Receive implements [Conn].
 func (t *TLS) Receive(owed bool, step Step) (Outcome, error) {
-	if p, is := t.lower.(*plain); is && owed { // as its own Receive does
+	if p, is := t.lower.(*wrappedConn); is && owed { // as its own Receive does
 		p.flushes.start(t.out)
 		owed = false
 	}
@@ -165,20 +165,20 @@ func (t *TLS) Receive(owed bool, step Step) (Outcome, error) {
 		if t.gate.closed() {
 			t.lower.Receive(false, nil) //nolint:errcheck // Lost: it gives its memory back
 		}
-		return t.why, t.err
+		return t.outcome, t.err
 	}
 	t.owed = false // it is paid below
 	why, err := t.lower.Receive(owed, t.onIn)
 	switch {
 	case why == Full:
 		t.full()
-	case t.why != whyPanic: // a step ended it
+	case t.outcome != panicked: // a step ended it
 	case why == Lost && err == io.EOF:
 		t.stop(Lost, io.ErrUnexpectedEOF)
 	default:
 		t.stop(why, err)
 	}
-	return t.why, t.err
+	return t.outcome, t.err
 }
 
 // decryptFrom is the step of the connection below.
@@ -267,10 +267,10 @@ func (t *TLS) answer() {
 	}
 }
 
-// Kick is Conn's.
+// Kick implements [Conn].
 func (t *TLS) Kick() { t.lower.Kick() }
 
-// Rests is Yielder's, if the connection below is one.
+// Rests implements [Yielder], if the connection below is one.
 func (t *TLS) Rests() (n uint32) {
 	if y, ok := t.lower.(Yielder); ok {
 		n = y.Rests()
@@ -278,13 +278,13 @@ func (t *TLS) Rests() (n uint32) {
 	return n
 }
 
-// Crowded is Yielder's.
+// Crowded implements [Yielder].
 func (t *TLS) Crowded() bool {
 	y, ok := t.lower.(Yielder)
 	return ok && y.Crowded()
 }
 
-// Yield is Yielder's.
+// Yield implements [Yielder].
 func (t *TLS) Yield() {
 	if y, ok := t.lower.(Yielder); ok {
 		y.Yield()
@@ -293,10 +293,10 @@ func (t *TLS) Yield() {
 	}
 }
 
-// OnLost is Conn's.
+// OnLost implements [Conn].
 func (t *TLS) OnLost(f func()) { t.lower.OnLost(f) }
 
-// Close is Conn's.
+// Close implements [Conn].
 func (t *TLS) Close(ctx context.Context) error {
 	// The end is due with what is queued; Close of the one below sends both.
 	t.out.mu.Lock()
@@ -308,7 +308,7 @@ func (t *TLS) Close(ctx context.Context) error {
 	return err
 }
 
-// Abort is Conn's.
+// Abort implements [Conn].
 func (t *TLS) Abort() {
 	t.lower.Abort()
 	t.release()
@@ -327,10 +327,10 @@ func (t *TLS) release() {
 	t.mu.Unlock()
 }
 
-// CloseWrite is Conn's: close_notify, and the end of the connection below.
+// CloseWrite implements [Conn]: close_notify, and the end of the connection below.
 func (t *TLS) CloseWrite() error { return t.lower.CloseWrite() }
 
-// NetConn is Conn's.
+// NetConn implements [Conn].
 func (t *TLS) NetConn() net.Conn { return View(t) }
 
 // wouldBlock is the temporary error after which tls.Conn goes on where it was.
@@ -346,7 +346,7 @@ var errWouldBlock net.Error = wouldBlock{}
 // handshake it blocks; afterwards Read gives what is there, and Write collects.
 type tlsLower TLS
 
-// Read is net.Conn's.
+// Read implements [net.Conn].
 func (l *tlsLower) Read(p []byte) (int, error) {
 	t := (*TLS)(l)
 	if t.running {
@@ -370,7 +370,7 @@ func (l *tlsLower) Read(p []byte) (int, error) {
 	}
 }
 
-// Write is net.Conn's.
+// Write implements [net.Conn].
 func (l *tlsLower) Write(p []byte) (int, error) {
 	t := (*TLS)(l)
 	if t.running {
@@ -391,7 +391,7 @@ func (l *tlsLower) Write(p []byte) (int, error) {
 	return len(p), t.out.Err()
 }
 
-// Close is net.Conn's: a handshake whose context has ended.
+// Close implements [net.Conn]: a handshake whose context has ended.
 func (l *tlsLower) Close() error {
 	l.lower.Abort()
 	return nil

@@ -21,6 +21,15 @@ func View(c Conn) net.Conn {
 	return v
 }
 
+// viewed gives the Conn that nc is a View of: a listener in memory hands it over
+// so, and whoever wraps it wants the Conn again.
+func viewed(nc net.Conn) (c Conn, ok bool) {
+	if v, is := nc.(*view); is {
+		return v.c, true
+	}
+	return nil, false
+}
+
 // A view translates: deadlines become kicks and wakes.
 type view struct {
 	c    Conn
@@ -42,7 +51,7 @@ type view struct {
 	}
 }
 
-// Read is net.Conn's.
+// Read implements [net.Conn].
 func (v *view) Read(p []byte) (int, error) {
 	v.read.Lock()
 	defer v.read.Unlock()
@@ -70,7 +79,7 @@ func (v *view) cut(in *buf.In) (more bool, err error) {
 	return v.read.n == 0, nil
 }
 
-// Write is net.Conn's. Bytes that were queued when the deadline came count as
+// Write implements [net.Conn]. Bytes that were queued when the deadline came count as
 // written: the next Write sends them first.
 func (v *view) Write(p []byte) (n int, err error) {
 	v.write.Lock()
@@ -128,13 +137,13 @@ func (v *view) writeBy() time.Time {
 	return v.mu.writeBy
 }
 
-// SetDeadline is net.Conn's.
+// SetDeadline implements [net.Conn].
 func (v *view) SetDeadline(t time.Time) error {
 	v.SetReadDeadline(t) //nolint:errcheck // never fails
 	return v.SetWriteDeadline(t)
 }
 
-// SetReadDeadline is net.Conn's.
+// SetReadDeadline implements [net.Conn].
 func (v *view) SetReadDeadline(t time.Time) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -154,7 +163,7 @@ func (v *view) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline is net.Conn's.
+// SetWriteDeadline implements [net.Conn].
 func (v *view) SetWriteDeadline(t time.Time) error {
 	v.mu.Lock()
 	v.mu.writeBy = t
@@ -164,7 +173,7 @@ func (v *view) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// Close is net.Conn's.
+// Close implements [net.Conn].
 func (v *view) Close() error {
 	v.SetReadDeadline(time.Time{}) //nolint:errcheck // never fails
 	if v.write.TryLock() {         // else a Write waits, which the close ends
@@ -188,8 +197,8 @@ func (v *view) Close() error {
 	return err
 }
 
-// LocalAddr is net.Conn's.
+// LocalAddr implements [net.Conn].
 func (v *view) LocalAddr() net.Addr { return v.c.Local() }
 
-// RemoteAddr is net.Conn's.
+// RemoteAddr implements [net.Conn].
 func (v *view) RemoteAddr() net.Addr { return v.c.Remote() }

@@ -13,6 +13,6 @@ type watcher struct{ down atomic.Bool }
 
 type ticket struct{}
 
-func (*watcher) add(syscall.RawConn, *sock) (ticket, bool) { return ticket{}, false }
-func (*watcher) remove(ticket)                             {}
-func (*watcher) close() error                              { return nil }
+func (*watcher) add(syscall.RawConn, *sockConn) (ticket, bool) { return ticket{}, false }
+func (*watcher) remove(ticket)                                 {}
+func (*watcher) close() error                                  { return nil }

@@ -21,7 +21,7 @@ type watcher struct {
 		sync.Mutex
 		poll   *sys.Poll // nil before the first connection
 		file   *os.File  // owns the descriptor of poll
-		conns  table[sock]
+		conns  table[sockConn]
 		closed bool
 	}
 	down atomic.Bool // closed: nobody is told any more
@@ -30,7 +30,7 @@ type watcher struct {
 
 // add watches c. False: the Net is closed, or the system has no more
 // descriptors; the loss is then noticed when c is used.
-func (w *watcher) add(raw syscall.RawConn, c *sock) (ticket, bool) {
+func (w *watcher) add(raw syscall.RawConn, c *sockConn) (ticket, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.mu.closed || !w.startLocked() {
@@ -108,7 +108,7 @@ func (w *watcher) find(events []sys.Event, gone []goner) []goner {
 
 // A goner is a connection whose peer is gone; broken: in both directions.
 type goner struct {
-	*sock
+	*sockConn
 	broken bool
 }
 

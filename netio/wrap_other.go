@@ -7,7 +7,7 @@ import "net"
 // wrap makes a Conn of nc. RawConn.Write cannot wait on Windows, so there is
 // no parked reader.
 func wrap(nc net.Conn, cfg Config, l *Limit) Conn {
-	p := newPlain(nc, cfg)
+	p := newWrappedConn(nc, cfg)
 	p.limit = l
 	return p
 }

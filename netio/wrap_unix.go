@@ -20,12 +20,12 @@ func wrap(nc net.Conn, cfg Config, l *Limit) Conn {
 		if c, ok := cfg.Net.loops.wrap(s, &cfg, l); ok {
 			return c
 		}
-		if c, err := newSock(s, cfg); err == nil {
+		if c, err := newSockConn(s, cfg); err == nil {
 			c.limit = l
 			return c
 		}
 	}
-	p := newPlain(nc, cfg)
+	p := newWrappedConn(nc, cfg)
 	p.limit = l
 	return p
 }

@@ -1,0 +1,4 @@
+package netio
+
+// NewOutput is for tests that send beside a connection.
+var NewOutput = newOutput
