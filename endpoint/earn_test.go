@@ -11,6 +11,7 @@ import (
 	"github.com/limosa-rpc/limosa/endpoint"
 	"github.com/limosa-rpc/limosa/internal/rig"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
@@ -19,7 +20,7 @@ import (
 // A call earns toward retries once, however often it looks for a connection.
 func TestCallsEarnOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := simnet.New(func(int, string, string) netio.PipeConfig { return netio.PipeConfig{Delay: time.Millisecond} })
+		n := simnet.New(func(int, string, string) pipe.Config { return pipe.Config{Delay: time.Millisecond} })
 		stop, ended := rig.NetServer(t, n, &limosa.Server{Services: []rpc.Service{rig.Service(nil)}})
 		proto := ttheader.Protocol{Form: ttheader.Framed}
 		c := endpoint.New(endpoint.Config{

@@ -10,6 +10,7 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/internal/rig"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
@@ -88,7 +89,7 @@ func TestStreamsAndCallsBeforeTheHello(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n := simnet.New(func(int, string, string) netio.PipeConfig { return netio.PipeConfig{Delay: 20 * time.Millisecond} })
+				n := simnet.New(func(int, string, string) pipe.Config { return pipe.Config{Delay: 20 * time.Millisecond} })
 				l, err := n.Listen("server")
 				if err != nil {
 					t.Fatal(err)

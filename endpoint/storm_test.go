@@ -15,6 +15,7 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/internal/rig"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
 )
@@ -38,7 +39,7 @@ func TestNoStormOfDials(t *testing.T) {
 						if well {
 							return n.Dial(ctx, "client", "server")
 						}
-						a, b := netio.Pipe(netio.PipeConfig{})
+						a, b := pipe.New(pipe.Config{})
 						time.AfterFunc(after, func() { netio.CloseWithin(b, 0) })
 						return a, nil
 					})
@@ -137,7 +138,7 @@ func TestNoStormBesideAConnectionThatIsWell(t *testing.T) {
 	for name, second := range map[string]func() (netio.Conn, error){
 		"refused": func() (netio.Conn, error) { return nil, errors.New("refused") },
 		"closed": func() (netio.Conn, error) {
-			a, b := netio.Pipe(netio.PipeConfig{})
+			a, b := pipe.New(pipe.Config{})
 			b.Abort()
 			return a, nil
 		},

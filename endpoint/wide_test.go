@@ -12,6 +12,7 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/internal/rig"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
@@ -43,7 +44,7 @@ func TestLargeCallsSpread(t *testing.T) {
 					*stub.Result[string](call) = strings.Repeat("a", c.answer)
 					return nil
 				}}}}}}
-				n := simnet.New(func(int, string, string) netio.PipeConfig { return netio.PipeConfig{} })
+				n := simnet.New(func(int, string, string) pipe.Config { return pipe.Config{} })
 				l, err := n.Listen("server")
 				if err != nil {
 					t.Fatal(err)

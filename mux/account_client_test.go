@@ -12,6 +12,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -146,7 +147,7 @@ type clientHolder struct {
 	c     *mux.Conn
 	lim   *rpc.Limits
 	total *mux.Total
-	peer  *netio.PipeConn
+	peer  *pipe.Conn
 	s     wire.Session
 	until chan struct{}
 	most  int
@@ -159,7 +160,7 @@ type clientHolder struct {
 
 func newClientHolder(t *testing.T, form ttheader.Form, silent bool) *clientHolder {
 	h := &clientHolder{t: t, lim: heldLimits.WithDefaults(), total: mux.NewTotal(16<<20, nil, ""), until: make(chan struct{})}
-	end, peer := netio.Pipe(netio.PipeConfig{})
+	end, peer := pipe.New(pipe.Config{})
 	h.peer = peer
 	p := ttheader.Protocol{Form: form, NoOffer: silent}
 	h.c = mux.NewConn(end, p.Open(wire.Client, h.lim), mux.Config{Limits: h.lim, Total: h.total})

@@ -18,6 +18,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/ttheader"
@@ -253,7 +254,7 @@ func newHolder(t *testing.T, form ttheader.Form) *holder {
 func newHolderOver(t *testing.T, form ttheader.Form, over func(netio.Conn) netio.Conn) *holder {
 	h := &holder{t: t, lim: heldLimits.WithDefaults(), open: make(chan struct{}), r: &rig{finished: make(chan error, 1)}}
 	h.total = mux.NewTotal(16<<20, nil, "")
-	h.r.cend, h.r.send = netio.Pipe(netio.PipeConfig{})
+	h.r.cend, h.r.send = pipe.New(pipe.Config{})
 	wait := func(ctx context.Context) {
 		h.runs.Add(1)
 		defer h.runs.Add(-1)

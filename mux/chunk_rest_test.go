@@ -8,7 +8,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
@@ -38,7 +38,7 @@ func TestUnfinishedMessageHasAnEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				lim := rpc.Limits{}.WithDefaults()
-				a, b := netio.Pipe(netio.PipeConfig{})
+				a, b := pipe.New(pipe.Config{})
 				h := handlers{"echo": func(context.Context, string) (string, error) { return "", nil }}
 				server := mux.NewServerConn(b, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: h.route, Base: t.Context()})
 				ended := make(chan struct{})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
@@ -85,7 +85,7 @@ func TestSendingToAFailedOutput(t *testing.T) {
 			}
 		}}
 		r := &rig{finished: make(chan error, 1)}
-		r.cend, r.send = netio.Pipe(netio.PipeConfig{})
+		r.cend, r.send = pipe.New(pipe.Config{})
 		lim := rpc.Limits{}.WithDefaults()
 		server := mux.NewServerConn(r.send, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Base: t.Context(),
 			Route: func(service, name string) (rpc.Handler, string, bool) {
@@ -125,7 +125,7 @@ func TestSendingToAFailedOutput(t *testing.T) {
 func TestCallingOverAFailedOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := rpc.Limits{}.WithDefaults()
-		a, b := netio.Pipe(netio.PipeConfig{})
+		a, b := pipe.New(pipe.Config{})
 		a.Stall(true)
 		c := mux.NewConn(a, ttheader.Protocol{NoOffer: true}.Open(wire.Client, lim), mux.Config{Limits: lim}) // toward a peer without credit
 		var sent atomic.Int32

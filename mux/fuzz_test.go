@@ -14,6 +14,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
@@ -141,7 +142,7 @@ func fuzzServerConn(t *testing.T, data []byte, piece, where byte) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		live := buf.Live()
-		a, b := netio.Pipe(netio.PipeConfig{})
+		a, b := pipe.New(pipe.Config{})
 		s := ttheader.Protocol{NonStrict: where&4 != 0}.Open(wire.Server, fuzzLimits)
 		cfg := &mux.ServerConfig{Config: mux.Config{Limits: fuzzLimits, Logger: slog.New(slog.DiscardHandler)}, Route: fuzzRoute, Base: t.Context(), Handlers: mux.Handlers(where % 3)}
 		server := mux.NewServerConn(b, heldSession{s, t}, cfg)
@@ -205,7 +206,7 @@ func fuzzConn(t *testing.T, data []byte, piece, form byte) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		live := buf.Live()
-		a, b := netio.Pipe(netio.PipeConfig{})
+		a, b := pipe.New(pipe.Config{})
 		s := ttheader.Protocol{Form: ttheader.Form(form % 4), Compact: form&4 != 0}.Open(wire.Client, fuzzLimits)
 		c := mux.NewConn(a, heldSession{s, t}, mux.Config{Limits: fuzzLimits})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

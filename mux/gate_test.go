@@ -11,7 +11,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
@@ -60,7 +60,7 @@ func TestFullServerServesSmallConnections(t *testing.T) {
 		}
 		connect := func() *rig {
 			r := &rig{finished: make(chan error, 1)}
-			r.cend, r.send = netio.Pipe(netio.PipeConfig{})
+			r.cend, r.send = pipe.New(pipe.Config{})
 			r.server = mux.NewServerConn(r.send, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: h.route, Base: t.Context(), Total: total})
 			go r.server.Run(func(err error) { r.finished <- err })
 			r.client = mux.NewConn(r.cend, ttheader.Protocol{}.Open(wire.Client, lim), mux.Config{Limits: lim})

@@ -14,6 +14,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
@@ -21,7 +22,7 @@ import (
 
 // A framedPeer speaks the form without ids to a server by hand.
 type framedPeer struct {
-	nc     *netio.PipeConn
+	nc     *pipe.Conn
 	s      wire.Session
 	server *mux.ServerConn
 	ended  chan error // what Run ended with
@@ -34,7 +35,7 @@ func newFramedPeer(t *testing.T, h handlers, where mux.Handlers) *framedPeer {
 // newFramedPeerUnder has total count what the server holds for the peer.
 func newFramedPeerUnder(t *testing.T, h handlers, where mux.Handlers, total *mux.Total) *framedPeer {
 	full := rpc.Limits{}.WithDefaults()
-	a, b := netio.Pipe(netio.PipeConfig{})
+	a, b := pipe.New(pipe.Config{})
 	p := ttheader.Protocol{Form: ttheader.Framed}
 	f := &framedPeer{nc: a, s: p.Open(wire.Client, full), ended: make(chan error, 1)}
 	f.server = mux.NewServerConn(b, p.Open(wire.Server, full), &mux.ServerConfig{Config: mux.Config{Limits: full}, Route: h.route, Base: t.Context(), Handlers: where})

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/mux"
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
@@ -19,7 +19,7 @@ import (
 func farRig(t *testing.T, delay time.Duration) *rig {
 	lim := rpc.Limits{}.WithDefaults()
 	r := &rig{finished: make(chan error, 1)}
-	r.cend, r.send = netio.Pipe(netio.PipeConfig{Delay: delay})
+	r.cend, r.send = pipe.New(pipe.Config{Delay: delay})
 	p := ttheader.Protocol{}
 	r.server = mux.NewServerConn(r.send, p.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim, Logger: slog.New(slog.DiscardHandler)}, Route: simple.route, Base: t.Context()})
 	go r.server.Run(func(err error) { r.finished <- err })

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/limosa-rpc/limosa/mux"
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
@@ -21,7 +21,7 @@ func TestMessageAboveTheLimitThatCannotBeSkipped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				lim, small := rpc.Limits{}.WithDefaults(), rpc.Limits{MessageBytes: 64 << 10}.WithDefaults()
-				a, b := netio.Pipe(netio.PipeConfig{})
+				a, b := pipe.New(pipe.Config{})
 				p := ttheader.Protocol{Form: form}
 				r := &rig{finished: make(chan error, 1)}
 				r.server = mux.NewServerConn(b, p.Open(wire.Server, small), &mux.ServerConfig{Config: mux.Config{Limits: small}, Route: echo.route, Base: context.Background()})

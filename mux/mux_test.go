@@ -18,6 +18,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
@@ -84,8 +85,8 @@ func (h handlers) route(service, name string) (rpc.Handler, string, bool) {
 type rig struct {
 	client   *mux.Conn
 	server   *mux.ServerConn
-	cend     *netio.PipeConn
-	send     *netio.PipeConn
+	cend     *pipe.Conn
+	send     *pipe.Conn
 	finished chan error
 	once     sync.Once
 	told     atomic.Bool // the client has told that it takes no more calls
@@ -115,21 +116,21 @@ func newRigOver(t *testing.T, p wire.Protocol, lim rpc.Limits, route mux.Router,
 // newRigBetween has a client and a server with limits of their own.
 func newRigBetween(t *testing.T, p wire.Protocol, clients, servers *rpc.Limits, route mux.Router, where mux.Handlers) *rig {
 	t.Helper()
-	return newRigAcross(t, netio.PipeConfig{}, p, clients, servers, route, where)
+	return newRigAcross(t, pipe.Config{}, p, clients, servers, route, where)
 }
 
 // newRigOn has them on a pipe of a kind.
-func newRigOn(t *testing.T, cfg netio.PipeConfig, route mux.Router) *rig {
+func newRigOn(t *testing.T, cfg pipe.Config, route mux.Router) *rig {
 	t.Helper()
 	lim := rpc.Limits{}.WithDefaults()
 	return newRigAcross(t, cfg, ttheader.Protocol{}, lim, lim, route, mux.Spare)
 }
 
-func newRigAcross(t *testing.T, pipe netio.PipeConfig, p wire.Protocol, clients, servers *rpc.Limits, route mux.Router, where mux.Handlers) *rig {
+func newRigAcross(t *testing.T, over pipe.Config, p wire.Protocol, clients, servers *rpc.Limits, route mux.Router, where mux.Handlers) *rig {
 	t.Helper()
 	before := buf.Live() // tests that play the peer themselves leave what they were lent
 	r := &rig{finished: make(chan error, 1)}
-	r.cend, r.send = netio.Pipe(pipe)
+	r.cend, r.send = pipe.New(over)
 	cfg := &mux.ServerConfig{Config: mux.Config{Limits: servers, Logger: slog.New(slog.DiscardHandler)}, Route: route, Base: t.Context(), Handlers: where}
 	r.server = mux.NewServerConn(r.send, p.Open(wire.Server, servers), cfg)
 	go r.server.Run(func(err error) { r.finished <- err })
@@ -520,7 +521,7 @@ func TestHalfCloseIsAnswered(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			h := handlers{"wait": func(ctx context.Context, arg string) (string, error) { time.Sleep(time.Second); return arg, ctx.Err() }}
 			full := rpc.Limits{}.WithDefaults()
-			a, b := netio.Pipe(netio.PipeConfig{})
+			a, b := pipe.New(pipe.Config{})
 			p := ttheader.Protocol{Form: ttheader.Framed}
 			server := mux.NewServerConn(b, p.Open(wire.Server, full), &mux.ServerConfig{Config: mux.Config{Limits: full}, Route: h.route, Base: t.Context()})
 			done := make(chan error, 1)
@@ -563,7 +564,7 @@ func TestAnswersInOrder(t *testing.T) {
 			return arg, nil
 		}}
 		full := rpc.Limits{}.WithDefaults()
-		a, b := netio.Pipe(netio.PipeConfig{})
+		a, b := pipe.New(pipe.Config{})
 		p := ttheader.Protocol{Form: ttheader.Framed}
 		server := mux.NewServerConn(b, p.Open(wire.Server, full), &mux.ServerConfig{Config: mux.Config{Limits: full}, Route: h.route, Base: t.Context()})
 		done := make(chan error, 1)
@@ -609,7 +610,7 @@ func TestLimitOfCallsOnAConnection(t *testing.T) {
 			"wait": func(context.Context, string) (string, error) { <-release; return "", nil },
 		}
 		server, client := rpc.Limits{CallsPerConn: 2}.WithDefaults(), rpc.Limits{}.WithDefaults()
-		a, b := netio.Pipe(netio.PipeConfig{})
+		a, b := pipe.New(pipe.Config{})
 		p := ttheader.Protocol{}
 		sc := mux.NewServerConn(b, p.Open(wire.Server, server), &mux.ServerConfig{Config: mux.Config{Limits: server}, Route: h.route, Base: t.Context(), Gate: mux.NewGate(0, nil)})
 		r := &rig{server: sc, finished: make(chan error, 1)}
@@ -638,7 +639,7 @@ func TestPeerThatNeverReads(t *testing.T) {
 		var ran atomic.Int32
 		h := handlers{"big": func(context.Context, string) (string, error) { ran.Add(1); return strings.Repeat("x", 64<<10), nil }}
 		full := rpc.Limits{QueuedBytes: 1 << 20, WriteStall: time.Minute}.WithDefaults()
-		a, b := netio.Pipe(netio.PipeConfig{})
+		a, b := pipe.New(pipe.Config{})
 		p := ttheader.Protocol{Form: ttheader.Framed}
 		server := mux.NewServerConn(b, p.Open(wire.Server, full), &mux.ServerConfig{Config: mux.Config{Limits: full}, Route: h.route, Base: t.Context()})
 		done := make(chan error, 1)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/mux"
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
@@ -52,7 +52,7 @@ func TestLoggersHoldNoLock(t *testing.T) {
 				lim := rpc.Limits{}.WithDefaults()
 				p := ttheader.Protocol{Form: form}
 				r := &rig{finished: make(chan error, 1)}
-				r.cend, r.send = netio.Pipe(netio.PipeConfig{})
+				r.cend, r.send = pipe.New(pipe.Config{})
 				logger := slog.New(curious{slog.DiscardHandler, func() { r.server.Idle() }, &lines})
 				r.server = mux.NewServerConn(r.send, p.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim, Logger: logger}, Route: route, Base: t.Context(), Handlers: where})
 				r.client = mux.NewConn(r.cend, p.Open(wire.Client, lim), mux.Config{Limits: lim})
@@ -124,7 +124,7 @@ func TestFailuresAreLoggedSparsely(t *testing.T) {
 			logger := slog.New(curious{slog.DiscardHandler, func() {}, &lines})
 			lim := rpc.Limits{}.WithDefaults()
 			r := &rig{finished: make(chan error, 1)}
-			r.cend, r.send = netio.Pipe(netio.PipeConfig{})
+			r.cend, r.send = pipe.New(pipe.Config{})
 			r.server = mux.NewServerConn(r.send, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim, Logger: logger}, Route: plainRoute(handlers{"fail": h}), Base: t.Context()})
 			r.client = mux.NewConn(r.cend, ttheader.Protocol{}.Open(wire.Client, lim), mux.Config{Limits: lim})
 			go r.server.Run(func(err error) { r.finished <- err })

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/limosa-rpc/limosa/mux"
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
@@ -27,7 +27,7 @@ func newCrowd(t *testing.T, n int, h handlers) *crowd {
 	share := c.total.Share(1 << 20)
 	for range n {
 		r := &rig{finished: make(chan error, 1)}
-		r.cend, r.send = netio.Pipe(netio.PipeConfig{})
+		r.cend, r.send = pipe.New(pipe.Config{})
 		r.server = mux.NewServerConn(r.send, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: h.route, Base: t.Context(), Total: c.total})
 		r.server.CountUnder(share)
 		go r.server.Run(func(err error) { r.finished <- err })

@@ -14,6 +14,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -71,7 +72,7 @@ func TestPackedRequests(t *testing.T) {
 			}
 			live := buf.Live()
 			lim := rpc.Limits{}.WithDefaults()
-			a, b := netio.Pipe(netio.PipeConfig{})
+			a, b := pipe.New(pipe.Config{})
 			s := ttheader.Protocol{}.Open(wire.Server, lim)
 			server := mux.NewServerConn(b, s, &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: h.route, Base: t.Context(), Handlers: where})
 			ended := make(chan struct{})
@@ -153,7 +154,7 @@ func TestPackedAnswers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				live := buf.Live()
 				lim := rpc.Limits{}.WithDefaults()
-				a, b := netio.Pipe(netio.PipeConfig{})
+				a, b := pipe.New(pipe.Config{})
 				c := mux.NewConn(a, ttheader.Protocol{Form: ttheader.THeader}.Open(wire.Client, lim), mux.Config{Limits: lim})
 				server := ttheader.Protocol{}.Open(wire.Server, lim)
 				go b.Receive(false, func(in *buf.In) (bool, error) {
@@ -195,7 +196,7 @@ func TestInflatingHasPlaces(t *testing.T) {
 				"oneway": func(context.Context, string) (string, error) { others.Add(1); return "", nil },
 			}
 			lim := rpc.Limits{}.WithDefaults()
-			a, b := netio.Pipe(netio.PipeConfig{})
+			a, b := pipe.New(pipe.Config{})
 			s := ttheader.Protocol{}.Open(wire.Server, lim)
 			places := make(chan struct{}, 1)
 			places <- struct{}{} // somebody else inflates
@@ -235,7 +236,7 @@ func TestCompressingHasPlaces(t *testing.T) {
 			open := make(chan struct{})
 			h := handlers{"wait": func(context.Context, string) (string, error) { <-open; return strings.Repeat("x", size), nil }}
 			lim := rpc.Limits{}.WithDefaults()
-			a, b := netio.Pipe(netio.PipeConfig{})
+			a, b := pipe.New(pipe.Config{})
 			places := make(chan struct{}, 1)
 			s := &packingSession{Session: ttheader.Protocol{}.Open(wire.Server, lim)}
 			cfg := &mux.ServerConfig{Config: mux.Config{Limits: lim}, Base: t.Context(), Handlers: where, Zlib: places, Total: total, Route: h.route}
@@ -291,13 +292,13 @@ func (s *packingSession) Pack(ev *wire.Event, body *buf.Out) error {
 // connection ends, or its time is over.
 func TestInflatingIsWaitedForInTime(t *testing.T) {
 	for _, where := range []mux.Handlers{mux.Spare, mux.Goroutines} {
-		for what, end := range map[string]func(a *netio.PipeConn){
-			"lost": func(a *netio.PipeConn) { a.Abort() },
-			"late": func(*netio.PipeConn) {},
+		for what, end := range map[string]func(a *pipe.Conn){
+			"lost": func(a *pipe.Conn) { a.Abort() },
+			"late": func(*pipe.Conn) {},
 		} {
 			synctest.Test(t, func(t *testing.T) {
 				lim := rpc.Limits{QueueTime: 2 * time.Second}.WithDefaults()
-				a, b := netio.Pipe(netio.PipeConfig{})
+				a, b := pipe.New(pipe.Config{})
 				places := make(chan struct{}, 1)
 				places <- struct{}{} // somebody else inflates, and takes for ever
 				server := mux.NewServerConn(b, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: handlers(echo).route, Base: t.Context(), Handlers: where, Zlib: places})
@@ -325,7 +326,7 @@ func TestInflatingIsWaitedForInTime(t *testing.T) {
 func TestInflatedBlocksAreCharged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := rpc.Limits{}.WithDefaults()
-		a, b := netio.Pipe(netio.PipeConfig{})
+		a, b := pipe.New(pipe.Config{})
 		h := handlers{"wait": func(ctx context.Context, _ string) (string, error) { <-ctx.Done(); return "", ctx.Err() }}
 		server := mux.NewServerConn(b, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: plainRoute(h), Base: t.Context()})
 		ended := make(chan struct{})

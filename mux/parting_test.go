@@ -13,6 +13,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
 )
@@ -190,7 +191,7 @@ func TestTheLastWordIsReadAfterSendingHasFailed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRigOn(t, netio.PipeConfig{Delay: 400 * time.Millisecond, Buffer: 64 << 10}, simple.route)
+				r := newRigOn(t, pipe.Config{Delay: 400 * time.Millisecond, Buffer: 64 << 10}, simple.route)
 				if _, _, err := r.call(t.Context(), "echo", "hello"); err != nil {
 					t.Fatal(err)
 				}

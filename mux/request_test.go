@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/mux"
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
@@ -206,7 +206,7 @@ func onewayThenAbandoned(t *testing.T, form ttheader.Form, where mux.Handlers) {
 	lim := (&rpc.Limits{}).WithDefaults()
 	p := ttheader.Protocol{Form: form}
 	// The server receives little at a time: its handlers run while more is on the way.
-	near, far := netio.Pipe(netio.PipeConfig{Delay: 5 * time.Millisecond, MaxReceive: 100})
+	near, far := pipe.New(pipe.Config{Delay: 5 * time.Millisecond, MaxReceive: 100})
 	server := mux.NewServerConn(far, p.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: h.route, Base: t.Context(), Handlers: where})
 	finished := make(chan error, 1)
 	go server.Run(func(err error) { finished <- err })

@@ -8,6 +8,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
@@ -18,7 +19,7 @@ import (
 func TestFrameRestOfAClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := rpc.Limits{}.WithDefaults()
-		a, b := netio.Pipe(netio.PipeConfig{})
+		a, b := pipe.New(pipe.Config{})
 		p := ttheader.Protocol{NoOffer: true}
 		r := &rig{cend: a, client: mux.NewConn(a, p.Open(wire.Client, lim), mux.Config{Limits: lim})}
 		s := p.Open(wire.Server, lim)

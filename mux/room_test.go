@@ -10,7 +10,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
@@ -56,7 +56,7 @@ func TestDecodingHasRoom(t *testing.T) {
 		var all []*rig
 		connect := func() *rig {
 			r := &rig{finished: make(chan error, 1)}
-			r.cend, r.send = netio.Pipe(netio.PipeConfig{})
+			r.cend, r.send = pipe.New(pipe.Config{})
 			r.server = mux.NewServerConn(r.send, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: route, Base: t.Context(), Total: total})
 			r.server.CountUnder(total.Share(1 << 20))
 			go r.server.Run(func(err error) { r.finished <- err })

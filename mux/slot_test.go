@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
@@ -25,7 +25,7 @@ var noop = rpc.Method{Service: "S", Name: "noop", Codec: none{}}
 // to clear up. By then the slot serves somebody else.
 func TestLateAnswerBeforeTheAbandonedCallClearsUp(t *testing.T) {
 	lim := rpc.Limits{}.WithDefaults()
-	a, b := netio.Pipe(netio.PipeConfig{})
+	a, b := pipe.New(pipe.Config{})
 	defer b.Abort()
 	c := NewConn(a, ttheader.Protocol{}.Open(wire.Client, lim), Config{Limits: lim})
 	defer c.Close()

@@ -13,6 +13,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -41,7 +42,7 @@ func TestStrangeAnswersOnAConnectionWithoutIDs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				lim := rpc.Limits{}.WithDefaults()
-				a, b := netio.Pipe(netio.PipeConfig{})
+				a, b := pipe.New(pipe.Config{})
 				defer netio.CloseWithin(b, time.Second)
 				c := mux.NewConn(a, ttheader.Protocol{Form: ttheader.Framed}.Open(wire.Client, lim), mux.Config{Limits: lim})
 				defer c.Close()
@@ -133,7 +134,7 @@ func TestLastWordIsHeard(t *testing.T) {
 func TestAnswerToAStreamsID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := rpc.Limits{}.WithDefaults()
-		a, b := netio.Pipe(netio.PipeConfig{})
+		a, b := pipe.New(pipe.Config{})
 		defer netio.CloseWithin(b, time.Second)
 		c := mux.NewConn(a, ttheader.Protocol{}.Open(wire.Client, lim), mux.Config{Limits: lim})
 		defer c.Close()

@@ -13,7 +13,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
@@ -47,7 +47,7 @@ func heapBytes() int {
 func TestTrailersOfAClientAreNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := rpc.Limits{}.WithDefaults()
-		a, b := netio.Pipe(netio.PipeConfig{})
+		a, b := pipe.New(pipe.Config{})
 		h := simple
 		blocked := make(chan struct{})
 		h.sum = func(ctx context.Context, _ iter.Seq2[*string, error]) (*string, error) {
@@ -88,7 +88,7 @@ func TestTrailersOfAClientAreNotKept(t *testing.T) {
 func TestStreamsResetInTheirBatchNeverBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := rpc.Limits{}.WithDefaults()
-		a, b := netio.Pipe(netio.PipeConfig{})
+		a, b := pipe.New(pipe.Config{})
 		live := buf.Live()
 		var began atomic.Int32
 		h := simple

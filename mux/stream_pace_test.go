@@ -12,7 +12,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
@@ -166,7 +166,7 @@ func TestFramesInHalves(t *testing.T) {
 		lim := rpc.Limits{FrameRest: time.Second}.WithDefaults()
 		p := ttheader.Protocol{Form: ttheader.Framed}
 		r := &rig{finished: make(chan error, 1)}
-		r.cend, r.send = netio.Pipe(netio.PipeConfig{})
+		r.cend, r.send = pipe.New(pipe.Config{})
 		r.server = mux.NewServerConn(r.send, p.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: echo.route, Base: t.Context()})
 		go r.server.Run(func(err error) { r.finished <- err })
 		var frames buf.Out

@@ -12,7 +12,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
@@ -28,7 +28,7 @@ func (mute) End(*buf.Out, buf.Mark, *wire.Event) error { return errors.New("no")
 func TestAnswerThatCannotBeFramed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := rpc.Limits{}.WithDefaults()
-		a, b := netio.Pipe(netio.PipeConfig{})
+		a, b := pipe.New(pipe.Config{})
 		p := ttheader.Protocol{Form: ttheader.Framed}
 		r := &rig{finished: make(chan error, 1)}
 		r.server = mux.NewServerConn(b, mute{p.Open(wire.Server, lim)}, &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: echo.route, Base: context.Background()})

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/mux"
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/ttheader"
@@ -41,7 +41,7 @@ func TestLoneBatchThatBlocksIsRescued(t *testing.T) {
 		}
 		var watch mux.Watch
 		defer watch.Close()
-		a, b := netio.Pipe(netio.PipeConfig{})
+		a, b := pipe.New(pipe.Config{})
 		p := ttheader.Protocol{}
 		r := &rig{finished: make(chan error, 1)}
 		r.server = mux.NewServerConn(b, p.Open(wire.Server, lim), &mux.ServerConfig{

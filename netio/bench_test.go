@@ -13,6 +13,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/invariant"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 )
 
 // pingPong is one exchange of n bytes on the caller's connection.
@@ -116,7 +117,7 @@ func BenchmarkExchange(b *testing.B) {
 			stop()
 		})
 		b.Run(fmt.Sprintf("pipe/%dB", n), func(b *testing.B) {
-			ca, cb := netio.Pipe(netio.PipeConfig{})
+			ca, cb := pipe.New(pipe.Config{})
 			benchConn(b, ca, cb, n)
 		})
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 )
 
 // An earlyWake is a net.Conn whose first deadline for writes is overtaken by
@@ -47,7 +48,7 @@ func TestPlainWakeBeforeTheWait(t *testing.T) {
 		defer y.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		dst := netio.Wrap(&earlyWake{Conn: x, wake: cancel, woken: make(chan struct{})}, nil)
-		client, src := netio.Pipe(netio.PipeConfig{})
+		client, src := pipe.New(pipe.Config{})
 		if err := write(client, "nobody takes it"); err != nil {
 			t.Fatal(err)
 		}
@@ -68,21 +69,23 @@ func TestPlainWakeBeforeTheWait(t *testing.T) {
 // A lateWriter is a connection to which somebody writes while it is being
 // aborted, because its Close was cut off.
 type lateWriter struct {
-	*beltConn
+	*pipe.Conn
 	write func()
 }
 
-func (c *lateWriter) Close(ctx context.Context) error { return c.kit().Close(ctx, c) }
+func (c *lateWriter) Close(ctx context.Context) error {
+	return (*netio.Kit)(&c.Core).Close(ctx, c.Abort, func() {})
+}
 
 func (c *lateWriter) Abort() {
 	c.write()
-	c.beltConn.Abort()
+	c.Conn.Abort()
 }
 
 // A Close that is cut off in the middle of what was queued drops the rest. What
 // others write then must not follow: the peer would take it for the rest.
 func TestNothingFollowsACutClose(t *testing.T) {
-	a, b := belts()
+	a, b := pipe.New(pipe.Config{})
 	defer b.Abort()
 	o := a.Output()
 	aborted := 0
@@ -95,7 +98,7 @@ func TestNothingFollowsACutClose(t *testing.T) {
 		}
 	}}
 	c, _ := secured(t, lower, b, 0)
-	a.tx.put([][]byte{make([]byte, beltBytes)}) // full: nobody receives
+	a.Stall(true)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(10*time.Millisecond, cancel)
 	if err := c.Close(ctx); !errors.Is(err, context.Canceled) || aborted == 0 {
@@ -178,7 +181,7 @@ func TestNetConnCloseWhileQueued(t *testing.T) {
 // where there is room by then.
 func TestViewCloseSendsWhatIsOwed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := netio.Pipe(netio.PipeConfig{})
+		a, b := pipe.New(pipe.Config{})
 		v := a.NetConn()
 		v.SetWriteDeadline(time.Now().Add(time.Second))
 		n, err := v.Write(make([]byte, 1<<20))
@@ -206,7 +209,7 @@ func TestViewCloseSendsWhatIsOwed(t *testing.T) {
 func TestCloseWaitsWhileOthersQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const tick = 100 * time.Millisecond
-		a, b := netio.Pipe(netio.PipeConfig{Buffer: 1000, MaxReceive: 1000, WriteStall: 10 * tick})
+		a, b := pipe.New(pipe.Config{Buffer: 1000, MaxReceive: 1000, WriteStall: 10 * tick})
 		var queued atomic.Int64
 		queue := func(n int) {
 			queued.Add(int64(n))
@@ -250,11 +253,7 @@ func TestCloseWithinClose(t *testing.T) {
 	for name, pair := range map[string]func(t *testing.T) (a, b netio.Conn, stop func()){
 		"tcp": func(t *testing.T) (a, b netio.Conn, stop func()) { return dialed(t, "tcp") },
 		"pipe": func(t *testing.T) (a, b netio.Conn, stop func()) {
-			a, b = netio.Pipe(netio.PipeConfig{})
-			return a, b, func() {}
-		},
-		"kit": func(t *testing.T) (a, b netio.Conn, stop func()) {
-			a, b = belts()
+			a, b = pipe.New(pipe.Config{})
 			return a, b, func() {}
 		},
 	} {
@@ -290,7 +289,7 @@ func TestCloseWithinClose(t *testing.T) {
 // So may whoever is told because a Close met a peer that takes nothing.
 func TestCloseWithinAStalledClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := netio.Pipe(netio.PipeConfig{WriteStall: time.Second})
+		a, b := pipe.New(pipe.Config{WriteStall: time.Second})
 		c, _ := secured(t, a, b, 0)
 		a.Stall(true)
 		within := make(chan error, 1)

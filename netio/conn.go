@@ -173,8 +173,6 @@ var (
 	ErrStalled = errors.New("the peer takes nothing")
 	// ErrStep is the cause when a Step panicked.
 	ErrStep = errors.New("a step panicked")
-	// ErrReset is the cause when the peer of a Pipe aborted.
-	ErrReset = errors.New("connection reset by peer")
 )
 
 // wrapError gives err an address, and takes off what package net put around it.

@@ -1,6 +1,7 @@
 package netio_test
 
 import (
+	"bytes"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -56,18 +57,22 @@ func TestUnix(t *testing.T) {
 	conntest.Run(t, func(t *testing.T) (a, b netio.Conn, stop func()) { return dialed(t, "unix") }, conntest.Caps{})
 }
 
-func TestPipe(t *testing.T) {
-	for name, cfg := range map[string]netio.PipeConfig{
-		"perfect": {},
-		"delayed": {Delay: 50 * time.Microsecond},
-		"partial": {MaxSend: 1000, MaxReceive: 777, Buffer: 32 << 10},
-	} {
-		t.Run(name, func(t *testing.T) {
-			conntest.Run(t, func(t *testing.T) (a, b netio.Conn, stop func()) {
-				a, b = netio.Pipe(cfg)
-				return a, b, func() {}
-			}, conntest.Caps{Small: name != "perfect"})
-		})
+// write queues p and flushes.
+func write(c netio.Conn, p string) error {
+	o := c.Output()
+	o.Lock()
+	o.Out().AppendString(p)
+	if o.Unlock() {
+		return o.Flush()
+	}
+	return o.Err()
+}
+
+// collect gives a step that takes everything into b until n bytes are there.
+func collect(b *bytes.Buffer, n int) netio.Step {
+	return func(in *buf.In) (bool, error) {
+		b.Write(in.Next(in.Len()))
+		return b.Len() < n, nil
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 )
 
 // TestHuntNotSent breaks connections at every byte and at random moments, from
@@ -22,7 +23,7 @@ import (
 func TestHuntNotSent(t *testing.T) {
 	client, server := certificates()
 	pipe := func(t *testing.T) pairs {
-		return pairs{func() (netio.Conn, netio.Conn) { return netio.Pipe(netio.PipeConfig{}) }, func() {}}
+		return pairs{func() (netio.Conn, netio.Conn) { return pipe.New(pipe.Config{}) }, func() {}}
 	}
 	secure := func(lower func(t *testing.T) pairs) func(t *testing.T) pairs {
 		return func(t *testing.T) pairs {

@@ -23,8 +23,8 @@ import (
 //
 //	func (c *Conn) kit() *netio.Kit { return (*netio.Kit)(&c.Core) }
 //
-// The constructor calls Init. The connection implements [Sender] and [Transport],
-// adds Local, Remote, Kick, Close and NetConn, calls NoteLost when it notices the
+// The constructor calls Init. The connection implements [Sender], adds
+// Local, Remote, Kick, Close, Abort and NetConn, calls NoteLost when it notices the
 // end of its peer outside of Receive, and receives like this:
 //
 //	func (c *Conn) Receive(owed bool, step netio.Step) (netio.Outcome, error) {
@@ -61,14 +61,6 @@ import (
 // Package netio/pipe is a connection made so. netio/conntest tells whether one
 // behaves. The methods from Enter to Result belong to the Receive that runs.
 type Kit Core
-
-// A Transport is a connection as [Kit.Close] and [Kit.Abort] need it.
-type Transport interface {
-	// Abort implements [Conn].
-	Abort()
-	// Release closes what lies below, and wakes who waits there. It runs once.
-	Release()
-}
 
 // Init makes the Core ready: it gets an Output that sends through s. Blocks are
 // drawn from src (nil: the pools). If the peer takes nothing for stall (0: for
@@ -122,13 +114,15 @@ func (k *Kit) Result() (Outcome, error) { return k.outcome, k.err }
 // false: a Receive runs, and is to find the end by itself.
 func (k *Kit) NoteLost() (alone bool) { return (*Core)(k).noteLost() }
 
-// Close is Close of t.
-func (k *Kit) Close(ctx context.Context, t Transport) error {
-	return (*Core)(k).conclude(ctx, kitEnder{t}, nil)
+// Close is the connection's Close. abort is its Abort; release closes what lies
+// below, and wakes who waits there. Of all releases, also those of Abort, one runs.
+func (k *Kit) Close(ctx context.Context, abort, release func()) error {
+	return (*Core)(k).conclude(ctx, kitEnder{abort, release}, nil)
 }
 
-// Abort is Abort of t, after whatever tells the peer that it is no orderly end.
-func (k *Kit) Abort(t Transport) { (*Core)(k).shut(t.Release, nil) }
+// Abort is the connection's Abort. release is as for Close, but tells the peer
+// first that this is no orderly end.
+func (k *Kit) Abort(release func()) { (*Core)(k).shut(release, nil) }
 
 // Closed reports whether Close or Abort has run.
 func (k *Kit) Closed() bool { return k.gate.closed() }
@@ -138,8 +132,11 @@ func (k *Kit) Closed() bool { return k.gate.closed() }
 // on none calls [View].
 func (k *Kit) NetConn(c Conn, nc net.Conn) net.Conn { return newNetView(c, (*Core)(k), nc) }
 
-// kitEnder is a Transport as conclude has it.
-type kitEnder struct{ Transport }
+// kitEnder is a connection of another package as conclude has it.
+type kitEnder struct{ abort, done func() }
 
-func (e kitEnder) release() { e.Release() }
+// Abort implements ender.
+func (e kitEnder) Abort() { e.abort() }
+
+func (e kitEnder) release() { e.done() }
 func (e kitEnder) ended()   {}

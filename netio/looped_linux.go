@@ -462,3 +462,11 @@ func (c *loopConn) ended() { c.signal(wordClosed, nil) }
 
 // NetConn implements [Conn].
 func (c *loopConn) NetConn() net.Conn { return View(c) }
+
+// poke leaves a signal in ch, unless there is one.
+func poke(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 )
 
 // A line is two connections whose inner ends are for a Relay: client - in,
@@ -96,7 +97,7 @@ func pairings() map[string]pairing {
 		return ta, tb
 	}
 	kinds["pipe"] = func(testing.TB, *netio.Config) (a, b netio.Conn) {
-		return netio.Pipe(netio.PipeConfig{MaxSend: 20000, MaxReceive: 30000})
+		return pipe.New(pipe.Config{MaxSend: 20000, MaxReceive: 30000})
 	}
 	return kinds
 }
@@ -356,9 +357,9 @@ func TestRelayEnds(t *testing.T) {
 	}{
 		"context":  {func(_ *line, cancel context.CancelCauseFunc) { cancel(cause) }, []error{cause}},
 		"close":    {func(l *line, _ context.CancelCauseFunc) { netio.CloseWithin(l.in, time.Second) }, []error{net.ErrClosed}},
-		"closeOut": {func(l *line, _ context.CancelCauseFunc) { netio.CloseWithin(l.out, time.Second) }, []error{net.ErrClosed, netio.ErrReset}},
+		"closeOut": {func(l *line, _ context.CancelCauseFunc) { netio.CloseWithin(l.out, time.Second) }, []error{net.ErrClosed, pipe.ErrReset}},
 		"abort":    {func(l *line, _ context.CancelCauseFunc) { l.out.Abort() }, []error{net.ErrClosed}},
-		"reset":    {func(l *line, _ context.CancelCauseFunc) { l.server.Abort() }, []error{syscall.ECONNRESET, syscall.EPIPE, netio.ErrReset, io.ErrUnexpectedEOF}},
+		"reset":    {func(l *line, _ context.CancelCauseFunc) { l.server.Abort() }, []error{syscall.ECONNRESET, syscall.EPIPE, pipe.ErrReset, io.ErrUnexpectedEOF}},
 	}
 	for kind, pair := range pairings() {
 		for state, prepare := range map[string]func(*testing.T, net.Conn){
@@ -475,8 +476,8 @@ func TestRelayKicked(t *testing.T) {
 // The whole of it in virtual time, over a connection that takes a second.
 func TestRelayInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, in := netio.Pipe(netio.PipeConfig{Delay: time.Second})
-		out, server := netio.Pipe(netio.PipeConfig{Delay: time.Second})
+		client, in := pipe.New(pipe.Config{Delay: time.Second})
+		out, server := pipe.New(pipe.Config{Delay: time.Second})
 		l := &line{in: in, out: out}
 		done := l.relay(t.Context())
 		start := time.Now()

@@ -23,6 +23,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/conntest"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 )
 
 // certificates gives both sides' configurations, with a certificate each.
@@ -85,11 +86,11 @@ func TestTLS(t *testing.T) {
 			return netio.Wrap(opaque{na.(*net.TCPConn)}, cfg), netio.Wrap(opaque{nb.(*net.TCPConn)}, cfg), func() {}
 		}, version: tls.VersionTLS13, caps: conntest.Caps{NoFull: true, LateLoss: true}},
 		"pipe": {pair: func(t *testing.T) (a, b netio.Conn, stop func()) {
-			a, b = netio.Pipe(netio.PipeConfig{MaxReceive: 1000})
+			a, b = pipe.New(pipe.Config{MaxReceive: 1000})
 			return a, b, func() {}
 		}, version: tls.VersionTLS13, caps: conntest.Caps{Small: true}},
-		"kit": {pair: func(t *testing.T) (a, b netio.Conn, stop func()) {
-			a, b = belts()
+		"small pipe": {pair: func(t *testing.T) (a, b netio.Conn, stop func()) {
+			a, b = pipe.New(pipe.Config{Buffer: 64 << 10})
 			return a, b, func() {}
 		}, version: tls.VersionTLS13, caps: conntest.Caps{Small: true}},
 	} {
@@ -105,7 +106,7 @@ func TestTLS(t *testing.T) {
 
 // Protocol and certificates are those of the handshake.
 func TestTLSState(t *testing.T) {
-	a, b := netio.Pipe(netio.PipeConfig{})
+	a, b := pipe.New(pipe.Config{})
 	ta, tb := secured(t, a, b, 0)
 	for _, c := range []*netio.TLS{ta, tb} {
 		s := c.ConnectionState()
@@ -118,7 +119,7 @@ func TestTLSState(t *testing.T) {
 
 // A peer that ends without close_notify may be a cut: no clean end.
 func TestTLSTruncated(t *testing.T) {
-	a, b := netio.Pipe(netio.PipeConfig{})
+	a, b := pipe.New(pipe.Config{})
 	_, tb := secured(t, a, b, 0)
 	defer netio.CloseWithin(tb, time.Second)
 	a.CloseSend()
@@ -131,7 +132,7 @@ func TestTLSTruncated(t *testing.T) {
 
 // A forged record fails the connection with an alert.
 func TestTLSForged(t *testing.T) {
-	a, b := netio.Pipe(netio.PipeConfig{})
+	a, b := pipe.New(pipe.Config{})
 	_, tb := secured(t, a, b, 0)
 	defer netio.CloseWithin(tb, time.Second)
 	sendRaw(t, a, "\x17\x03\x03\x00\x20 this is no ciphertext at all... ")
@@ -146,7 +147,7 @@ func TestTLSForged(t *testing.T) {
 }
 
 // sendRaw sends s as it is, beside the Output that a TLS may have.
-func sendRaw(t *testing.T, c *netio.PipeConn, s string) {
+func sendRaw(t *testing.T, c *pipe.Conn, s string) {
 	t.Helper()
 	o := netio.NewOutput(c, nil, 0)
 	o.Lock()
@@ -160,15 +161,15 @@ func sendRaw(t *testing.T, c *netio.PipeConn, s string) {
 // nonsense. The error is one line that says what failed.
 func TestTLSHandshakeFails(t *testing.T) {
 	client, _ := certificates()
-	for name, end := range map[string]func(cancel context.CancelFunc, b *netio.PipeConn){
-		"deadline": func(_ context.CancelFunc, _ *netio.PipeConn) {},
-		"cancel":   func(cancel context.CancelFunc, _ *netio.PipeConn) { cancel() },
-		"close":    func(_ context.CancelFunc, b *netio.PipeConn) { netio.CloseWithin(b, time.Second) },
-		"nonsense": func(_ context.CancelFunc, b *netio.PipeConn) { sendRaw(t, b, "HTTP/1.1 400 Bad Request\r\n") },
+	for name, end := range map[string]func(cancel context.CancelFunc, b *pipe.Conn){
+		"deadline": func(_ context.CancelFunc, _ *pipe.Conn) {},
+		"cancel":   func(cancel context.CancelFunc, _ *pipe.Conn) { cancel() },
+		"close":    func(_ context.CancelFunc, b *pipe.Conn) { netio.CloseWithin(b, time.Second) },
+		"nonsense": func(_ context.CancelFunc, b *pipe.Conn) { sendRaw(t, b, "HTTP/1.1 400 Bad Request\r\n") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a, b := netio.Pipe(netio.PipeConfig{})
+				a, b := pipe.New(pipe.Config{})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				done := make(chan error)
@@ -194,7 +195,7 @@ func TestTLSHandshakeFails(t *testing.T) {
 
 // Without a configuration a handshake fails, and nothing panics.
 func TestTLSWithoutConfig(t *testing.T) {
-	a, b := netio.Pipe(netio.PipeConfig{})
+	a, b := pipe.New(pipe.Config{})
 	b.Abort()
 	if _, err := netio.Server(t.Context(), a, nil); err == nil {
 		t.Error("a handshake without certificates")
@@ -222,7 +223,7 @@ func TestTLSLongHandshake(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a, b := netio.Pipe(netio.PipeConfig{})
+				a, b := pipe.New(pipe.Config{})
 				start := time.Now()
 				done := make(chan error)
 				go func() {
@@ -252,7 +253,7 @@ func TestTLSOverView(t *testing.T) {
 	client, server := certificates()
 	a, b, stop := dialed(t, "tcp")
 	defer stop()
-	pa, pb := netio.Pipe(netio.PipeConfig{MaxReceive: 100})
+	pa, pb := pipe.New(pipe.Config{MaxReceive: 100})
 	for name, pair := range map[string][2]net.Conn{
 		"tcp":  {a.NetConn(), b.NetConn()},
 		"pipe": {pa.NetConn(), pb.NetConn()},
@@ -276,7 +277,7 @@ func TestTLSOverView(t *testing.T) {
 // of it holds the client up until its context ends, and no longer.
 func TestTLSHandshakeHeedsItsContextToTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := netio.Pipe(netio.PipeConfig{})
+		a, b := pipe.New(pipe.Config{})
 		client, server := certificates()
 		server = server.Clone()
 		server.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -317,8 +318,7 @@ func TestTLSHandshakeTellsWhy(t *testing.T) {
 			na, nb := socketPair(t, "tcp")
 			return netio.Wrap(opaque{na.(*net.TCPConn)}, nil), netio.Wrap(opaque{nb.(*net.TCPConn)}, nil)
 		},
-		"pipe": func() (a, b netio.Conn) { return netio.Pipe(netio.PipeConfig{}) },
-		"kit":  func() (a, b netio.Conn) { return belts() },
+		"pipe": func() (a, b netio.Conn) { return pipe.New(pipe.Config{}) },
 	} {
 		a, b := pair()
 		refused := make(chan error, 1)

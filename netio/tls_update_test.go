@@ -16,6 +16,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 )
 
 // A keyed is a peer of a TLS that writes records of its own (RFC 8446, 5.2 and
@@ -65,7 +66,7 @@ func (k *keyed) update() []byte {
 }
 
 // keyedPeer stands a TLS server on b, whose client writes records of its own.
-func keyedPeer(t *testing.T, a *netio.PipeConn, b netio.Conn) (*keyed, *netio.TLS) {
+func keyedPeer(t *testing.T, a *pipe.Conn, b netio.Conn) (*keyed, *netio.TLS) {
 	t.Helper()
 	client, server := certificates()
 	client = client.Clone()
@@ -96,7 +97,7 @@ func keyedPeer(t *testing.T, a *netio.PipeConn, b netio.Conn) (*keyed, *netio.TL
 
 // Answers to key updates leave by themselves, and count as queued until they do.
 func TestTLSKeyUpdates(t *testing.T) {
-	a, b := netio.Pipe(netio.PipeConfig{})
+	a, b := pipe.New(pipe.Config{})
 	k, tb := keyedPeer(t, a, b)
 	const updates = 200
 	seen := 0
@@ -146,7 +147,7 @@ func TestTLSKeyUpdates(t *testing.T) {
 
 // A peer that sends what is no record is told so by an alert.
 func TestTLSAlert(t *testing.T) {
-	a, b := netio.Pipe(netio.PipeConfig{})
+	a, b := pipe.New(pipe.Config{})
 	k, tb := keyedPeer(t, a, b)
 	if _, err := k.nc.Write([]byte("\x17\x03\x03\x00\x20 this is no ciphertext at all... ")); err != nil {
 		t.Fatal(err)

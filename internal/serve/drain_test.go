@@ -10,7 +10,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/internal/rig"
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
 )
@@ -21,8 +21,8 @@ func TestDrainHearsYoungConnections(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		for at := 10500 * time.Microsecond; at < 120*time.Millisecond; at += 3 * time.Millisecond {
 			synctest.Test(t, func(t *testing.T) {
-				n := simnet.New(func(int, string, string) netio.PipeConfig {
-					return netio.PipeConfig{Delay: 10 * time.Millisecond, MaxSend: 1000, Buffer: 100}
+				n := simnet.New(func(int, string, string) pipe.Config {
+					return pipe.Config{Delay: 10 * time.Millisecond, MaxSend: 1000, Buffer: 100}
 				})
 				s, c := &limosa.Server{Services: []rpc.Service{rig.Service(nil)}}, rig.NetClient(n, new(limosa.Client))
 				if secure {
@@ -79,7 +79,7 @@ func TestDrainLosesNoCallThatCrossesItsEnd(t *testing.T) {
 
 // crossDrain makes a call so late after the end of a connection, or so early before.
 func crossDrain(t *testing.T, secure, touched bool, late time.Duration) {
-	n := simnet.New(func(int, string, string) netio.PipeConfig { return netio.PipeConfig{Delay: 10 * time.Millisecond} })
+	n := simnet.New(func(int, string, string) pipe.Config { return pipe.Config{Delay: 10 * time.Millisecond} })
 	server := func() *limosa.Server {
 		s := &limosa.Server{Services: []rpc.Service{rig.Service(nil)}}
 		if secure {

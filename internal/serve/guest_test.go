@@ -13,6 +13,7 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/internal/rig"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/stats"
@@ -46,7 +47,7 @@ func TestIdleAfterALongCall(t *testing.T) {
 // own time.
 func TestSlowHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := simnet.New(func(int, string, string) netio.PipeConfig { return netio.PipeConfig{Delay: 2 * time.Second} })
+		n := simnet.New(func(int, string, string) pipe.Config { return pipe.Config{Delay: 2 * time.Second} })
 		stop, ended := rig.NetServer(t, n, &limosa.Server{
 			Services: []rpc.Service{rig.Service(nil)}, TLS: rig.ServerTLS(),
 			Limits: rpc.Limits{Handshake: 20 * time.Second, FirstBytes: 5 * time.Second},

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa"
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -334,9 +334,9 @@ func (p *simPlan) drawCrossings() {
 }
 
 // shape is how the connection number n behaves.
-func (p *simPlan) shape(n int, _, _ string) netio.PipeConfig {
+func (p *simPlan) shape(n int, _, _ string) pipe.Config {
 	r := simRand{rand.New(rand.NewPCG(p.seed, 1000+uint64(n)))}
-	cfg := netio.PipeConfig{WriteStall: p.server.WriteStall}
+	cfg := pipe.Config{WriteStall: p.server.WriteStall}
 	if r.chance(.7) {
 		cfg.Delay = r.span(10*time.Microsecond, 20*time.Millisecond)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/rig"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
@@ -89,7 +90,7 @@ func newSimWorld(p *simPlan) *simWorld {
 }
 
 // shape is the plan's.
-func (w *simWorld) shape(n int, from, to string) netio.PipeConfig {
+func (w *simWorld) shape(n int, from, to string) pipe.Config {
 	cfg := w.plan.shape(n, from, to)
 	if cfg.LoseAfter > 0 {
 		w.mu.Lock()

@@ -3,7 +3,7 @@ package simnet
 import (
 	"sync/atomic"
 
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 )
 
 // A Direction of a connection.
@@ -29,8 +29,8 @@ type Link struct {
 	Number   int
 	From, To string
 
-	client, server *netio.PipeConn // guarded by net.mu, constant once the dial has succeeded
-	vanished       atomic.Bool     // see Vanish
+	client, server *pipe.Conn  // guarded by net.mu, constant once the dial has succeeded
+	vanished       atomic.Bool // see Vanish
 }
 
 // open reports whether neither end has noticed that the link is gone.
@@ -39,7 +39,7 @@ func (l *Link) open() bool {
 }
 
 // sender is the end whose bytes go in direction d.
-func (l *Link) sender(d Direction) *netio.PipeConn {
+func (l *Link) sender(d Direction) *pipe.Conn {
 	l.net.mu.Lock()
 	defer l.net.mu.Unlock()
 	if d == Up {

@@ -1,5 +1,5 @@
 // Package simnet is a network in memory for simulations: hosts that listen and
-// dial by name, over [netio.Pipe], with faults that a test or a seed decides on.
+// dial by name, over [pipe.New], with faults that a test or a seed decides on.
 // It blocks on channels and timers only, so that it lives in testing/synctest
 // bubbles, in virtual time, and it draws no random numbers of its own.
 package simnet
@@ -13,11 +13,12 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 )
 
 // A Shape says how the connection number n of a network behaves, which from
 // dials to. Numbers count from 0 in the order of dials.
-type Shape func(n int, from, to string) netio.PipeConfig
+type Shape func(n int, from, to string) pipe.Config
 
 // A Net connects hosts. All methods may be called concurrently.
 type Net struct {
@@ -72,13 +73,13 @@ func (n *Net) Dial(ctx context.Context, from, to string) (netio.Conn, error) {
 }
 
 // reserve gives the next connection its number and its shape.
-func (n *Net) reserve(from, to string) (netio.PipeConfig, *Link) {
+func (n *Net) reserve(from, to string) (pipe.Config, *Link) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	link := &Link{net: n, Number: len(n.mu.links), From: from, To: to}
 	n.mu.links = append(n.mu.links, link)
 	if n.shape == nil {
-		return netio.PipeConfig{}, link
+		return pipe.Config{}, link
 	}
 	return n.shape(link.Number, from, to), link
 }
@@ -86,7 +87,7 @@ func (n *Net) reserve(from, to string) (netio.PipeConfig, *Link) {
 // reach gives the listener at the end of link, nil if there is none, and makes
 // the connection; or what is closed when a partition has ended. It does both at
 // once, so that a partition cuts what is made before it.
-func (n *Net) reach(link *Link, cfg netio.PipeConfig) (l *listener, healed <-chan struct{}) {
+func (n *Net) reach(link *Link, cfg pipe.Config) (l *listener, healed <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.mu.cut[path{link.From, link.To}] {
@@ -96,7 +97,7 @@ func (n *Net) reach(link *Link, cfg netio.PipeConfig) (l *listener, healed <-cha
 		return nil, n.mu.healed
 	}
 	if l = n.mu.listeners[link.To]; l != nil {
-		link.client, link.server = netio.Pipe(cfg)
+		link.client, link.server = pipe.New(cfg)
 	}
 	return l, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 )
 
@@ -30,7 +31,7 @@ func pair(t *testing.T, n *simnet.Net) (client, server netio.Conn) {
 	if server, err = l.Accept(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := server.(*netio.PipeConn); !ok {
+	if _, ok := server.(*pipe.Conn); !ok {
 		t.Fatalf("accepted a %T, not the pipe", server)
 	}
 	t.Cleanup(func() { client.Abort(); server.Abort() })
@@ -89,7 +90,7 @@ func TestPartitionHoldsAndHealDelivers(t *testing.T) {
 
 func TestLinksAreHeldStalledAndBroken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := simnet.New(func(int, string, string) netio.PipeConfig { return netio.PipeConfig{Delay: time.Millisecond} })
+		n := simnet.New(func(int, string, string) pipe.Config { return pipe.Config{Delay: time.Millisecond} })
 		client, server := pair(t, n)
 		links := n.Links("a", "")
 		if len(links) != 1 || links[0].To != "b" {
@@ -127,7 +128,7 @@ func TestLinksAreHeldStalledAndBroken(t *testing.T) {
 			t.Errorf("no longer full: %q", got)
 		}
 		l.Break()
-		if _, err := receive(server, time.Second); !errors.Is(err, netio.ErrReset) {
+		if _, err := receive(server, time.Second); !errors.Is(err, pipe.ErrReset) {
 			t.Errorf("broken: %v", err)
 		}
 		if left := n.Links("", ""); len(left) != 0 {

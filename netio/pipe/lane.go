@@ -1,4 +1,4 @@
-package netio
+package pipe
 
 import (
 	"io"
@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// A lane is one direction of a Pipe: bytes on their way, with the time at which
+// A lane is one direction of a pipe: bytes on their way, with the time at which
 // they arrive. It never blocks; its two signals wake who waits.
 type lane struct {
-	// Set by Pipe, then constant.
-	cfg   PipeConfig
+	// Set by New, then constant.
+	cfg   Config
 	onEnd func() // runs on a goroutine of its own when the end has arrived
 
 	// Signals, of one token each. A token may be stale: look again.
@@ -40,7 +40,7 @@ type arrival struct {
 	at  time.Time
 }
 
-func newLane(cfg PipeConfig) *lane {
+func newLane(cfg Config) *lane {
 	return &lane{cfg: cfg, readable: make(chan struct{}, 1), writable: make(chan struct{}, 1)}
 }
 
@@ -56,9 +56,9 @@ func (l *lane) send(pieces [][]byte) (n int, err error) {
 	case l.mu.stalled:
 		return 0, nil
 	}
-	room := l.roomLocked()
+	free := l.freeLocked()
 	for _, p := range pieces {
-		p = p[:min(len(p), room-n)]
+		p = p[:min(len(p), free-n)]
 		l.mu.data = append(l.mu.data, p...)
 		n += len(p)
 	}
@@ -69,21 +69,21 @@ func (l *lane) send(pieces [][]byte) (n int, err error) {
 		// What was sent arrives; after it comes the reset.
 		l.endLocked(ErrReset)
 		l.mu.sendErr = ErrReset
-		poke(l.writable)
+		signal(l.writable)
 	}
 	return n, nil
 }
 
-// roomLocked is how much one send may take now.
-func (l *lane) roomLocked() int {
-	room := l.cfg.Buffer - (len(l.mu.data) - l.mu.off)
+// freeLocked is how much one send may take now.
+func (l *lane) freeLocked() int {
+	free := l.cfg.Buffer - (len(l.mu.data) - l.mu.off)
 	if m := l.cfg.MaxSend; m > 0 {
-		room = min(room, m)
+		free = min(free, m)
 	}
 	if l.cfg.LoseAfter > 0 {
-		room = int(min(int64(room), l.cfg.LoseAfter-l.mu.in))
+		free = int(min(int64(free), l.cfg.LoseAfter-l.mu.in))
 	}
-	return max(room, 0)
+	return max(free, 0)
 }
 
 // arriveLocked notes when what was sent so far arrives.
@@ -96,7 +96,7 @@ func (l *lane) arriveLocked() {
 	default:
 		l.mu.marks = append(l.mu.marks, arrival{l.mu.in, time.Now().Add(l.cfg.Delay)})
 	}
-	poke(l.readable)
+	signal(l.readable)
 }
 
 // receive fills p with what has arrived. Without any it returns the end, or in
@@ -119,7 +119,7 @@ func (l *lane) receive(p []byte) (n int, wait time.Duration, err error) {
 		l.mu.off += n
 		l.mu.out += int64(n)
 		l.compactLocked()
-		poke(l.writable)
+		signal(l.writable)
 		return n, 0, nil
 	}
 	if l.mu.ended && !l.mu.held && l.mu.out == l.mu.in {
@@ -149,7 +149,7 @@ func (l *lane) finish(sendErr error) {
 		l.mu.sendErr = sendErr
 	}
 	l.endLocked(io.EOF)
-	poke(l.writable)
+	signal(l.writable)
 }
 
 func (l *lane) endLocked(err error) {
@@ -168,7 +168,7 @@ func (l *lane) endSentLocked() {
 	if l.cfg.Delay > 0 {
 		l.mu.endAt = time.Now().Add(l.cfg.Delay)
 	}
-	poke(l.readable)
+	signal(l.readable)
 	time.AfterFunc(l.cfg.Delay, l.onEnd)
 }
 
@@ -210,8 +210,8 @@ func (l *lane) stopLocked(sendErr error) {
 	}
 	l.mu.data, l.mu.off, l.mu.marks = nil, 0, nil
 	l.mu.out, l.mu.seen = l.mu.in, l.mu.in
-	poke(l.readable)
-	poke(l.writable)
+	signal(l.readable)
+	signal(l.writable)
 }
 
 // hold on keeps what is sent from arriving; off lets it arrive at once.
@@ -237,6 +237,14 @@ func (l *lane) stall(on bool) {
 	l.mu.stalled = on
 	l.mu.Unlock()
 	if !on {
-		poke(l.writable)
+		signal(l.writable)
+	}
+}
+
+// signal leaves a signal in ch, unless there is one.
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
 	}
 }

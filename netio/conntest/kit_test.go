@@ -1,4 +1,4 @@
-package netio_test
+package conntest_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/conntest"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 )
 
 // A belt is one direction of a transport made of the kit: a bounded queue.
@@ -173,19 +174,21 @@ func (c *beltConn) CloseSend() error                { c.tx.finish(io.EOF, net.Er
 func (c *beltConn) Wake()                           { ring(c.wakes) }
 func (c *beltConn) Stalled(cause error)             { c.Output().Fail(cause); c.Abort() }
 func (c *beltConn) Kick()                           { ring(c.kicks) }
-func (c *beltConn) Close(ctx context.Context) error { return c.kit().Close(ctx, c) }
+func (c *beltConn) Close(ctx context.Context) error { return c.kit().Close(ctx, c.Abort, c.release) }
 func (c *beltConn) Local() net.Addr                 { return beltAddr{} }
 func (c *beltConn) Remote() net.Addr                { return beltAddr{} }
 func (c *beltConn) NetConn() net.Conn               { return netio.View(c) }
 
 func (c *beltConn) Abort() {
-	c.tx.finish(netio.ErrReset, net.ErrClosed, true)
-	c.kit().Abort(c)
+	c.kit().Abort(func() {
+		c.tx.finish(pipe.ErrReset, net.ErrClosed, true)
+		c.release()
+	})
 }
 
-func (c *beltConn) Release() {
+func (c *beltConn) release() {
 	c.tx.finish(io.EOF, net.ErrClosed, false)
-	c.rx.finish(net.ErrClosed, netio.ErrReset, true)
+	c.rx.finish(net.ErrClosed, pipe.ErrReset, true)
 }
 
 // A connection of another package, made of the kit, passes the suite.

@@ -1,4 +1,4 @@
-package netio_test
+package pipe_test
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/conntest"
+	"github.com/limosa-rpc/limosa/netio/pipe"
 )
 
 // write queues p and flushes.
@@ -32,10 +34,26 @@ func collect(b *bytes.Buffer, n int) netio.Step {
 	}
 }
 
+// Every kind of pipe behaves as any connection.
+func TestConn(t *testing.T) {
+	for name, cfg := range map[string]pipe.Config{
+		"perfect": {},
+		"delayed": {Delay: 50 * time.Microsecond},
+		"partial": {MaxSend: 1000, MaxReceive: 777, Buffer: 32 << 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conntest.Run(t, func(t *testing.T) (a, b netio.Conn, stop func()) {
+				a, b = pipe.New(cfg)
+				return a, b, func() {}
+			}, conntest.Caps{Small: name != "perfect"})
+		})
+	}
+}
+
 // Delay is virtual time, and keeps the order.
-func TestPipeDelay(t *testing.T) {
+func TestDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := netio.Pipe(netio.PipeConfig{Delay: time.Minute})
+		a, b := pipe.New(pipe.Config{Delay: time.Minute})
 		start := time.Now()
 		write(a, "one")
 		time.Sleep(time.Second)
@@ -59,9 +77,9 @@ func TestPipeDelay(t *testing.T) {
 }
 
 // What was held arrives as one event, the end included.
-func TestPipeHold(t *testing.T) {
+func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := netio.Pipe(netio.PipeConfig{})
+		a, b := pipe.New(pipe.Config{})
 		lost := make(chan struct{})
 		b.OnLost(func() { close(lost) })
 		a.Hold()
@@ -93,9 +111,9 @@ func TestPipeHold(t *testing.T) {
 }
 
 // A peer that takes nothing: the flush waits, for WriteStall at most.
-func TestPipeStall(t *testing.T) {
+func TestStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := netio.Pipe(netio.PipeConfig{WriteStall: 10 * time.Second})
+		a, b := pipe.New(pipe.Config{WriteStall: 10 * time.Second})
 		a.Stall(true)
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -119,7 +137,7 @@ func TestPipeStall(t *testing.T) {
 		if n := a.Output().Queued(); n != 0 {
 			t.Errorf("%d bytes are queued", n)
 		}
-		if why, err := b.Receive(false, nil); why != netio.Lost || !errors.Is(err, netio.ErrReset) {
+		if why, err := b.Receive(false, nil); why != netio.Lost || !errors.Is(err, pipe.ErrReset) {
 			t.Errorf("the peer's Receive: %v, %v", why, err)
 		}
 		netio.CloseWithin(b, time.Second)
@@ -127,9 +145,9 @@ func TestPipeStall(t *testing.T) {
 }
 
 // Progress, however slow, is no stall.
-func TestPipeSlowIsNoStall(t *testing.T) {
+func TestSlowIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := netio.Pipe(netio.PipeConfig{WriteStall: 10 * time.Second, Buffer: 1})
+		a, b := pipe.New(pipe.Config{WriteStall: 10 * time.Second, Buffer: 1})
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			if err := write(a, "slow"); err != nil {
@@ -151,19 +169,19 @@ func TestPipeSlowIsNoStall(t *testing.T) {
 }
 
 // The connection breaks after so many bytes, for both sides; they arrive.
-func TestPipeLoseAfter(t *testing.T) {
+func TestLoseAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := netio.Pipe(netio.PipeConfig{LoseAfter: 5})
+		a, b := pipe.New(pipe.Config{LoseAfter: 5})
 		write(a, "123")
-		if err := write(a, "45678"); !errors.Is(err, netio.ErrReset) {
+		if err := write(a, "45678"); !errors.Is(err, pipe.ErrReset) {
 			t.Errorf("Flush: %v", err)
 		}
 		var got bytes.Buffer
 		why, err := b.Receive(false, collect(&got, 100))
-		if got.String() != "12345" || why != netio.Lost || !errors.Is(err, netio.ErrReset) {
+		if got.String() != "12345" || why != netio.Lost || !errors.Is(err, pipe.ErrReset) {
 			t.Errorf("%q, %v, %v", got.String(), why, err)
 		}
-		if why, err := a.Receive(false, nil); why != netio.Lost || !errors.Is(err, netio.ErrReset) {
+		if why, err := a.Receive(false, nil); why != netio.Lost || !errors.Is(err, pipe.ErrReset) {
 			t.Errorf("%v, %v", why, err)
 		}
 		netio.CloseWithin(a, time.Second)
@@ -172,13 +190,13 @@ func TestPipeLoseAfter(t *testing.T) {
 }
 
 // Break is seen by both, by whoever waits.
-func TestPipeBreak(t *testing.T) {
+func TestBreak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := netio.Pipe(netio.PipeConfig{})
+		a, b := pipe.New(pipe.Config{})
 		var wg sync.WaitGroup
-		for _, c := range []*netio.PipeConn{a, b} {
+		for _, c := range []*pipe.Conn{a, b} {
 			wg.Go(func() {
-				if why, err := c.Receive(false, nil); why != netio.Lost || !errors.Is(err, netio.ErrReset) {
+				if why, err := c.Receive(false, nil); why != netio.Lost || !errors.Is(err, pipe.ErrReset) {
 					t.Errorf("%v, %v", why, err)
 				}
 			})
