@@ -2,6 +2,10 @@ package rpc
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"reflect"
 	"sync"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -50,6 +54,7 @@ func (x *ServerCall) Init(args, result any) *Call {
 type serving struct {
 	life lifetime
 	lazy lazyBody
+	from Identifier // nil: nobody who can say
 }
 
 // served gives what the server's half of the call keeps.
@@ -133,6 +138,49 @@ func undecodable(err error) error {
 // Response gives the message that holds the answer, a pointer: to be filled
 // on the server, filled after next on the client.
 func (c *Call) Response() any { return c.result }
+
+// Declared reports whether err is, or wraps, an exception that the method declares
+// in its IDL: an answer, not a failure. It is so on both sides.
+func (c *Call) Declared(err error) bool {
+	if err == nil || c.Method == nil || c.Method.Except == nil || c.result == nil {
+		return false
+	}
+	scratch := reflect.New(reflect.TypeOf(c.result).Elem()).Interface() // Except writes into it
+	return c.Method.Except(scratch, err)
+}
+
+// PeerInfo tells who the caller of a server's call is, as far as its connection
+// knows. It is for handlers and interceptors, while the call lasts, and asks the
+// connection: who does not call it pays nothing. On a client, and in this process, it
+// is the zero value.
+func (c *Call) PeerInfo() PeerInfo {
+	if c.serving == nil || c.serving.from == nil {
+		return PeerInfo{}
+	}
+	return c.serving.from.PeerInfo()
+}
+
+// A PeerInfo is what is known of a caller besides what it says itself.
+type PeerInfo struct {
+	Addr net.Addr             // where it calls from
+	TLS  *tls.ConnectionState // nil: it does not speak TLS; PeerCertificates and VerifiedChains are its identity, if the server asked for one
+	Unix *UnixPeer            // nil: not a unix socket, or not on Linux
+}
+
+// A UnixPeer is the process that has opened a unix socket, as the kernel knows it.
+type UnixPeer struct {
+	PID      int
+	UID, GID uint32
+}
+
+// Identity gives the first certificate that the caller has proved to own and that the
+// server's TLS configuration has verified; nil if there is none.
+func (p PeerInfo) Identity() *x509.Certificate {
+	if p.TLS == nil || len(p.TLS.VerifiedChains) == 0 {
+		return nil
+	}
+	return p.TLS.VerifiedChains[0][0]
+}
 
 // codec is the method's, in the encoding of the call.
 func (c *Call) codec() Codec {

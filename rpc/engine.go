@@ -21,6 +21,15 @@ func EngineOf(c *Call) Engine { return Engine{c} }
 // call.
 func (e Engine) SetMessages(args, result any) { e.c.args, e.c.result = args, result }
 
+// SetPeer has p tell who the caller of a server's call is.
+func (e Engine) SetPeer(p Identifier) { e.c.served().from = p }
+
+// Refuse makes a server's call one that is not served: Request gives err.
+func (e Engine) Refuse(err error) {
+	l := &e.c.served().lazy
+	l.state, l.err = bodyFailed, err
+}
+
 // SetHolder has h told what the request takes, before the handler runs.
 func (e Engine) SetHolder(h Holder) { e.c.served().lazy.holder = h }
 
@@ -144,4 +153,10 @@ type Holder interface {
 	// Decoded is told what the request takes now that it is decoded, in bytes,
 	// besides its text and binary, on the goroutine that has asked for it.
 	Decoded(bytes int)
+}
+
+// An Identifier knows who a caller is, such as a connection.
+type Identifier interface {
+	// PeerInfo is called by handlers, at any time.
+	PeerInfo() PeerInfo
 }

@@ -36,12 +36,19 @@ func (s Sent) String() string {
 // its method is not idempotent.
 func (s Sent) Retryable() bool { return s == NotSent || s == Refused }
 
-// An Error is how a call fails: what, where, who, why, and what a retry may
-// do. It is coded once, at the boundary; further in, errors are wrapped with %w.
+// An Error is how a call fails: what, which call, where, who, why, and what a retry
+// may do. It is coded once, at the boundary; further in, errors are wrapped with %w.
 // An Error is not changed after it was returned.
+//
+// A handler fails its call with Errorf, with a bare Code, or to say more with an
+// Error of its own, such as &rpc.Error{Code: rpc.NotFound, Msg: "no such user",
+// Details: rpc.Metadata{{Key: "user", Value: "7"}}}: its caller gets Code, Msg and
+// Details. It leaves Peer, Sent and Remote alone, which are for errors of calls that
+// it makes itself; see Public.
 type Error struct {
 	Code    Code     // what
-	Op      string   // where: the stage, such as "dial", "send", "decode request"; a handler leaves it empty, else its peer is told Internal: see Public
+	Method  string   // which call: Service/Name, if known
+	Op      string   // where: the stage, such as "dial", "send", "decode request"; for this side only
 	Peer    string   // who: the other side's address, if known
 	Msg     string   // why, in words that a peer may read
 	Details Metadata // what else the peer said, such as a business status
@@ -50,18 +57,27 @@ type Error struct {
 	Err     error    // the cause on this side; never sent to a peer
 }
 
-// Error gives code, message, and where and with whom it went wrong.
+// Error gives the code, which call it was and with whom, the stage and the message:
+// "Unavailable: Hello/echo at 10.0.0.7:8888: dial: connection refused".
 func (e *Error) Error() string {
 	var b strings.Builder
-	if e.Op != "" {
-		b.WriteString(e.Op)
+	b.WriteString(e.Code.String())
+	if e.Method != "" {
 		b.WriteString(": ")
+		b.WriteString(e.Method)
 	}
 	if e.Peer != "" {
+		if e.Method != "" {
+			b.WriteString(" at ")
+		} else {
+			b.WriteString(": ")
+		}
 		b.WriteString(e.Peer)
-		b.WriteString(": ")
 	}
-	b.WriteString(e.Code.String())
+	if e.Op != "" && e.Op != "call" {
+		b.WriteString(": ")
+		b.WriteString(e.Op)
+	}
 	if e.Msg != "" {
 		b.WriteString(": ")
 		b.WriteString(e.Msg)
@@ -110,16 +126,15 @@ func SentOf(err error) Sent {
 }
 
 // Public picks what of a handler's error may be told to the peer: an error of
-// Errorf (even wrapped) and a bare Code as they are, the errors of package
-// context as their codes. Anything else, an error that came from a further
-// hop included, gives ok == false: the peer is told Internal, and the text
-// stays on this side.
+// Errorf (even wrapped), an Error that a handler has made, and a bare Code as they
+// are, the errors of package context as their codes. Anything else gives ok ==
+// false: the peer is told Internal, and the text stays on this side. That is an error
+// of a call to a further hop, which has a Peer or is Remote, or was not sent; and an
+// Internal one that has a cause and no words.
 func Public(err error) (e *Error, ok bool) {
 	if e, ok := errors.AsType[*Error](err); ok {
-		if e.Op == "" && !e.Remote {
-			return e, true
-		}
-		return nil, false
+		return e, e.Peer == "" && !e.Remote && (e.Sent == Maybe || e.Sent == Refused) &&
+			(e.Code != Internal || e.Msg != "" || e.Err == nil)
 	}
 	if c, ok := errors.AsType[Code](err); ok && c != OK {
 		return &Error{Code: c}, true

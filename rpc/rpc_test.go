@@ -59,7 +59,7 @@ func TestErrorIs(t *testing.T) {
 	if errors.Is(err, rpc.NotFound) || errors.Is(err, context.Canceled) {
 		t.Errorf("%v is what it is not", err)
 	}
-	if got, want := err.Error(), "outer: call: 10.0.0.1:1: DeadlineExceeded: disk"; got != want {
+	if got, want := err.Error(), "outer: DeadlineExceeded: 10.0.0.1:1: disk"; got != want {
 		t.Errorf("text %q, want %q", got, want)
 	}
 }
@@ -77,7 +77,7 @@ func TestOnlyMeantTextIsPublic(t *testing.T) {
 		{context.DeadlineExceeded, rpc.DeadlineExceeded, "", true},
 		{errors.New("password is 1234"), 0, "", false},
 		{&rpc.Error{Code: rpc.NotFound, Msg: "from the next hop", Remote: true}, 0, "", false},
-		{&rpc.Error{Code: rpc.Unavailable, Op: "dial", Msg: "10.1.2.3 refused"}, 0, "", false},
+		{&rpc.Error{Code: rpc.Unavailable, Op: "dial", Peer: "10.1.2.3:1", Msg: "refused", Sent: rpc.NotSent}, 0, "", false},
 	} {
 		e, ok := rpc.Public(tt.err)
 		if ok != tt.ok || ok && (e.Code != tt.code || e.Msg != tt.msg) {

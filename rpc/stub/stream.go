@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"log/slog"
+	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/limosa-rpc/limosa/rpc"
@@ -38,6 +40,9 @@ func Incoming[R any](ctx context.Context, to rpc.Caller, c *rpc.Call) iter.Seq2[
 // cancels the call, and ends it with that error; a panic of in cancels it too, and
 // goes on in the loop over the answers.
 func Exchange[A, R any](ctx context.Context, to rpc.Caller, c *rpc.Call, in iter.Seq2[*A, error]) iter.Seq2[*R, error] {
+	if in == nil {
+		return Failed[R](errNil(c))
+	}
 	return func(yield func(*R, error) bool) {
 		outer := ctx // its Err is set before in can see that it is done
 		ctx, cancel := context.WithCancel(ctx)
@@ -53,6 +58,12 @@ func Exchange[A, R any](ctx context.Context, to rpc.Caller, c *rpc.Call, in iter
 	}
 }
 
+// errNil is the error of a call that is given no sequence of messages. An empty one
+// is a function that yields nothing.
+func errNil(c *rpc.Call) error {
+	return &rpc.Error{Code: rpc.InvalidArgument, Op: "send", Method: c.Method.String(), Sent: rpc.NotSent, Msg: "the sequence of messages is nil"}
+}
+
 // failing tells one goroutine what another has failed with.
 type failing struct{ first atomic.Pointer[failure] }
 
@@ -62,8 +73,9 @@ type failure struct {
 	panicked any
 }
 
-// run runs f, and cancels if it fails, panics or ends its goroutine. A panic
-// that nobody would be told of is none of its business.
+// run runs f, and cancels if it fails, panics or ends its goroutine. A panic that
+// comes when the loop over the answers was left has no caller any more to be carried
+// to: it is logged, for one goroutine's panic would end the process.
 func (x *failing) run(cancel func(), f func() error) {
 	ended := failure{err: rpc.Errorf(rpc.Internal, "the sequence of messages has ended its goroutine")}
 	defer func() {
@@ -76,7 +88,7 @@ func (x *failing) run(cancel func(), f func() error) {
 		told := x.first.CompareAndSwap(nil, &ended)
 		cancel()
 		if !told && ended.panicked != nil {
-			panic(ended.panicked)
+			slog.Error("rpc: panic in a sequence of messages whose call is over", "panic", fmt.Sprint(ended.panicked), "stack", string(debug.Stack()))
 		}
 	}()
 	ended = failure{err: f()}
@@ -97,6 +109,9 @@ func (x *failing) or(err error) error {
 // Gather makes a client-streaming call: it sends all of in, on the caller's
 // goroutine, and gives the one answer. An error of in cancels the call.
 func Gather[A, R any](ctx context.Context, to rpc.Caller, c *rpc.Call, in iter.Seq2[*A, error]) (*R, error) {
+	if in == nil {
+		return nil, errNil(c)
+	}
 	res := new(R)
 	rpc.EngineOf(c).SetDrive(func(ctx context.Context, s rpc.Stream) error {
 		if err := sendAll(ctx, s, in); err != nil {
@@ -224,6 +239,9 @@ func Arriving[A any](c *rpc.Call) iter.Seq2[*A, error] {
 // returns, and when the client has gone. If the call is over by the end of out, that is
 // the error: a client must not take a part for the whole.
 func SendAll[R any](c *rpc.Call, out iter.Seq2[*R, error]) error {
+	if out == nil {
+		return fmt.Errorf("%v: the handler gave a nil sequence", c.Method)
+	}
 	s := rpc.EngineOf(c).Stream()
 	for m, err := range out {
 		if err != nil {

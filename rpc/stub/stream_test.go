@@ -69,3 +69,21 @@ func TestSendAllOfACallThatIsOver(t *testing.T) {
 		t.Errorf("after the deadline: %v", err)
 	}
 }
+
+// TestNilSequences: they are refused, and end neither a goroutine nor the process.
+func TestNilSequences(t *testing.T) {
+	for m, err := range stub.Exchange[string, string](t.Context(), driver{}, stub.Make(streamed, "S", nil, nil), nil) {
+		if m != nil || rpc.CodeOf(err) != rpc.InvalidArgument || rpc.SentOf(err) != rpc.NotSent {
+			t.Errorf("Exchange of nil: %v, %v", m, err)
+		}
+	}
+	if _, err := stub.Gather[string, string](t.Context(), driver{}, stub.Make(streamed, "S", nil, nil), nil); rpc.CodeOf(err) != rpc.InvalidArgument {
+		t.Errorf("Gather of nil: %v", err)
+	}
+	c := streamed.New()
+	c.Method = streamed
+	rpc.EngineOf(c).SetStream(sink{})
+	if err := stub.SendAll[string](c, nil); err == nil {
+		t.Error("a handler's nil sequence is an orderly end")
+	}
+}
