@@ -1,6 +1,7 @@
 package limosa
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -125,7 +126,7 @@ func (c *Client) start() {
 		Network: t.Network, Addr: t.Addr, Protocol: proto, Plain: plain, Limits: c.Limits.WithDefaults(),
 		TLS: c.TLS, Logger: c.Logger, Stats: c.Stats,
 	})
-	c.call = rpc.Chain(c.endpoint.Do, c.Interceptors...)
+	c.call = rpc.Chain(named(c.endpoint.Do), c.Interceptors...)
 }
 
 func (c *Client) protocol(form Form) ttheader.Protocol {
@@ -155,6 +156,19 @@ func (c *Client) Do(ctx context.Context, call *rpc.Call) error {
 	ctx, cancel := begin(ctx, call, timeout)
 	defer cancel()
 	return c.call(ctx, call)
+}
+
+// named has the errors of next tell which call has failed.
+func named(next rpc.Next) rpc.Next {
+	return func(ctx context.Context, call *rpc.Call) error {
+		err := next(ctx, call)
+		if e, ok := err.(*rpc.Error); ok && e != nil && e.Method == "" { //nolint:errorlint // what is wrapped is somebody else's
+			x := *e
+			x.Method = cmp.Or(call.Service, call.Method.Service) + "/" + call.Method.Name
+			err = &x
+		}
+		return err
+	}
 }
 
 // begin brings options and persistent metadata into call, and the shortest

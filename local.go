@@ -20,13 +20,14 @@ func Local(services ...rpc.Service) rpc.Caller {
 // handler that does not look at its context holds its caller up.
 func (s *Server) Caller() rpc.Caller {
 	routes, err := s.routes()
-	return &local{err: err, path: inproc.Path{Route: routes.Find, Limits: s.Limits.WithDefaults(), Gate: s.gate(), Logger: s.handlerLog()}}
+	path := &inproc.Path{Route: routes.Find, Limits: s.Limits.WithDefaults(), Gate: s.gate(), Logger: s.handlerLog()}
+	return &local{err: err, call: named(path.Do)}
 }
 
 // local is the in-process path with the options of contexts.
 type local struct {
 	err  error // of the services
-	path inproc.Path
+	call rpc.Next
 }
 
 // Do is rpc.Caller's method.
@@ -36,7 +37,7 @@ func (l *local) Do(ctx context.Context, c *rpc.Call) error {
 	}
 	ctx, cancel := begin(ctx, c, 0)
 	defer cancel()
-	return l.path.Do(ctx, c)
+	return l.call(ctx, c)
 }
 
 // Close is rpc.Caller's method; there is nothing to close.

@@ -30,7 +30,7 @@ func TestCall(t *testing.T) {
 		{method: "Hello/twice", body: `4`, want: "8"},
 		{method: "Hello/ping", want: "null"},
 		{method: "Hello/Echo", body: `{"message":"oops"}`, code: 1, want: `{"why":"askedfor"}`, errs: "Hello/Echo answered with its exception Oops\n"},
-		{method: "Hello/Echo", body: `{"message":"denied"}`, code: 1, errs: "PermissionDenied: not you\n"},
+		{method: "Hello/Echo", body: `{"message":"denied"}`, code: 1, errs: "PermissionDenied: Hello/Echo at " + addr + ": not you\n"},
 	} {
 		args := []string{"call", "-idl", idl, addr, c.method}
 		if c.body != "" {

@@ -94,7 +94,7 @@ func (x *streamCall) drive(s rpc.Stream, fail context.CancelCauseFunc) error {
 		var r dynamic.Result
 		switch err := s.Receive(&r); {
 		case err == io.EOF && !x.target.method.ServerStream && x.result == nil:
-			return rpc.Errorf(rpc.Internal, "%v was answered without a message", x.target.rpc)
+			return rpc.Errorf(rpc.Internal, "answered without a message")
 		case err == io.EOF:
 			return nil
 		case err != nil:
@@ -139,7 +139,7 @@ func (x *streamCall) received(text []byte) error {
 	x.got++
 	if !x.target.method.ServerStream {
 		if x.got > 1 {
-			return rpc.Errorf(rpc.Internal, "%v was answered with several messages", x.target.rpc)
+			return rpc.Errorf(rpc.Internal, "answered with several messages")
 		}
 		x.result = text
 		return nil

@@ -118,12 +118,12 @@ func Gather[A, R any](ctx context.Context, to rpc.Caller, c *rpc.Call, in iter.S
 			return err
 		}
 		if err := s.Receive(res); err == io.EOF {
-			return rpc.Errorf(rpc.Internal, "%v was answered without a message", c.Method)
+			return rpc.Errorf(rpc.Internal, "answered without a message")
 		} else if err != nil {
 			return err
 		}
 		if err := s.Receive(new(R)); err == nil {
-			return rpc.Errorf(rpc.Internal, "%v was answered with several messages", c.Method)
+			return rpc.Errorf(rpc.Internal, "answered with several messages")
 		} else if err != io.EOF {
 			return err
 		}
@@ -147,7 +147,7 @@ func Converse(ctx context.Context, to rpc.Caller, c *rpc.Call, f func(ctx contex
 // not left.
 func run[R any](ctx context.Context, to rpc.Caller, c *rpc.Call, yield func(*R, error) bool, drive func(context.Context, rpc.Stream) error) {
 	if rpc.EngineOf(c).Driven() {
-		yield(nil, rpc.Errorf(rpc.FailedPrecondition, "the messages of %v were iterated before: a call is made once", c.Method))
+		yield(nil, rpc.Errorf(rpc.FailedPrecondition, "the messages were iterated before: a call is made once"))
 		return
 	}
 	stopped := false

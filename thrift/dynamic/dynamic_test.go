@@ -432,7 +432,7 @@ func TestMethods(t *testing.T) {
 	}{
 		{"find", dynamic.Result{Field: "success", JSON: []byte(`{"id":1,"name":"x"}`)}, ""},
 		{"find", dynamic.Result{Field: "oops", JSON: []byte(`{"why":"so"}`)}, `Oops {"why":"so"}`},
-		{"find", dynamic.Result{}, "result: Internal: the answer holds no result"},
+		{"find", dynamic.Result{}, "Internal: result: the answer holds no result"},
 		{"nothing", dynamic.Result{}, ""},
 		{"count", dynamic.Result{Field: "success", JSON: []byte(`5`)}, ""},
 		{"all", dynamic.Result{Field: "success", JSON: []byte(`[{"id":1}]`)}, ""},
