@@ -6,6 +6,23 @@ import (
 	"time"
 )
 
+const (
+	// helloWait is how long a call waits for a peer to say that it can carry
+	// many calls, before it opens a connection of its own.
+	helloWait = 5 * time.Millisecond
+	// crowded is the load from which another connection is opened: so many small
+	// calls in flight, or few large ones. shared is the most connections for small
+	// calls, wide the most for large ones, of bulkBytes and more: in one socket one
+	// after the other they wait for the kernel's buffers, and cost .3 more.
+	crowded   = 16
+	shared    = 2
+	wide      = 8
+	bulkBytes = 64 << 10
+	// dialsAtOnce is how many calls to a peer of one call at a time dial at the
+	// same time; others wait for the first connection that is free.
+	dialsAtOnce = 16
+)
+
 // A step is what acquire has to do next; exactly one field is set.
 type step struct {
 	use  *pooled // take this connection

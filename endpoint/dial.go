@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"runtime/debug"
 	"time"
@@ -13,9 +12,11 @@ import (
 	"github.com/limosa-rpc/limosa/internal/hook"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
-	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/wire"
 )
+
+// dialTimeout bounds one dial.
+const dialTimeout = 5 * time.Second
 
 // A flight is a dial that calls wait for: one for all, or each its own.
 type flight struct {
@@ -26,36 +27,6 @@ type flight struct {
 	pc  *pooled // of a call's own; counted in
 
 	left bool // guarded by Endpoint.mu: the call that it was for does not wait any more
-}
-
-// A patience is what an endpoint has of a peer that cannot be reached. Guarded by
-// Endpoint.mu; zero once the peer was heard.
-type patience struct {
-	pause   time.Duration
-	last    time.Time // when something failed last
-	resume  time.Time // no dial before it
-	why     error     // what the last dial failed with; nil: it has not
-	unheard int       // connections in a row that were lost before their peer said anything
-}
-
-// fail makes the pause before the next dial twice as long, varied so that the
-// clients of a restarted server do not come at once. What has begun before the
-// last failure has failed together with that: it counts once.
-func (p *patience) fail(begun time.Time) {
-	if begun.Before(p.last) {
-		return
-	}
-	p.last = time.Now()
-	p.pause = min(max(2*p.pause, firstPause), lastPause)
-	p.resume = p.last.Add(p.pause/2 + rand.N(p.pause/2+1))
-}
-
-// restedLocked is the error of a call that comes too soon after a failed dial.
-func (p *Endpoint) restedLocked() error {
-	if left := time.Until(p.mu.resume); left > 0 && p.mu.why != nil {
-		return p.mu.why
-	}
-	return nil
 }
 
 // launchLocked starts the dial that others wait for.
@@ -74,24 +45,6 @@ func (p *Endpoint) launchLocked(ctx context.Context) *flight {
 		close(f.done)
 	})
 	return f
-}
-
-// untouchedMost is how long after its dial a connection may carry its first call. A
-// server ends one on which nothing came, after a second if it drains, and has no
-// words for a call that crosses that: it does not know what the connection speaks.
-const untouchedMost = 500 * time.Millisecond
-
-// stale reports whether pc was dialled a while ago and nothing was sent on it.
-func (pc *pooled) stale() bool {
-	return pc.conn.Untouched() && time.Since(pc.made) > untouchedMost
-}
-
-// spare counts out the call that pc was dialled for, and that it does not carry.
-func (p *Endpoint) spare(pc *pooled, bytes int) {
-	p.mu.Lock()
-	pc.used = false
-	p.mu.Unlock()
-	p.release(pc, bytes, false)
 }
 
 // dialLocked starts the dial of one call. If the call does not wait for its end
@@ -176,15 +129,6 @@ func (p *Endpoint) connect(ctx context.Context, q *search) (*pooled, error) {
 	return pc, nil
 }
 
-// closedErr is the error of a call that comes after Close.
-func (p *Endpoint) closedErr() error { return p.fault(rpc.Unavailable, "the client is closed", nil) }
-
-func (p *Endpoint) known() kind {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.mu.kind
-}
-
 // secure makes a connection one of TLS, within the time that the limits give. A
 // panic of the user's TLS code, or the end of its goroutine, costs this dial only:
 // nobody could recover it here, and others wait for the dial.
@@ -220,63 +164,6 @@ func (p *Endpoint) tlsConfig() *tls.Config {
 		cfg.ServerName, _, _ = net.SplitHostPort(p.cfg.Addr)
 	}
 	return cfg
-}
-
-// failedLocked notes a failed dial.
-func (p *Endpoint) failedLocked(op string, err error, begun time.Time) error {
-	p.failed.Inc()
-	p.mu.fail(begun)
-	e := p.fault(rpc.Unavailable, "", err)
-	e.Op = op
-	p.mu.why = e
-	return e
-}
-
-// hearLocked ends the patience with a peer that was heard on pc. Those made before the
-// last failure say nothing of the next one.
-func (p *Endpoint) hearLocked(pc *pooled) {
-	if (p.mu.pause > 0 || p.mu.unheard > 0) && !pc.made.Before(p.mu.last) && pc.conn.Heard() {
-		p.mu.patience = patience{}
-	}
-}
-
-// unheardLocked notes that pc was lost, if that was before its peer said anything. A peer, or
-// what stands before it, that accepts and closes is as good as one that refuses;
-// but what may be chance, as often as a call is tried, costs no pause.
-func (p *Endpoint) unheardLocked(pc *pooled) {
-	if p.mu.closed || pc.conn.Heard() || pc.made.Before(p.mu.last) || time.Since(pc.made) > lastPause {
-		return // or lost with others, or as an idle one
-	}
-	if p.mu.unheard++; p.mu.unheard < attempts {
-		p.mu.last = time.Now()
-		return
-	}
-	p.mu.fail(pc.made)
-	p.mu.why = p.fault(rpc.Unavailable, fmt.Sprintf("the last %d connections were lost before their peer said anything; does it speak %s?", p.mu.unheard, p.cfg.Protocol.Name()), nil)
-}
-
-func (p *Endpoint) fault(code rpc.Code, msg string, cause error) *rpc.Error {
-	if msg == "" && cause == nil {
-		msg = fmt.Sprintf("no connection to %s", p.cfg.Addr)
-	}
-	return &rpc.Error{Code: code, Op: "call", Peer: p.cfg.Addr, Msg: msg, Sent: rpc.NotSent, Err: cause}
-}
-
-// interrupted is the error of a call whose ctx ended before it had a
-// connection; it names what the last dial failed with, if one did.
-func (p *Endpoint) interrupted(ctx context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.interruptedLocked(ctx)
-}
-
-func (p *Endpoint) interruptedLocked(ctx context.Context) error {
-	e := p.fault(rpc.CodeOf(ctx.Err()), "", context.Cause(ctx))
-	e.Op = "connect"
-	if p.mu.why != nil {
-		e.Msg = "last attempt: " + p.mu.why.Error()
-	}
-	return e
 }
 
 // discard ends a connection that nobody uses.

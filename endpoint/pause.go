@@ -1,0 +1,78 @@
+package endpoint
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+const (
+	// firstPause to lastPause is the time between dials after failures.
+	firstPause = 20 * time.Millisecond
+	lastPause  = 2 * time.Second
+)
+
+// A patience is what an endpoint has of a peer that cannot be reached. Guarded by
+// Endpoint.mu; zero once the peer was heard.
+type patience struct {
+	pause   time.Duration
+	last    time.Time // when something failed last
+	resume  time.Time // no dial before it
+	why     error     // what the last dial failed with; nil: it has not
+	unheard int       // connections in a row that were lost before their peer said anything
+}
+
+// fail makes the pause before the next dial twice as long, varied so that the
+// clients of a restarted server do not come at once. What has begun before the
+// last failure has failed together with that: it counts once.
+func (p *patience) fail(begun time.Time) {
+	if begun.Before(p.last) {
+		return
+	}
+	p.last = time.Now()
+	p.pause = min(max(2*p.pause, firstPause), lastPause)
+	p.resume = p.last.Add(p.pause/2 + rand.N(p.pause/2+1))
+}
+
+// restedLocked is the error of a call that comes too soon after a failed dial.
+func (p *Endpoint) restedLocked() error {
+	if left := time.Until(p.mu.resume); left > 0 && p.mu.why != nil {
+		return p.mu.why
+	}
+	return nil
+}
+
+// failedLocked notes a failed dial.
+func (p *Endpoint) failedLocked(op string, err error, begun time.Time) error {
+	p.failed.Inc()
+	p.mu.fail(begun)
+	e := p.fault(rpc.Unavailable, "", err)
+	e.Op = op
+	p.mu.why = e
+	return e
+}
+
+// hearLocked ends the patience with a peer that was heard on pc. Those made before the
+// last failure say nothing of the next one.
+func (p *Endpoint) hearLocked(pc *pooled) {
+	if (p.mu.pause > 0 || p.mu.unheard > 0) && !pc.made.Before(p.mu.last) && pc.conn.Heard() {
+		p.mu.patience = patience{}
+	}
+}
+
+// unheardLocked notes that pc was lost, if that was before its peer said anything. A peer, or
+// what stands before it, that accepts and closes is as good as one that refuses;
+// but what may be chance, as often as a call is tried, costs no pause.
+func (p *Endpoint) unheardLocked(pc *pooled) {
+	if p.mu.closed || pc.conn.Heard() || pc.made.Before(p.mu.last) || time.Since(pc.made) > lastPause {
+		return // or lost with others, or as an idle one
+	}
+	if p.mu.unheard++; p.mu.unheard < attempts {
+		p.mu.last = time.Now()
+		return
+	}
+	p.mu.fail(pc.made)
+	p.mu.why = p.fault(rpc.Unavailable, fmt.Sprintf("the last %d connections were lost before their peer said anything; does it speak %s?", p.mu.unheard, p.cfg.Protocol.Name()), nil)
+}

@@ -1,0 +1,216 @@
+package endpoint
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/limosa-rpc/limosa/mux"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// loadBytes is what weighs as much as one call more.
+const loadBytes = 16 << 10
+
+// kind is what is known of a peer; remembered for later connections.
+type kind uint8
+
+const (
+	unknown   kind = iota
+	multiplex      // says hello
+	exclusive      // does not, or was not asked
+)
+
+// pooled is a connection of an endpoint; its fields are guarded by Endpoint.mu.
+type pooled struct {
+	conn  *mux.Conn
+	calls int       // in flight
+	load  int       // what they weigh
+	muxed bool      // carries many
+	opens bool      // its first call was a stream: a peer that says no hello takes only streams on it
+	used  bool      // it has carried something
+	known bool      // whether it does is settled
+	made  time.Time // dialled
+	since time.Time // idle since
+}
+
+// load is what a call weighs whose messages have so many bytes.
+func load(bytes int) int { return 1 + bytes/loadBytes }
+
+// enter counts a call of so many bytes in. The endpoint's lock is held, or pc is new.
+func (pc *pooled) enter(bytes int) {
+	pc.calls++
+	pc.load += load(bytes)
+}
+
+// fits reports whether pc, which has nothing in flight, can carry a call, or
+// with opens a stream. Until its peer is known it goes on with what it began with.
+func (pc *pooled) fits(opens bool) bool {
+	switch {
+	case !pc.used:
+		return !opens || !pc.known
+	case pc.known:
+		return !opens
+	}
+	return pc.opens == opens
+}
+
+// untouchedMost is how long after its dial a connection may carry its first call. A
+// server ends one on which nothing came, after a second if it drains, and has no
+// words for a call that crosses that: it does not know what the connection speaks.
+const untouchedMost = 500 * time.Millisecond
+
+// stale reports whether pc was dialled a while ago and nothing was sent on it.
+func (pc *pooled) stale() bool {
+	return pc.conn.Untouched() && time.Since(pc.made) > untouchedMost
+}
+
+// spare counts out the call that pc was dialled for, and that it does not carry.
+func (p *Endpoint) spare(pc *pooled, bytes int) {
+	p.mu.Lock()
+	pc.used = false
+	p.mu.Unlock()
+	p.release(pc, bytes, false)
+}
+
+func (p *Endpoint) known() kind {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.kind
+}
+
+// changed is told by a connection that its status may differ.
+func (p *Endpoint) changed(pc *pooled) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.settleLocked(pc)
+}
+
+// settleLocked brings pc onto the list where it belongs.
+func (p *Endpoint) settleLocked(pc *pooled) {
+	if _, ok := p.mu.all[pc]; !ok {
+		return
+	}
+	caps, usable := pc.conn.Status()
+	if !usable {
+		if !pc.used { // else its call tells: who gives one up ends the connection
+			p.unheardLocked(pc)
+		}
+		p.dropLocked(pc)
+		return
+	}
+	p.hearLocked(pc)
+	if pc.known || caps.Pending {
+		return
+	}
+	pc.known, pc.muxed = true, caps.Mux
+	p.mu.kind = exclusive
+	switch {
+	case pc.muxed:
+		p.mu.kind = multiplex
+		p.mu.idle = without(p.mu.idle, pc)
+		p.mu.muxed = append(p.mu.muxed, pc)
+		for len(p.mu.queue) > 0 {
+			p.passLocked() // there is room for all
+		}
+	case pc.opens:
+		p.mu.idle = without(p.mu.idle, pc)
+		p.mu.opened = append(p.mu.opened, pc)
+	}
+}
+
+// dropLocked forgets a connection that takes no new calls; it closes itself
+// when its last call has ended.
+func (p *Endpoint) dropLocked(pc *pooled) {
+	delete(p.mu.all, pc)
+	p.open.Dec()
+	p.mu.idle = without(p.mu.idle, pc)
+	p.mu.muxed = without(p.mu.muxed, pc)
+	p.mu.opened = without(p.mu.opened, pc)
+	p.work.Go(func() { pc.conn.Shutdown(p.ctx) })
+}
+
+func without(list []*pooled, pc *pooled) []*pooled {
+	return slices.DeleteFunc(list, func(x *pooled) bool { return x == pc })
+}
+
+// mistrust drops pc if err says that the next call had better not meet it.
+//
+// A connection that takes no calls tells, and is gone from the endpoint by then; one
+// that refuses all the same is not to be given every call from now on.
+//
+// And its server may be about to close it. Many servers, those of Kitex and
+// Apache Thrift among them, close behind the exception that says that they did
+// not understand the request; the next call would meet that close.
+func (p *Endpoint) mistrust(pc *pooled, err error) {
+	e, ok := errors.AsType[*rpc.Error](err)
+	fails := ok && !e.Remote && e.Code == rpc.Unavailable
+	refuses := fails && e.Sent.Retryable()
+	closes := ok && e.Remote && (e.Code == rpc.Unimplemented || e.Code == rpc.InvalidArgument)
+	if !fails && !closes {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if fails {
+		p.unheardLocked(pc)
+	}
+	p.settleLocked(pc)
+	if _, ok := p.mu.all[pc]; ok && (refuses || closes && !pc.muxed && !pc.opens) {
+		p.dropLocked(pc)
+	}
+}
+
+// release counts a call of so many bytes out of pc, which its peer has answered
+// or not.
+func (p *Endpoint) release(pc *pooled, bytes int, answered bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.heard = p.mu.heard || answered
+	p.hearLocked(pc)
+	pc.calls--
+	pc.load -= load(bytes)
+	if pc.calls > 0 {
+		return
+	}
+	defer p.passLocked()
+	if _, ok := p.mu.all[pc]; !ok {
+		return
+	}
+	pc.since = time.Now()
+	if !pc.muxed {
+		p.settleLocked(pc)
+		if _, ok := p.mu.all[pc]; ok && !pc.muxed && !slices.Contains(p.mu.opened, pc) {
+			p.mu.idle = append(p.mu.idle, pc)
+		}
+	}
+	if p.mu.reaper == nil && !p.mu.closed {
+		p.mu.reaper = time.AfterFunc(p.cfg.Limits.Idle, p.reap)
+	}
+}
+
+// reap closes connections that had no call for longer than the limit. Its
+// timer runs only while there is something idle.
+func (p *Endpoint) reap() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.closed {
+		return
+	}
+	p.mu.reaper = nil
+	next := time.Duration(-1)
+	for pc := range p.mu.all {
+		if pc.calls > 0 {
+			continue
+		}
+		left := p.cfg.Limits.Idle - time.Since(pc.since)
+		if left <= 0 {
+			p.dropLocked(pc)
+		} else if next < 0 || left < next {
+			next = left
+		}
+	}
+	if next >= 0 {
+		p.mu.reaper = time.AfterFunc(next, p.reap)
+	}
+}
