@@ -179,7 +179,7 @@ func (c *ServerConn) apply(fx *aftermath) {
 	for _, call := range fx.ended {
 		if s.overLocked() {
 			s.way.Yield()
-			s.spent = 0
+			s.beginLocked()
 		}
 		s.spent += endCost
 		rpc.EngineOf(call).End(context.Canceled)

@@ -96,11 +96,8 @@ func (c *ServerConn) serveLocked(r *request) {
 	if c.out.ClaimLocked() { // a request before r was refused
 		c.owed = true
 	}
-	if !lone {
-		c.stint.spent += beginCost
-		if c.cfg.Handlers == Spare {
-			c.spareLocked()
-		}
+	if !lone && c.cfg.Handlers == Spare {
+		c.spareLocked()
 	}
 	c.out.Unlock()
 	c.serve(r)

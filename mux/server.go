@@ -203,6 +203,7 @@ func (c *ServerConn) Run(ended func(error)) {
 // startLocked makes another worker.
 func (c *ServerConn) startLocked() {
 	c.spare = true
+	c.stint.spent += beginCost
 	c.staffLocked(1)
 	go func() { // the last worker to leave ends the connection
 		c.out.Lock()
@@ -215,7 +216,7 @@ func (c *ServerConn) startLocked() {
 // return.
 func (c *ServerConn) work() {
 	for {
-		if c.stint.overLocked() {
+		if c.yieldsLocked() {
 			if c.yieldLocked() {
 				return
 			}

@@ -6,18 +6,17 @@ import (
 	"github.com/limosa-rpc/limosa/netio"
 )
 
+// Work is counted in events that are only looked at, which is a microsecond or less.
 const (
-	// stintMost is how much may be done for one connection before others go first:
-	// so many events, or a fraction of as many handlers, which is some 200 us.
-	stintMost = 256
-	// stintCrowded is the same while others wait for their turn.
-	stintCrowded = 32
-	// beginCost is what it takes to begin a handler with a worker behind it, or a
-	// stream, in events that are only looked at.
-	beginCost = 8
-	// endCost is the same of what ends a handler's context, whose goroutine is
-	// about to run then.
-	endCost = 8
+	// stintMost is how much may be done for one connection before others go first.
+	stintMost = 512
+	// stintCrowded is the same while others wait for their turn, or much was done.
+	stintCrowded = 64
+	// beginCost is what it takes to make a goroutine for a handler, or for the worker
+	// behind it, and endCost to end a handler's context, whose goroutine runs then.
+	beginCost, endCost = 16, 16
+	// openCost is what it takes to open a stream.
+	openCost = 4
 )
 
 // A stint is what was done for a connection since it has last let others go first:
@@ -31,6 +30,7 @@ type stint struct {
 
 	// Guarded by the output lock.
 	spent int
+	told  int       // of this, what the Yielder knows
 	began time.Time // by the last yield
 
 	rests uint32 // owned by the read role: the Yielder's, at the last batch
@@ -48,14 +48,30 @@ func (s *stint) batchLocked(n int) {
 		return
 	}
 	if rests := s.way.Rests(); rests != s.rests {
-		s.rests, s.spent = rests, 0
+		s.rests, s.spent, s.told = rests, 0, 0
 	}
 	s.spent += n
 }
 
-// overLocked reports whether others go first now.
+// overLocked reports whether others go first now. The Yielder is told of stints that
+// are not small: those of lone calls stay off what all connections share.
 func (s *stint) overLocked() bool {
-	return s.spent >= stintCrowded && s.way != nil && (s.spent >= stintMost || s.way.Crowded())
+	if s.spent < stintCrowded || s.way == nil {
+		return false
+	}
+	work := s.spent - s.told
+	s.told = s.spent
+	return s.way.Crowded(work) || s.spent >= stintMost
+}
+
+// beginLocked begins the next one.
+func (s *stint) beginLocked() { s.spent, s.told = 0, 0 }
+
+// yieldsLocked reports whether others go first now: before a batch that was read
+// just now, or among its requests. A lone batch is short, and answered with one send;
+// and before a read it is not known yet whether there is anything to be done.
+func (c *ServerConn) yieldsLocked() bool {
+	return (c.fresh || c.lone.left == 0 && c.waitingLocked()) && c.stint.overLocked()
 }
 
 // yieldLocked lets others go first. Meanwhile the caller, a worker, counts as the
@@ -66,7 +82,7 @@ func (c *ServerConn) yieldLocked() (left bool) {
 		return c.leaveLocked()
 	}
 	c.spare = true
-	c.stint.spent = 0
+	c.stint.beginLocked()
 	owes := c.claimLocked()
 	c.out.Unlock()
 	if owes {

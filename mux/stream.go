@@ -42,12 +42,11 @@ type stream struct {
 	peer  string
 	call  *rpc.Call // server: set by the handler's goroutine before the handler runs
 	whole *streams
-	ctx   context.Context      // server: set with call
-	base  int                  // the first window
-	cost  int                  // what a message counts besides its bytes
-	lone  bool                 // client: there is one message from this side
-	frame func(*buf.Out) error // appends sending or private
-	first wire.Flags           // what the first frame of this side has besides: a client's Open
+	ctx   context.Context // server: set with call
+	base  int             // the first window
+	cost  int             // what a message counts besides its bytes
+	lone  bool            // client: there is one message from this side
+	first wire.Flags      // what the first frame of this side has besides: a client's Open
 
 	// Guarded by the output lock.
 	ev       wire.Event // of the frame at hand, and what all its frames have in common
@@ -71,10 +70,11 @@ type stream struct {
 	stalled  bool                         // peers without credit: was waited for in vain, see pace
 	credit   int                          // what the peer may still send
 	window   int
-	granted  time.Time // when the last credit was
-	inRow    int       // messages that were sent without waiting in between
-	recv     waiter    // Receive waits
-	room     waiter    // Send waits for credit
+	granted  time.Time            // when the last credit was
+	frame    func(*buf.Out) error // appends sending or private; made by the first Send
+	inRow    int                  // messages that were sent without waiting in between
+	recv     waiter               // Receive waits
+	room     waiter               // Send waits for credit
 
 	// receiving is held by who receives, and then by who ends the call. Lock
 	// order: receiving before the output lock.
@@ -155,7 +155,7 @@ type streamHost interface {
 // A waiter is a place where one goroutine may wait for the peer.
 type waiter struct {
 	on   bool          // guarded by the output lock
-	ch   chan struct{} // capacity 1: signalled once for each time it was on
+	ch   chan struct{} // capacity 1: signalled once for each time it was on; made by the first
 	next *waiter       // list of those to be woken; the waker's
 }
 
@@ -165,8 +165,6 @@ func (s *stream) init(w *streams, caps wire.Caps) {
 	if w.pace.eased == nil {
 		w.pace.eased = make(chan struct{}, 1)
 	}
-	s.recv.ch, s.room.ch = make(chan struct{}, 1), make(chan struct{}, 1)
-	s.frame = s.appendMessage
 }
 
 func (s *stream) appendMessage(out *buf.Out) error {
@@ -201,6 +199,9 @@ func (s *stream) Send(msg any) error {
 	flags := wire.Message
 	if s.lone {
 		flags |= wire.End
+	}
+	if s.frame == nil {
+		s.frame = s.appendMessage
 	}
 	n, err := s.appendLocked(flags, s.frame)
 	s.sending, s.private = nil, nil
@@ -434,13 +435,14 @@ func (s *stream) arrivedLocked(ev *wire.Event) *rpc.Error {
 		return ev.Err
 	case ev.Flags&(wire.End|wire.Reset) != 0:
 		var err error
-		if ev.Err != nil {
+		switch {
+		case ev.Err == nil:
+		case s.first&wire.Open == 0: // a handler may return it, as one of rpc.Errorf
+			err = &rpc.Error{Code: ev.Err.Code, Msg: "the caller has given the call up"}
+		default:
 			e := *ev.Err
 			e.Peer = s.peer
 			err = &e
-			if s.first&wire.Open == 0 { // a handler may return it
-				err = rpc.Errorf(e.Code, "the caller has given the call up")
-			}
 		}
 		s.endLocked(err)
 	}
@@ -550,6 +552,13 @@ func (s *stream) stirLocked(list *waiter) *waiter {
 		list = s.room.offLocked(list)
 	}
 	return list
+}
+
+func (w *waiter) onLocked() {
+	if w.ch == nil { // most streams of a flood never wait
+		w.ch = make(chan struct{}, 1)
+	}
+	w.on = true
 }
 
 func (w *waiter) offLocked(list *waiter) *waiter {

@@ -199,7 +199,7 @@ func (c *Conn) awaitLocked(s *stream, w *waiter) {
 	if w == &s.room && c.s.Caps().Pending {
 		c.supposeLocked()
 	}
-	w.on = true
+	w.onLocked()
 	leads, fx := c.life.await(w, !c.fullLocked())
 	c.watchLocked()
 	others := c.life.inflight > 1

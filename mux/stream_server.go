@@ -41,6 +41,7 @@ func (c *ServerConn) openStreamLocked(ev *wire.Event) {
 	}
 	s.init(&c.streams, c.s.Caps())
 	c.streams.open++
+	c.stint.spent += openCost
 	c.listLocked(r)
 	if err != nil {
 		s.finishLocked(refused(r, Public(nil, err, nil)), nil) // no user's code runs under the lock, a logger's neither
@@ -201,7 +202,7 @@ func (c *ServerConn) releaseLocked(later bool) {
 
 // awaitLocked is streamHost's method; the connection's workers read.
 func (c *ServerConn) awaitLocked(_ *stream, w *waiter) {
-	w.on = true
+	w.onLocked()
 	c.nudgeLocked()
 	others := c.runningLocked() > 1
 	if c.out.Unlock() {

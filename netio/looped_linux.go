@@ -142,7 +142,7 @@ func (c *loopConn) Rests() uint32 { return c.rests }
 func (c *loopConn) Yield() { c.yields.wait() }
 
 // Crowded implements [Yielder].
-func (c *loopConn) Crowded() bool { return c.yields.crowded() }
+func (c *loopConn) Crowded(work int) bool { return c.yields.crowded(work) }
 
 // OnReadable implements [LoopConn].
 func (c *loopConn) OnReadable(owed bool, step Step, done func(Outcome, error)) (Outcome, error) {

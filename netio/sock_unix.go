@@ -242,7 +242,7 @@ func (c *sockConn) Rests() uint32 { return c.rests }
 func (c *sockConn) Yield() { c.net.yields.wait() }
 
 // Crowded implements [Yielder].
-func (c *sockConn) Crowded() bool { return c.net.yields.crowded() }
+func (c *sockConn) Crowded(work int) bool { return c.net.yields.crowded(work) }
 
 // Kick implements [Conn].
 func (c *sockConn) Kick() {

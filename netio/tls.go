@@ -279,9 +279,9 @@ func (t *TLS) Rests() (n uint32) {
 }
 
 // Crowded implements [Yielder].
-func (t *TLS) Crowded() bool {
+func (t *TLS) Crowded(work int) bool {
 	y, ok := t.lower.(Yielder)
-	return ok && y.Crowded()
+	return ok && y.Crowded(work)
 }
 
 // Yield implements [Yielder].

@@ -15,7 +15,8 @@ type Yielder interface {
 	// in a Yield had their turn. It must not be called on an event loop.
 	Yield()
 
-	// Crowded reports whether anybody waits in a Yield: there is more to be done than
-	// is done at once.
-	Crowded() bool
+	// Crowded is told how much work was done since it was told last, and reports whether
+	// there is more to be done by all who tell it than is good to be done at once:
+	// somebody waits in a Yield, or much was done since somebody has.
+	Crowded(work int) bool
 }

@@ -21,6 +21,8 @@ import (
 type yielder struct {
 	run     sync.WaitGroup
 	waiting atomic.Int32 // who waits
+	work    atomic.Int64 // that was done since somebody has
+	crowd   atomic.Int64 // how much of it crowds
 	mu      struct {
 		sync.Mutex
 		bell        uintptr  // the eventfd, which nobody reads; 0 before the first who yields
@@ -86,7 +88,9 @@ func (y *yielder) startLocked() bool {
 // would reset the poller's edge.
 func (y *yielder) loop(raw syscall.RawConn) {
 	raw.Read(func(uintptr) bool { //nolint:errcheck // closed
-		y.admit(runtime.GOMAXPROCS(0))
+		n := runtime.GOMAXPROCS(0)
+		y.crowd.Store(crowdWork * int64(n))
+		y.admit(n)
 		return false
 	})
 	for y.admit(1) {
@@ -96,6 +100,7 @@ func (y *yielder) loop(raw syscall.RawConn) {
 
 // admit has the first n of those who wait go on. It reports whether there were any.
 func (y *yielder) admit(n int) (some bool) {
+	y.work.Store(0)
 	m := &y.mu
 	m.Lock()
 	var list *yield
@@ -121,8 +126,14 @@ func (y *yielder) admit(n int) (some bool) {
 	return list != nil
 }
 
+// crowdWork is how much work crowds a processor: with a microsecond or less for each
+// unit some hundred microseconds.
+const crowdWork = 256
+
 // crowded is Yielder's Crowded.
-func (y *yielder) crowded() bool { return y.waiting.Load() > 0 }
+func (y *yielder) crowded(work int) bool {
+	return y.work.Add(int64(work)) > max(crowdWork, y.crowd.Load()) || y.waiting.Load() > 0
+}
 
 func (y *yielder) close() error {
 	y.mu.Lock()

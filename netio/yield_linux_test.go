@@ -91,7 +91,7 @@ func TestYieldsEndWithTheNet(t *testing.T) {
 		}
 		stop() // also the connection, if it is on a loop
 		all.Wait()
-		if y.Crowded() {
+		if y.Crowded(0) {
 			t.Error("somebody waits still")
 		}
 		y.Yield() // at once

@@ -7,6 +7,6 @@ import "runtime"
 // A yielder lets those go first that are about to run.
 type yielder struct{}
 
-func (*yielder) wait()         { runtime.Gosched() }
-func (*yielder) crowded() bool { return false }
-func (*yielder) close() error  { return nil }
+func (*yielder) wait()            { runtime.Gosched() }
+func (*yielder) crowded(int) bool { return false }
+func (*yielder) close() error     { return nil }
