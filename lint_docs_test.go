@@ -11,6 +11,7 @@ import (
 
 var (
 	markdownLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	codeBlock    = regexp.MustCompile("(?ms)^```.*?^```$")
 	pageInSource = regexp.MustCompile(`\bdocs/[a-z0-9/-]+\.md\b`)
 )
 
@@ -50,7 +51,7 @@ func TestLintDocsLinks(t *testing.T) {
 		if err != nil || strings.Contains(name, "template/") {
 			continue // removed and not yet committed, or the page of a project that is yet to be made
 		}
-		for _, m := range markdownLink.FindAllStringSubmatch(string(text), -1) {
+		for _, m := range markdownLink.FindAllStringSubmatch(codeBlock.ReplaceAllString(string(text), ""), -1) {
 			target, _, _ := strings.Cut(m[1], "#")
 			if target == "" || strings.Contains(target, ":") {
 				continue

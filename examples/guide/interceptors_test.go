@@ -1,0 +1,110 @@
+package guide_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/examples/guide/gen/books"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/stats"
+)
+
+//guide:begin interceptors-log
+func logging(log *slog.Logger) rpc.Interceptor {
+	return func(ctx context.Context, c *rpc.Call, next rpc.Next) error {
+		begin := time.Now()
+		err := next(ctx, c)
+		log.InfoContext(ctx, "call", "method", c.Method, "peer", c.Peer, "took", time.Since(begin), "code", rpc.CodeOf(err))
+		return err
+	}
+}
+
+//guide:end
+
+//guide:begin interceptors-auth
+func authenticate(ctx context.Context, c *rpc.Call, next rpc.Next) error {
+	if c.Header.Get("authorization") != "Bearer s3cret" {
+		return rpc.Unauthenticated // codes are errors; the request is not even decoded
+	}
+	return next(ctx, c)
+}
+
+//guide:end
+
+//guide:begin interceptors-measure
+func measure(set *stats.Set) rpc.Interceptor {
+	return func(ctx context.Context, c *rpc.Call, next rpc.Next) error {
+		begin, code := time.Now(), rpc.Internal // stays if what is called panics
+		defer func() {
+			set.Histogram("call_us_"+c.Method.Name, "What a call took.", "us").Record(time.Since(begin).Microseconds())
+			set.Counter("calls_"+code.String(), "Calls by code.").Inc()
+		}()
+		err := next(ctx, c)
+		code = rpc.CodeOf(err) // Unknown for exceptions of the IDL
+		return err
+	}
+}
+
+//guide:end
+
+//guide:begin interceptors-message
+func showOrders(ctx context.Context, c *rpc.Call, next rpc.Next) error {
+	if c.Method.Name == "buy" {
+		msg, err := c.Request() // decodes it
+		if err != nil {
+			return err
+		}
+		fmt.Println(c.Method, msg)
+	}
+	return next(ctx, c)
+}
+
+//guide:end
+
+func Example_interceptors() {
+	set := stats.NewSet()
+	//guide:begin interceptors-use
+	server := limosa.Server{
+		Services:     []rpc.Service{books.Service(newShop())},
+		Interceptors: []rpc.Interceptor{measure(set), authenticate, showOrders}, // the first one is outermost
+	}
+	//guide:end
+	addr, stop := running(&server)
+	defer stop()
+	//guide:begin interceptors-client
+	token := func(ctx context.Context, c *rpc.Call, next rpc.Next) error {
+		c.Header.Set("authorization", "Bearer s3cret")
+		return next(ctx, c)
+	}
+	client := &limosa.Client{Target: addr, Interceptors: []rpc.Interceptor{logging(slog.New(slog.DiscardHandler)), token}}
+	//guide:end
+	defer client.Close()
+	known := books.NewClient(client)
+	_, err := known.Buy(context.Background(), &books.Order{Book: 1, Copies: 2})
+	fmt.Println(err)
+
+	stranger, err := books.Dial(addr)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer stranger.Close()
+	_, err = stranger.Get(context.Background(), 1)
+	fmt.Println(rpc.CodeOf(err))
+	//guide:begin interceptors-show
+	set.Each(func(m stats.Metric) {
+		if m.Kind == stats.KindCounter {
+			fmt.Println(m.Name, m.Value)
+		}
+	})
+	//guide:end
+	// Output:
+	// Books/buy &{Order{book:1 copies:2}}
+	// <nil>
+	// Unauthenticated
+	// calls_OK 1
+	// calls_Unauthenticated 1
+}

@@ -1,0 +1,5 @@
+namespace go vault
+
+service Vault {
+  string secret(1: string name)
+}
