@@ -1,6 +1,6 @@
 # Everything here is a thin name for a command that can be run by hand.
 .DEFAULT_GOAL := help
-.PHONY: help check test race invariants fuzz sim gen-check interop-thrift interop-kitex bench cross test-arm64 ci
+.PHONY: help check test race invariants fuzz sim gen-check interop-thrift interop-kitex bench static vulns cross test-arm64 ci
 
 GO       ?= go
 FUZZTIME ?= 30000x
@@ -11,8 +11,10 @@ SEEDS    ?= 2000
 BENCH    ?= rpc -peers limosa,grpc-go -callers 1,100 -payload 1024 -rounds 3
 # Packages whose goroutines meet: what the race detector is for.
 CONCURRENT := ./buf/... ./stats/... ./rpc/... ./netio/... ./mux/... ./endpoint ./internal/inproc ./internal/serve ./internal/sim .
-# What reads the source says the same under every tag.
-NOLINT     := -skip '^Test(Lint|Layer|Shape|API)'
+# Pinned: a new release of a checker is taken when somebody has looked at what it says.
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+VULNDB      ?= https://vuln.go.dev
 # Packages with assembly, and those whose tests go through it.
 ASSEMBLY   := ./internal/codec ./thrift
 SYSTEMS    := linux/arm64 darwin/arm64 windows/amd64
@@ -27,10 +29,10 @@ test: ## all tests of all modules
 	$(GO) test work
 
 race: ## the concurrent packages under the race detector, COUNT times
-	$(GO) test -race -count=$(COUNT) $(NOLINT) $(CONCURRENT)
+	$(GO) test -race -count=$(COUNT) $(CONCURRENT)
 
 invariants: ## the root module with released memory taken out of use and leaks reported
-	$(GO) test -tags invariants $(NOLINT) ./...
+	$(GO) test -tags invariants $$($(GO) list ./... | grep -v /internal/lint$$)
 
 fuzz: ## each fuzz target for FUZZTIME (30000x: executions)
 	@.ci/fuzz $(FUZZTIME)
@@ -49,6 +51,14 @@ interop-kitex: ## Kitex as client and as server, calls and streams; KITEX='-race
 
 bench: ## comparison in one interleaved run; BENCH='rpc -peers ...' sets what runs
 	$(GO) run ./bench $(BENCH)
+
+static: ## staticcheck on all modules; skipped where it cannot be fetched
+	@GOWORK=off $(GO) run $(STATICCHECK) -version >/dev/null 2>&1 || { echo "skipped: staticcheck cannot be fetched here"; exit 0; }; \
+	$(GO) run $(STATICCHECK) ./... ./cmd/... ./bench/... ./interop/...
+
+vulns: ## govulncheck on what users link; skipped where it or its database cannot be reached
+	@out=$$($(GO) run $(GOVULNCHECK) -db $(VULNDB) ./... ./cmd/... 2>&1); code=$$?; echo "$$out"; \
+	case $$out in *"fetching vulnerabilities"* | *"no required module"* | *"dial tcp"*) echo "skipped: the vulnerability database cannot be reached here"; exit 0 ;; esac; exit $$code
 
 cross: ## vet for the other systems
 	@for s in $(SYSTEMS); do echo "vet $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} CGO_ENABLED=0 $(GO) vet ./... || exit 1; done

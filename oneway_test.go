@@ -32,6 +32,7 @@ func TestOnewayThenClose(t *testing.T) {
 			c.Close()
 		}
 		for by := time.Now().Add(5 * time.Second); ran.Load() < 2*n && time.Now().Before(by); {
+			// Real time: sockets of the kernel; a poll with a bound.
 			time.Sleep(time.Millisecond)
 		}
 		if got := ran.Load(); got != 2*n {

@@ -66,6 +66,7 @@ func TestEveryHandlerIsToldThatItsCallerLeft(t *testing.T) {
 				stop := serveOn(t, &limosa.Server{Services: []rpc.Service{w.service()}, Handlers: mode}, l)
 				leave(t, l.Addr().String(), n)
 				for by := time.Now().Add(10 * time.Second); w.told.Load() < w.begun.Load() && time.Now().Before(by); {
+					// Real time: sockets of the kernel; a poll with a bound.
 					time.Sleep(time.Millisecond)
 				}
 				if b, told := w.begun.Load(), w.told.Load(); told != b || b == 0 {
@@ -149,6 +150,7 @@ func newThrottle(t *testing.T, network, target string, bytesPerMilli int) *throt
 						if _, err := a.Write(p[:n]); err != nil {
 							return
 						}
+						// Real time: a slow reader of a real socket.
 						time.Sleep(time.Duration(n/bytesPerMilli) * time.Millisecond)
 					}
 					if err != nil {
@@ -249,6 +251,7 @@ func drainOnce(t *testing.T, s *limosa.Server, tc *tls.Config, addr string, seed
 			}
 		})
 	}
+	// Real time: load before the drain begins.
 	time.Sleep(time.Duration(10+seed%30) * time.Millisecond)
 	stop()
 	cancel()
@@ -296,6 +299,7 @@ func TestAnAddressHasAShareOfWhatIsHeld(t *testing.T) {
 		})
 	}
 	for by := time.Now().Add(10 * time.Second); refused.Load() == 0 && time.Now().Before(by); {
+		// Real time: sockets of the kernel; a poll with a bound.
 		time.Sleep(time.Millisecond)
 	}
 	if refused.Load() == 0 {

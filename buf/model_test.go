@@ -178,7 +178,6 @@ type outModel struct {
 	holder
 	o     *Out
 	bytes []byte // what o must hold
-	sent  int    // how much was ever sent
 }
 
 func (m *outModel) write() {

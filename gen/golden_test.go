@@ -91,6 +91,7 @@ func everything() *hello.Everything {
 			&hello.ChoiceBytes{Bytes: []byte("x")}},
 		Place: p, Needed: p, Size: shared.KindBIG, Thing: &shared.Thing{Kind: shared.KindSMALL, Note: new("n")},
 		Flags: map[bool]float64{true: 1}, Weights: map[float64][]byte{1.5: []byte("w")},
+		//lint:ignore SA1019 a deprecated field is a field
 		URL: "u", UserID: "id", HTTPServer: "s",
 	}
 }
@@ -123,6 +124,7 @@ func TestCalls(t *testing.T) {
 	pairs := thrift.Pairs[*hello.Point, int32]{{Key: &hello.Point{X: 1, Y: new(1.0)}, Value: 2}}
 	same(t, "pairs", pairs)(c.Pairs(ctx, pairs))
 	same[hello.Choice](t, "choose", &hello.ChoiceText{Text: "x"})(c.Choose(ctx, &hello.ChoiceText{Text: "x"}))
+	//lint:ignore SA1019 a deprecated method is a method
 	if err := c.Old(ctx); !errors.Is(err, rpc.Unimplemented) {
 		t.Errorf("a method that is not there: %v", err)
 	}

@@ -43,6 +43,7 @@ func TestResetsAreNoticed(t *testing.T) {
 					for i := range 3 {
 						peer.Write(make([]byte, 40))
 						for i < 2 && seen.Load() < int64(40*(i+1)) {
+							// Real time: the reset must fall between two reads of the kernel.
 							time.Sleep(10 * time.Microsecond)
 						}
 					}

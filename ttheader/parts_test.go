@@ -171,8 +171,8 @@ func TestPiecesInterleave(t *testing.T) {
 
 func TestPiecesHaveLimits(t *testing.T) {
 	lim := rpc.Limits{MessageBytes: 10_000}.WithDefaults()
-	client, server, _, sin := acquainted(t, rpc.Limits{}.WithDefaults())
-	server = Protocol{}.Open(wire.Server, lim)
+	client, _, _, sin := acquainted(t, rpc.Limits{}.WithDefaults())
+	server := Protocol{}.Open(wire.Server, lim)
 	out := newOut(t)
 	// A fresh server with a small limit, and a client that has said hello to another.
 	frames(t, Protocol{}.Open(wire.Client, lim), out, wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: 1, Method: "first"}, []byte{0}, 0)

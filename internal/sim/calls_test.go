@@ -248,6 +248,7 @@ func (w *simWorld) behave(ctx context.Context, c *simCall, answer func() error) 
 		}
 	}
 	if c.behaves == stubborn {
+		// Virtual time: the simulation is a bubble.
 		time.Sleep(c.takes)
 	} else if !simSleep(ctx, c.takes) {
 		return ctx.Err()

@@ -100,7 +100,7 @@ func apacheIDL(ctx context.Context) (string, error) {
 	}
 	idl := filepath.Join(string(bytes.TrimSpace(out)), "github.com", "apache", "thrift@"+apacheVersion, "test", "ThriftTest.thrift")
 	if _, err := os.Stat(idl); err != nil {
-		return "", fmt.Errorf("Apache's IDL: %w", err)
+		return "", fmt.Errorf("the IDL of Apache Thrift: %w", err)
 	}
 	return idl, nil
 }

@@ -1,4 +1,4 @@
-package limosa_test
+package lint_test
 
 import (
 	"os"
