@@ -30,7 +30,7 @@ var floors = map[string]float64{
 	"web": 5, "endpoint": 5, "internal/inproc": 5, "internal/serve": 5,
 	"":           6,
 	"limosatest": 7, "admin": 7, "config": 7, "telemetry": 7, "agent": 7, "worker": 7,
-	"discovery/etcd": 7, "internal/rig": 7, "internal/sim": 7,
+	"discovery/etcd": 7, "internal/rig": 7, "reflection": 7, "reflection/internal/describe": 6.5, "internal/sim": 7,
 	// What the binary and the module bench share: above the face, below the binary.
 	"cmd/load":   7.5,
 	"cmd/shop":   7.5,
