@@ -4,9 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/limosa-rpc/limosa/cmd/load"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift/dynamic"
 )
 
 func TestBench(t *testing.T) {
@@ -68,6 +76,100 @@ func TestBenchFails(t *testing.T) {
 	}
 }
 
+// A server that is gone while the load runs ends the run with the reason, and
+// is not called without a pause.
+func TestBenchDeadServer(t *testing.T) {
+	var tries atomic.Int64
+	refused := &rpc.Error{Code: rpc.Unavailable, Sent: rpc.NotSent, Msg: "connection refused"}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancelCause(t.Context())
+		begun := time.Now()
+		call := patient(1, func(context.Context, int, uint64) error { tries.Add(1); return refused }, stop)
+		for ctx.Err() == nil {
+			_ = call(ctx, 0, 0)
+		}
+		if took := time.Since(begun); took < deadAfter || took > deadAfter+time.Second {
+			t.Errorf("given up after %v", took)
+		}
+		if dead, ok := errors.AsType[*deadServer](context.Cause(ctx)); !ok || !strings.Contains(dead.Error(), "connection refused") {
+			t.Errorf("ended by %v", context.Cause(ctx))
+		}
+	})
+	if n := tries.Load(); n > 70 {
+		t.Errorf("%d tries in five seconds", n)
+	}
+}
+
+// Several requests are sent in turn.
+func TestBenchVaries(t *testing.T) {
+	idl := writeFile(t, "hello.thrift", testIDL)
+	schema, err := loadIDL([]string{idl}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, m, err := findMethod(schema.Schema, "Hello/twice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []byte
+	x := &target{link: &link{}, service: s, method: m}
+	if x.rpc, err = dynamic.Method(s, m); err != nil {
+		t.Fatal(err)
+	}
+	a := &app{stdin: strings.NewReader(`{"n":1} {"n":2}` + "\n3")}
+	calls, err := a.benchCalls(x, "-", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range calls.bodies {
+		asked = append(asked, body[len(body)-2]) // the last byte of n
+	}
+	if string(asked) != "\x01\x02\x03" {
+		t.Errorf("requests are %q", asked)
+	}
+}
+
+func TestBenchStreams(t *testing.T) {
+	f := new(flowServer)
+	idl, addr := writeFile(t, "flow.thrift", flowIDL), f.serve(t)
+	go func() {
+		for range f.ends {
+		}
+	}()
+	for _, c := range []struct {
+		method, body string
+		sent, got    int64 // messages of each call
+	}{
+		{"count", `{"n":3}`, 1, 3}, {"sum", `{"n":1}{"n":2}`, 2, 1}, {"chat", `{"n":1}{"n":2}{"n":3}`, 3, 3},
+	} {
+		code, out, errs := runTool(t, "", "bench", addr, "Flow/"+c.method, c.body, "-idl", idl, "-c", "2", "-d", "100ms", "-o", "json")
+		var r benchReport
+		if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || r.Calls == 0 || r.Errors != 0 {
+			t.Errorf("%s: exit code %d, %v\n%s%s", c.method, code, err, out, errs)
+		} else if r.Sent*c.got != r.Received*c.sent {
+			t.Errorf("%s: %d messages sent, %d received", c.method, r.Sent, r.Received)
+		}
+	}
+}
+
+func TestBars(t *testing.T) {
+	var h load.Histogram
+	for range 75 {
+		h.Record(150 * time.Microsecond)
+	}
+	for range 25 {
+		h.Record(400 * time.Microsecond)
+	}
+	want := "\n   200µs  75.00 % " + strings.Repeat("█", 40) + "\n   500µs  25.00 % " + strings.Repeat("█", 13) + "▋\n"
+	got := bars(&h)
+	if !strings.HasPrefix(got, want[:len(want)-4]) {
+		t.Errorf("drawn are\n%s\nwant\n%s", got, want)
+	}
+	if got := bars(new(load.Histogram)); got != "" {
+		t.Errorf("an empty histogram is drawn as %q", got)
+	}
+}
+
 // Given twice, a request is refused: one of the two would be ignored.
 func TestBenchAsksForOneRequest(t *testing.T) {
 	idl := writeFile(t, "hello.thrift", testIDL)
@@ -80,8 +182,9 @@ func TestBenchAsksForOneRequest(t *testing.T) {
 // Ctrl-C ends a run early; what it has measured is told, and no call failed of it.
 func TestBenchInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
+	begun := time.Now()
 	s := &testServer{seen: func(calls int64) {
-		if calls == 500 {
+		if calls >= 500 && time.Since(begun) > 200*time.Millisecond {
 			interrupt()
 		}
 	}}

@@ -175,6 +175,9 @@ func (a *app) tellBreaking(found []*idl.BreakingChange, before *oldTree, format 
 	if len(found) > 0 {
 		return codeError(exitFailed)
 	}
+	if a.live && format != "json" {
+		fmt.Fprintln(a.stderr, a.green("nothing is broken"))
+	}
 	return nil
 }
 

@@ -52,8 +52,10 @@ type callOptions struct {
 func (a *app) callCommand() *cli.Command {
 	return &cli.Command{
 		Name: "call", Usage: "make one call, JSON in and JSON out",
-		UsageText: "limosa call -idl FILE ADDR Service/Method [JSON | @FILE | -]",
-		Description: `ADDR is host:port, :port or unix:///path. The JSON is an object with the
+		UsageText: "limosa call ADDR Service/Method [JSON | @FILE | -]",
+		Description: `ADDR is host:port, :port, tls://host:port or unix:///path. The IDL is that of
+-idl; without it the server is asked, then ./idl/*.thrift is read. limosa
+describe ADDR Service/Method shows a request to fill in. The JSON is an object with the
 arguments by name; a method with one argument takes that argument itself as
 well. Names of services and methods may be written in any case. - reads the
 JSON from stdin. The exit code is 1 if the call failed or the method answered
@@ -64,7 +66,7 @@ client's are JSON values one after the other, from stdin if nothing is given;
 each is sent once it was read. -timeout is for the whole call.
 
 Example:
-  limosa call -idl idl/hello.thrift :8888 Hello/Echo '{"message":"hi"}'
+  limosa call :8888 Hello/Echo '{"message":"hi"}'
   limosa call -idl idl/hello.thrift :8888 Hello/Count '{"n":1000}' -limit 3`,
 		Flags: append(targetFlags(),
 			&cli.DurationFlag{Name: "timeout", Value: 10 * time.Second, Usage: "give up after this time (10s if not given); 0: never"},
@@ -80,18 +82,18 @@ Example:
 			if err != nil {
 				return err
 			}
-			t, err := openTarget(c, c.Args().Get(0), c.Args().Get(1))
+			if timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, timeout)
+				defer cancel()
+			}
+			t, err := openTarget(ctx, c, c.Args().Get(0), c.Args().Get(1))
 			if err != nil {
 				return err
 			}
 			defer t.client.Close()
 			if o.limit > 0 && !t.method.ServerStream {
 				return usagef("-limit counts the messages of a server's stream, and %s/%s sends none", t.service.Name, t.method.Name)
-			}
-			if timeout > 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, timeout)
-				defer cancel()
 			}
 			if t.streams() {
 				return a.callStream(ctx, t, c.Args().Get(2), c.NArg() > 2, o)

@@ -136,11 +136,11 @@ func TestArgumentsByName(t *testing.T) {
 		{"none", `{}`, `{}`},
 		{"two", `{"a":"x"}`, `{"a":"x"}`},
 	} {
-		schema, err := loadIDL(idl, nil)
+		schema, err := loadIDL([]string{idl}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, m, err := findMethod(schema, "S/"+c.method)
+		s, m, err := findMethod(schema.Schema, "S/"+c.method)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestArgumentsByName(t *testing.T) {
 }
 
 func TestOutcome(t *testing.T) {
-	schema, err := loadIDL(writeFile(t, "hello.thrift", testIDL), nil)
+	schema, err := loadIDL([]string{writeFile(t, "hello.thrift", testIDL)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestOutcome(t *testing.T) {
 		{"ping", "\x00", ""},
 		{"note", "", ""},
 	} {
-		s, m, err := findMethod(schema, "Hello/"+c.method)
+		s, m, err := findMethod(schema.Schema, "Hello/"+c.method)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestFindMethod(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	schema, err := loadIDL(filepath.Join(dir, "main.thrift"), nil)
+	schema, err := loadIDL([]string{filepath.Join(dir, "main.thrift")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestFindMethod(t *testing.T) {
 		"base.S/inMain": "", "other.S/inMain": "", "S/": "", "/x": "", "S": "", "main.T/more": "",
 	} {
 		got := ""
-		if s, m, err := findMethod(schema, path); err == nil {
+		if s, m, err := findMethod(schema.Schema, path); err == nil {
 			got = s.File.Name + " " + s.Name + " " + m.Name
 		}
 		if got != want {

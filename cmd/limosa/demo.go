@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -14,18 +15,23 @@ import (
 	"github.com/limosa-rpc/limosa/cmd/load"
 )
 
-// demoCallers is how many calls the demo keeps under way.
-const demoCallers = 16
+const (
+	// demoCallers is how many calls the demo has under way at most.
+	demoCallers = 16
+	// demoLoad is the part of the highest rate at which latencies are taken: what
+	// is measured at the highest one is how long calls queue.
+	demoLoad = .4
+)
 
 // A demoRow is what one method showed on one path. Calls, Verified and Errors
-// count every call that was made; the other numbers are of the measured window.
+// count every call that was made.
 type demoRow struct {
 	Path      string  `json:"path"` // tcp, unix or inproc
 	Method    string  `json:"method"`
 	Calls     uint64  `json:"calls"`
-	Verified  uint64  `json:"verified"` // whose answer was the one that had to come
-	CallsPerS float64 `json:"calls_per_s"`
-	P50       float64 `json:"p50_us"`
+	Verified  uint64  `json:"verified"`    // whose answer was the one that had to come
+	CallsPerS float64 `json:"calls_per_s"` // the highest rate: each caller makes its next call at once
+	P50       float64 `json:"p50_us"`      // at demoLoad of that rate, as CPU is
 	P99       float64 `json:"p99_us"`
 	CPU       float64 `json:"cpu_us"` // of this process, which holds all services, for each call
 	Errors    uint64  `json:"errors"` // calls that failed or were answered wrongly
@@ -39,7 +45,9 @@ func (a *app) demoCommand() *cli.Command {
 each way in which services of one host can reach each other, calls them and
 compares every answer with the one that must come. Ends with a table, or with
 its rows as JSON lines; the exit code is 0 only if every answer was right.
-CPU time is that of this process, which holds the callers and all services.
+calls/s is with 16 callers that do nothing else; latencies and CPU time are taken
+at two fifths of that rate, with calls that come at random. CPU time is that of
+this process, which holds the callers and all services.
 
 Example:
   limosa demo -d 10s`,
@@ -102,9 +110,27 @@ func (d *demoRun) verdict(a *app, asJSON bool) error {
 		return fmt.Errorf("%d of %d answers were wrong; the first: %v", calls-verified, calls, d.first)
 	}
 	if !asJSON {
-		fmt.Fprintf(a.stdout, "\n%d calls, every answer was right\n", calls)
+		fmt.Fprintf(a.stdout, "%s\n%s\n", d.summary(), a.green(fmt.Sprintf("%d calls, every answer was right", calls)))
 	}
 	return nil
+}
+
+// summary says what a call took on each path: the median row's p50.
+func (d *demoRun) summary() string {
+	of := map[string][]float64{}
+	var paths []string
+	for _, r := range d.rows {
+		if of[r.Path] == nil {
+			paths = append(paths, r.Path)
+		}
+		of[r.Path] = append(of[r.Path], r.P50)
+	}
+	var parts []string
+	for _, path := range paths {
+		slices.Sort(of[path])
+		parts = append(parts, fmt.Sprintf("%.0f µs over %s", of[path][len(of[path])/2], path))
+	}
+	return "p50 of the middle method: " + strings.Join(parts, ", ")
 }
 
 // A demoRun is the state of one demo.
@@ -136,8 +162,8 @@ func (d *demoRun) row(ctx context.Context, path string, s *shopClients, m demoMe
 	var calls, wrong atomic.Uint64
 	var first atomic.Pointer[error]
 	row := demoRow{Path: path, Method: m.name}
-	res, err := load.Run(ctx, load.Config{
-		Callers: demoCallers, Warmup: d.each / 5, Duration: d.each - d.each/5, Timeout: 10 * time.Second,
+	cfg := load.Config{
+		Callers: demoCallers, Warmup: d.each / 10, Duration: d.each * 3 / 10, Timeout: 10 * time.Second,
 		Tick: 50 * time.Millisecond,
 		Call: func(ctx context.Context, _ int, seq uint64) error {
 			calls.Add(1)
@@ -150,17 +176,25 @@ func (d *demoRun) row(ctx context.Context, path string, s *shopClients, m demoMe
 			return err
 		},
 		Progress: func(p load.Snapshot) {
-			row.CallsPerS = p.Rate
+			row.CallsPerS = max(row.CallsPerS, p.Rate)
 			d.view.show(d.live(row)...)
 		},
-	})
+	}
+	peak, err := load.Run(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	row.CallsPerS = float64(int64(peak.PerSecond()))
+	// Callers of their own for what is due while others wait.
+	cfg.Rate, cfg.Poisson, cfg.Precise, cfg.Callers = max(demoLoad*row.CallsPerS, 1), true, true, 4*demoCallers
+	cfg.Duration = d.each - cfg.Warmup - cfg.Duration - cfg.Warmup
+	res, err := load.Run(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
 	row.Calls, row.Errors = calls.Load(), wrong.Load()
 	row.Verified = row.Calls - row.Errors
-	row.CallsPerS = float64(int64(res.PerSecond()))
 	row.P50, row.P99, row.CPU = us(res.Latency.Quantile(.5)), us(res.Latency.Quantile(.99)), us(res.CPUPerCall())
 	if p := first.Load(); p != nil && d.first == nil {
 		d.first = *p

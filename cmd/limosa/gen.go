@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -48,6 +50,9 @@ Example:
 			cmd := gen.Command{Name: "limosa gen", Stdout: a.stdout, Stderr: a.stderr}
 			if code := cmd.Run(args); code != exitOK {
 				return codeError(code)
+			}
+			if a.live && !c.Bool("check") {
+				fmt.Fprintf(a.stderr, "made from %s\n", strings.Join(c.Args().Slice(), ", "))
 			}
 			return nil
 		},

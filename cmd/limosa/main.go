@@ -32,12 +32,14 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	live           bool // stderr is a terminal: progress may overwrite itself
+	colour         bool // stdout is a terminal that shows colours
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the tool at once
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, live: isatty.IsTerminal(os.Stderr.Fd())}
+	a.colour = wantsColour(isatty.IsTerminal(os.Stdout.Fd()))
 	code := a.run(ctx, os.Args)
 	stop()
 	os.Exit(code)
@@ -99,7 +101,7 @@ func (a *app) root(ran *string) *cli.Command {
 		OnUsageError:                  badFlag,
 		ExitErrHandler:                func(context.Context, *cli.Command, error) {}, // run decides
 		Commands: []*cli.Command{
-			a.newCommand(), a.genCommand(), a.breakingCommand(), a.callCommand(), a.benchCommand(), a.demoCommand(), a.versionCommand(),
+			a.newCommand(), a.genCommand(), a.breakingCommand(), a.listCommand(), a.describeCommand(), a.callCommand(), a.benchCommand(), a.demoCommand(), a.versionCommand(),
 		},
 	}
 	var names []string
@@ -111,7 +113,7 @@ func (a *app) root(ran *string) *cli.Command {
 		if c.NArg() == 0 {
 			return cli.ShowRootCommandHelp(c)
 		}
-		return usagef("unknown command %q; there are %s (limosa --help)", c.Args().First(), strings.Join(names, ", "))
+		return usagef("unknown command %q%s; there are %s (limosa --help)", c.Args().First(), didYouMean(c.Args().First(), names), strings.Join(names, ", "))
 	}
 	return root
 }

@@ -20,16 +20,16 @@ import (
 func (a *app) newCommand() *cli.Command {
 	return &cli.Command{
 		Name: "new", Usage: "make a project that serves an IDL and runs at once",
-		UsageText: "limosa new NAME -idl thrift [-dir DIR]",
+		UsageText: "limosa new NAME [-idl thrift] [-dir DIR]",
 		Description: `NAME is the project's name or its module path. The project is an IDL file, the
 code made from it, a main.go that serves it on :8888, a test, a Dockerfile and
 a README.md; it builds without network. Run from a checkout of Limosa, its
 go.mod refers to that checkout.
 
 Example:
-  limosa new hello -idl thrift && cd hello && go run .`,
+  limosa new hello && cd hello && go run .`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "idl", Usage: "language of the IDL: thrift"},
+			&cli.StringFlag{Name: "idl", Usage: "language of the IDL: thrift, which it is if not given"},
 			&cli.StringFlag{Name: "dir", Usage: "the project's own folder, new or empty; ./NAME if not given"},
 			&cli.StringFlag{Name: "replace", Usage: "checkout of Limosa that the project is to use; found by itself if not given"},
 		},
@@ -38,11 +38,9 @@ Example:
 				return err
 			}
 			switch idl := c.String("idl"); idl {
-			case "thrift":
+			case "", "thrift":
 			case "proto":
 				return usagef("protobuf comes with a later version; use -idl thrift")
-			case "":
-				return usagef("which IDL? give -idl thrift")
 			default:
 				return usagef("unknown IDL %q; it is thrift", idl)
 			}
@@ -64,10 +62,27 @@ Example:
 			if err := p.write(lib); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stdout, "made %s in %s; cd there and: go run .\n", p.Service, p.Dir)
-			return nil
+			_, err = fmt.Fprintf(a.stdout, `made %s in %s; next:
+
+  cd %s
+  go run .                                                  # serves on :8888
+  limosa call :8888 %s/Echo '{"message":"hi"}'%s# in another terminal
+  go generate                                               # after a change of idl/%s.thrift
+`, a.bold(p.Service), p.Dir, shellWord(p.Dir), p.Service, strings.Repeat(" ", max(1, 19-len(p.Service))), p.Name)
+			return err
 		},
 	}
+}
+
+// shellWord writes a word so that a shell takes it as one.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r > unicode.MaxASCII || unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("/._-+:,@%", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // A project is what the templates are filled in with.

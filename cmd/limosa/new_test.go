@@ -44,7 +44,7 @@ func needGo(t *testing.T) {
 func TestNewBuildsAndAnswers(t *testing.T) {
 	needGo(t)
 	dir := filepath.Join(t.TempDir(), "hello")
-	if code, out, errs := runTool(t, "", "new", "hello", "-idl", "thrift", "-dir", dir); code != 0 || strings.Count(out, "\n") != 1 {
+	if code, out, errs := runTool(t, "", "new", "hello", "-idl", "thrift", "-dir", dir); code != 0 || !strings.Contains(out, "made Hello in "+dir+"; next:\n\n  cd "+dir+"\n  go run . ") {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
 	bin := filepath.Join(t.TempDir(), "hello.exe")
@@ -71,7 +71,7 @@ func TestNewBuildsAndAnswers(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatalf("%v: %q", err, line)
 	}
-	code, out, errs := runTool(t, "", "call", "-idl", filepath.Join(dir, "idl", "hello.thrift"), addr, "Hello/Echo", `{"message":"hi"}`)
+	code, out, errs := runTool(t, "", "call", addr, "Hello/Echo", `{"message":"hi"}`)
 	if code != 0 || !strings.Contains(out, `"hi"`) {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}

@@ -453,7 +453,7 @@ func TestCallStreamRefused(t *testing.T) {
 		{"call ADDR Flow/sum @" + idl + ".missing", 2, "missing: no such file"},
 		{"call ADDR Flow/sum @" + idl + " -transport framed", 1, "Flow/sum is a stream, which framed messages cannot be"},
 		{"call 127.0.0.1:1 Flow/sum @" + idl, 1, "Unavailable"},
-		{"bench ADDR Flow/count -json {\"n\":1}", 2, "Flow/count is a stream; bench measures methods with one request and one answer"},
+		{"bench ADDR Flow/sum -json {\"n\":1}{}", 2, `the request does not fit Flow/sum: Number needs the field "n"`},
 	} {
 		f := new(flowServer)
 		args := append(strings.Fields(strings.ReplaceAll(c.args, "ADDR", f.serve(t))), "-idl", idl)

@@ -25,6 +25,12 @@ func (h *Histogram) Max() time.Duration { return time.Duration(h.ns.Max()) }
 // Mean is the arithmetic mean; zero for an empty histogram.
 func (h *Histogram) Mean() time.Duration { return time.Duration(h.ns.Mean()) }
 
+// Buckets calls f for each range of durations that was recorded, from low to
+// high: n durations up to high.
+func (h *Histogram) Buckets(f func(high time.Duration, n uint64)) {
+	h.ns.Buckets(func(_, high int64, n uint64) { f(time.Duration(high), n) })
+}
+
 // Quantile gives the duration that the part q, from 0 to 1, of what was
 // recorded does not exceed.
 func (h *Histogram) Quantile(q float64) time.Duration { return time.Duration(h.ns.Quantile(q)) }

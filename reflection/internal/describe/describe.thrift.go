@@ -9,6 +9,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -169,37 +170,37 @@ func (x *limosaReflectionLimosaDescribeResult) DecodeThrift(in thrift.Input, dep
 
 var limosaReflectionLimosaDescribe = rpc.Method{
 	Service: "LimosaReflection", Name: "limosaDescribe", Codec: thrift.Binary{},
-	New:   rpc.New[limosaReflectionLimosaDescribeArgs, limosaReflectionLimosaDescribeResult],
+	New:   stub.New[limosaReflectionLimosaDescribeArgs, limosaReflectionLimosaDescribeResult],
 	Raise: thrift.NoResult,
 }
 
 // LimosaReflectionService makes a service of an implementation.
 func LimosaReflectionService(impl LimosaReflection) rpc.Service {
-	return rpc.Service{Name: "LimosaReflection", IDL: DescribeIDL(), Methods: []rpc.Handler{
+	return rpc.Service{Name: "LimosaReflection", IDL: DescribeIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &limosaReflectionLimosaDescribe, Serve: func(ctx context.Context, c *rpc.Call) error {
-			if _, err := rpc.Args[limosaReflectionLimosaDescribeArgs](c); err != nil {
+			if _, err := stub.Args[limosaReflectionLimosaDescribeArgs](c); err != nil {
 				return err
 			}
 			res, err := impl.LimosaDescribe(ctx)
 			if err != nil {
 				return err
 			}
-			rpc.Result[limosaReflectionLimosaDescribeResult](c).Success = res
+			stub.Result[limosaReflectionLimosaDescribeResult](c).Success = res
 			return nil
 		}},
 	}}
 }
 
 // LimosaReflectionClient calls a LimosaReflection elsewhere.
-type LimosaReflectionClient struct{ caller rpc.Caller }
+type LimosaReflectionClient struct {
+	caller rpc.Caller
+	dialed bool
+}
 
 // NewLimosaReflectionClient makes a client that calls through c.
 func NewLimosaReflectionClient(c rpc.Caller) *LimosaReflectionClient {
 	return &LimosaReflectionClient{caller: c}
 }
-
-// Close closes the caller.
-func (c *LimosaReflectionClient) Close() error { return c.caller.Close() }
 
 // DialLimosaReflection makes a client of the LimosaReflection at target; it connects with the first call.
 func DialLimosaReflection(target string) (*LimosaReflectionClient, error) {
@@ -207,11 +208,21 @@ func DialLimosaReflection(target string) (*LimosaReflectionClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewLimosaReflectionClient(c), nil
+	x := NewLimosaReflectionClient(c)
+	x.dialed = true
+	return x, nil
+}
+
+// Close ends a client of DialLimosaReflection; a caller that NewLimosaReflectionClient was given stays open.
+func (c *LimosaReflectionClient) Close() error {
+	if !c.dialed {
+		return nil
+	}
+	return c.caller.Close()
 }
 
 func (c *LimosaReflectionClient) LimosaDescribe(ctx context.Context) (*Description, error) {
-	x := rpc.NewCall[limosaReflectionLimosaDescribeArgs, limosaReflectionLimosaDescribeResult](&limosaReflectionLimosaDescribe, "LimosaReflection")
+	x := stub.NewCall[limosaReflectionLimosaDescribeArgs, limosaReflectionLimosaDescribeResult](&limosaReflectionLimosaDescribe, "LimosaReflection")
 	if err := c.caller.Do(ctx, &x.Call); err != nil {
 		return nil, err
 	}

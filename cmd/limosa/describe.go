@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/limosa-rpc/limosa/idl"
+)
+
+// A description is what describe -o json tells.
+type description struct {
+	Service   string          `json:"service,omitempty"`
+	Signature string          `json:"signature,omitempty"` // of a method
+	Request   json.RawMessage `json:"request,omitempty"`   // an example of it
+	Types     []string        `json:"types,omitempty"`     // definitions, as an IDL has them
+}
+
+func (a *app) describeCommand() *cli.Command {
+	return &cli.Command{
+		Name: "describe", Usage: "show a method with its types and a request to fill in, or a type",
+		UsageText: "limosa describe [ADDR] Service/Method | Service | Type",
+		Description: `Where the IDL comes from is told at limosa list. The request has every field;
+what is left out of it has its default.
+
+Example:
+  limosa describe :8888 Hello/Echo`,
+		Flags: slices.Concat(schemaFlags(), linkFlags(), []cli.Flag{outputFlag()}),
+		Action: func(ctx context.Context, c *cli.Command) error {
+			if err := nargs(c, 1, 2, "[ADDR] Service/Method"); err != nil {
+				return err
+			}
+			addr, what := "", c.Args().First()
+			if c.NArg() == 2 {
+				addr, what = what, c.Args().Get(1)
+			}
+			s, end, err := a.schemaOf(ctx, c, addr)
+			if err != nil {
+				return err
+			}
+			defer end()
+			return a.describe(s, addr, what, c.String("o") == "json")
+		},
+	}
+}
+
+func (a *app) describe(s *schema, addr, what string, asJSON bool) error {
+	if strings.Contains(what, "/") {
+		return a.describeMethod(s, addr, what, asJSON)
+	}
+	if svc, known := findNamed(s, what, func(f *idl.File) []*idl.Service { return f.Services }, func(s *idl.Service) string { return s.Name }); svc != nil {
+		one := &schema{Schema: &idl.Schema{Files: []*idl.File{{Listed: true, Services: []*idl.Service{svc}}}}}
+		return a.list(one, asJSON)
+	} else if text, others := definition(s, what); text == "" {
+		if known += others; known == "" {
+			known = "nothing"
+		}
+		return usagef("the IDL has no service or type %q; it has %s", what, strings.Trim(known, ", "))
+	} else if asJSON {
+		return json.NewEncoder(a.stdout).Encode(description{Types: []string{text}})
+	} else {
+		_, err := io.WriteString(a.stdout, text+"\n")
+		return err
+	}
+}
+
+func (a *app) describeMethod(s *schema, addr, what string, asJSON bool) error {
+	svc, m, err := findMethod(s.Schema, what)
+	if err != nil {
+		return err
+	}
+	d := description{Service: svc.Name, Signature: signature(m), Types: typesOf(m)}
+	request := sampleRequest(m)
+	if asJSON {
+		if request != "" {
+			d.Request = json.RawMessage(request)
+		}
+		return json.NewEncoder(a.stdout).Encode(d)
+	}
+	var b strings.Builder
+	for line := range strings.Lines(m.Doc) {
+		b.WriteString(a.faint("// "+strings.TrimRight(line, "\n")) + "\n")
+	}
+	b.WriteString(a.bold(d.Signature) + "\n")
+	for _, t := range d.Types {
+		b.WriteString("\n" + t + "\n")
+	}
+	if addr == "" {
+		addr = "ADDR"
+	}
+	fmt.Fprintf(&b, "\n%s\nlimosa call %s %s/%s", a.faint("# a request to fill in"), addr, svc.Name, m.Name)
+	if request != "" {
+		b.WriteString(" '" + strings.ReplaceAll(request, "'", `'\''`) + "'")
+	}
+	b.WriteByte('\n')
+	_, err = io.WriteString(a.stdout, b.String())
+	return err
+}
+
+// findNamed looks a definition up by its name, or gives the names that there are.
+func findNamed[T any](s *schema, name string, in func(*idl.File) []*T, nameOf func(*T) string) (*T, string) {
+	var all []*T
+	for _, f := range s.Files {
+		all = append(all, in(f)...)
+	}
+	found, known := pick(all, nameOf, name)
+	if known == "none" {
+		known = ""
+	}
+	return found, known
+}
+
+// definition gives a type by its name, or else the names of those that there are.
+func definition(s *schema, name string) (text, known string) {
+	if d, names := findNamed(s, name, func(f *idl.File) []*idl.Struct { return f.Structs }, func(d *idl.Struct) string { return d.Name }); d != nil {
+		return structText(d), ""
+	} else if known += ", " + names; names == "" {
+		known = ""
+	}
+	if d, names := findNamed(s, name, func(f *idl.File) []*idl.Enum { return f.Enums }, func(d *idl.Enum) string { return d.Name }); d != nil {
+		return enumText(d), ""
+	} else if names != "" {
+		known += ", " + names
+	}
+	if d, _ := findNamed(s, name, func(f *idl.File) []*idl.Typedef { return f.Typedefs }, func(d *idl.Typedef) string { return d.Name }); d != nil {
+		return "typedef " + d.Type.String() + " " + d.Name, ""
+	}
+	return "", known
+}
+
+// typesOf gives the definitions that a method's messages are made of, each
+// once, in the order in which they are met.
+func typesOf(m *idl.Method) (texts []string) {
+	seen := map[any]bool{}
+	var add func(t *idl.Type)
+	fields := func(list []*idl.Field) {
+		for _, f := range list {
+			add(f.Type)
+		}
+	}
+	add = func(t *idl.Type) {
+		if t == nil {
+			return
+		}
+		if t.Kind == idl.TypedefRef && t.Typedef != nil && !seen[t.Typedef] {
+			seen[t.Typedef] = true
+			texts = append(texts, "typedef "+t.Typedef.Type.String()+" "+t.Typedef.Name)
+		}
+		switch t = t.True(); {
+		case t.Kind == idl.EnumRef && !seen[t.Enum]:
+			seen[t.Enum] = true
+			texts = append(texts, enumText(t.Enum))
+		case t.Kind == idl.StructRef && !seen[t.Struct]:
+			seen[t.Struct] = true
+			texts = append(texts, structText(t.Struct))
+			fields(t.Struct.Fields)
+		}
+		add(t.Key)
+		add(t.Elem)
+	}
+	fields(m.Args)
+	add(m.Result)
+	fields(m.Throws)
+	return texts
+}
+
+func structText(d *idl.Struct) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s {\n", d.Kind, d.Name)
+	for _, f := range d.Fields {
+		fmt.Fprintf(&b, "  %d: ", f.ID)
+		if f.Requiredness != idl.Default && d.Kind != idl.Union {
+			b.WriteString(string(f.Requiredness) + " ")
+		}
+		fmt.Fprintf(&b, "%v %s", f.Type, f.Name)
+		if text, ok := literal(f.Type.True(), f.Default); ok {
+			b.WriteString(" = " + text)
+		} else if f.Default != nil {
+			b.WriteString(" = …")
+		}
+		b.WriteByte('\n')
+	}
+	return b.String() + "}"
+}
+
+func enumText(d *idl.Enum) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "enum %s {\n", d.Name)
+	for _, v := range d.Values {
+		fmt.Fprintf(&b, "  %s = %d\n", v.Name, v.Value)
+	}
+	return b.String() + "}"
+}

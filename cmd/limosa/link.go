@@ -1,0 +1,166 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// linkFlags are those of the commands that connect to a server.
+func linkFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "transport", Value: "ttheader", Usage: "framing: " + strings.Join(formNames(), ", ") + " (ttheader if not given)"},
+		&cli.BoolFlag{Name: "multiplexed", Usage: "send Service:Method as the method's name, as Apache's TMultiplexedProtocol does"},
+		&cli.StringSliceFlag{Name: "H", Usage: "metadata for the server, as key=value; may be repeated"},
+		&cli.StringSliceFlag{Name: "P", Usage: "persistent metadata, which the server passes on to whom it calls; may be repeated"},
+		&cli.BoolFlag{Name: "tls", Usage: "speak TLS, and check the server against the system's authorities"},
+		&cli.StringFlag{Name: "cacert", Usage: "PEM `FILE` with the authorities to check the server against; implies -tls"},
+		&cli.StringFlag{Name: "cert", Usage: "PEM `FILE` with the certificate to show to the server; with -key, implies -tls"},
+		&cli.StringFlag{Name: "key", Usage: "PEM `FILE` with the key of -cert"},
+		&cli.StringFlag{Name: "servername", Usage: "name that the server's certificate must have; the host of ADDR if not given"},
+		&cli.BoolFlag{Name: "insecure", Usage: "do not check the server's certificate; implies -tls"},
+	}
+}
+
+// forms are what -transport takes, by their names in a target.
+var forms = []limosa.Form{limosa.TTHeader, limosa.THeader, limosa.Framed, limosa.Buffered,
+	limosa.THeaderCompact, limosa.FramedCompact, limosa.BufferedCompact}
+
+func formNames() (names []string) {
+	for _, f := range forms {
+		names = append(names, f.String())
+	}
+	return names
+}
+
+// bare reports forms that have no place for metadata.
+func bare(f limosa.Form) bool {
+	return slices.Contains([]limosa.Form{limosa.Framed, limosa.Buffered, limosa.FramedCompact, limosa.BufferedCompact}, f)
+}
+
+// A link is what the flags and an address make of a connection.
+type link struct {
+	client *limosa.Client
+	header rpc.Metadata
+}
+
+// openLink makes the client; it does not connect.
+func openLink(c *cli.Command, addr string) (*link, error) {
+	addr, secure := strings.CutPrefix(addr, "tls://")
+	form, err := parseForm(c.String("transport"))
+	if err != nil {
+		return nil, err
+	}
+	if _, in, ok := strings.Cut(addr, "?thrift="); ok {
+		if c.IsSet("transport") {
+			return nil, usagef("-transport and ?thrift= in the address: give one of them")
+		}
+		if f, err := parseForm(in); err == nil {
+			form = f
+		} // else Dial tells
+	}
+	l := &link{}
+	if l.header, err = parseHeader(c.StringSlice("H"), c.StringSlice("P")); err != nil {
+		return nil, err
+	}
+	if len(l.header) > 0 && bare(form) {
+		return nil, usagef("-H and -P need ttheader or theader: %v messages have no place for metadata", form)
+	}
+	config, err := tlsConfig(c, secure)
+	if err != nil {
+		return nil, err
+	}
+	if config != nil && strings.HasPrefix(addr, "unix:") {
+		return nil, usagef("TLS is for TCP; a unix socket is guarded by its file's permissions")
+	}
+	// Dial tells at once what is wrong with an address.
+	probe, err := limosa.Dial(addr)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	_ = probe.Close() // it has no connection that could fail to close
+	l.client = &limosa.Client{Target: addr, Thrift: form, Multiplexed: c.Bool("multiplexed"), TLS: config}
+	return l, nil
+}
+
+func parseForm(s string) (limosa.Form, error) {
+	i := slices.IndexFunc(forms, func(f limosa.Form) bool { return f.String() == s })
+	if i < 0 {
+		return 0, usagef("unknown -transport %q%s; it is one of %s", s, didYouMean(s, formNames()), strings.Join(formNames(), ", "))
+	}
+	return forms[i], nil
+}
+
+func parseHeader(once, persistent []string) (rpc.Metadata, error) {
+	var m rpc.Metadata
+	for i, p := range slices.Concat(once, persistent) {
+		key, value, ok := strings.Cut(p, "=")
+		switch {
+		case !ok && i < len(once):
+			return nil, usagef("-H %q is not key=value", p)
+		case !ok:
+			return nil, usagef("-P %q is not key=value", p)
+		case i < len(once):
+			m.Add(key, value)
+		default:
+			m.SetPersistent(key, value)
+		}
+	}
+	if err := m.Check(rpc.Limits{}.WithDefaults()); err != nil {
+		return nil, usageError{err}
+	}
+	return m, nil
+}
+
+// tlsConfig gives what the flags say of TLS; nil: nothing.
+func tlsConfig(c *cli.Command, secure bool) (*tls.Config, error) {
+	cacert, cert, key := c.String("cacert"), c.String("cert"), c.String("key")
+	if (cert == "") != (key == "") {
+		return nil, usagef("-cert and -key belong together")
+	}
+	if !secure && !c.Bool("tls") && !c.Bool("insecure") && cacert == "" && cert == "" {
+		if c.IsSet("servername") {
+			return nil, usagef("-servername is for TLS: give -tls, -cacert or -insecure as well")
+		}
+		return nil, nil
+	}
+	config := &tls.Config{ServerName: c.String("servername"), InsecureSkipVerify: c.Bool("insecure")}
+	if cacert != "" {
+		text, err := os.ReadFile(cacert)
+		if err != nil {
+			return nil, fileError(err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, usagef("-cacert %s: no certificate in PEM form in it", cacert)
+		}
+	}
+	if cert != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil, usageError{err}
+			}
+			return nil, usagef("-cert %s, -key %s: %w", cert, key, err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}
+
+// fileError is the error of a file that was named and could not be read.
+func fileError(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return usageError{err}
+	}
+	return err
+}

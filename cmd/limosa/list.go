@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/limosa-rpc/limosa/idl"
+)
+
+// askTime bounds what list and describe wait for a server.
+const askTime = 10 * time.Second
+
+// A listedService is a line of list -o json.
+type listedService struct {
+	Service string   `json:"service"`
+	Methods []string `json:"methods,omitempty"` // as the IDL has them; missing if the server has no IDL of it
+}
+
+func (a *app) listCommand() *cli.Command {
+	return &cli.Command{
+		Name: "list", Usage: "show the services and methods of a server or of an IDL file",
+		UsageText: "limosa list [ADDR | -idl FILE]",
+		Description: `Asks the server at ADDR, or reads the IDL: -idl FILE, or ./idl/*.thrift if
+there is neither. A server answers if its program says so, with reflection.With.
+
+Example:
+  limosa list :8888`,
+		Flags: slices.Concat(schemaFlags(), linkFlags(), []cli.Flag{outputFlag()}),
+		Action: func(ctx context.Context, c *cli.Command) error {
+			if err := nargs(c, 0, 1, "at most one ADDR"); err != nil {
+				return err
+			}
+			s, end, err := a.schemaOf(ctx, c, c.Args().First())
+			if err != nil {
+				return err
+			}
+			defer end()
+			return a.list(s, c.String("o") == "json")
+		},
+	}
+}
+
+// schemaOf gives the schema of the server at addr, or of files if it is empty.
+// end gives back the connection.
+func (a *app) schemaOf(ctx context.Context, c *cli.Command, addr string) (s *schema, end func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	end = func() {}
+	var l *link
+	if addr != "" {
+		if l, err = openLink(c, addr); err != nil {
+			return nil, end, err
+		}
+		end = func() { _ = l.client.Close() } // nothing is under way
+	}
+	s, err = findSchema(ctx, c, l)
+	if err != nil {
+		end()
+	}
+	return s, end, err
+}
+
+func (a *app) list(s *schema, asJSON bool) error {
+	known := map[string]*idl.Service{}
+	var names []string
+	for _, f := range s.Files {
+		for _, svc := range f.Services {
+			if known[svc.Name] == nil {
+				known[svc.Name] = svc
+				if s.served == nil && f.Listed {
+					names = append(names, svc.Name)
+				}
+			}
+		}
+	}
+	for _, svc := range s.served {
+		names = append(names, svc.Name)
+	}
+	for i, name := range names {
+		svc := known[name]
+		if asJSON {
+			l := listedService{Service: name}
+			for _, m := range methodsOf(svc) {
+				l.Methods = append(l.Methods, signature(m))
+			}
+			if err := json.NewEncoder(a.stdout).Encode(l); err != nil {
+				return err
+			}
+			continue
+		}
+		var b strings.Builder
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(a.bold(name) + "\n")
+		for _, m := range methodsOf(svc) {
+			b.WriteString("  " + signature(m) + "\n")
+		}
+		if svc == nil {
+			b.WriteString("  (the server has no IDL of it)\n")
+		}
+		if _, err := io.WriteString(a.stdout, b.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// methodsOf gives a service's methods, inherited ones too.
+func methodsOf(s *idl.Service) (methods []*idl.Method) {
+	for ; s != nil; s = s.Parent {
+		methods = append(methods, s.Methods...)
+	}
+	return methods
+}
+
+// signature writes a method as an IDL has it.
+func signature(m *idl.Method) string {
+	var b strings.Builder
+	if m.Oneway {
+		b.WriteString("oneway ")
+	}
+	b.WriteString(streamed(m.Result, m.ServerStream) + " " + m.Name + "(")
+	for i, f := range m.Args {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%d: %s %s", f.ID, streamed(f.Type, m.ClientStream), f.Name)
+	}
+	b.WriteByte(')')
+	for i, f := range m.Throws {
+		sep := ", "
+		if i == 0 {
+			sep = " throws ("
+		}
+		fmt.Fprintf(&b, "%s%d: %v %s", sep, f.ID, f.Type, f.Name)
+	}
+	if len(m.Throws) > 0 {
+		b.WriteByte(')')
+	}
+	return b.String()
+}
+
+func streamed(t *idl.Type, stream bool) string {
+	if stream {
+		return "stream<" + t.String() + ">"
+	}
+	return t.String()
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/limosa-rpc/limosa/idl"
+)
+
+// A sampler writes an example of a message as JSON: every field once, with
+// default or an empty value, one element in each container, the first variant
+// of a union. What comes back to a struct that is open is left out.
+type sampler struct {
+	b     strings.Builder
+	depth int
+	open  []*idl.Struct
+}
+
+// sampleRequest gives JSON that call takes for the method, over several lines;
+// empty for a method without arguments.
+func sampleRequest(m *idl.Method) string {
+	var s sampler
+	switch {
+	case len(m.Args) == 0:
+		return ""
+	case len(m.Args) == 1:
+		s.value(m.Args[0].Type)
+	default:
+		s.object(m.Args)
+	}
+	return s.b.String()
+}
+
+func (s *sampler) line() {
+	s.b.WriteByte('\n')
+	s.b.WriteString(strings.Repeat("  ", s.depth))
+}
+
+func (s *sampler) object(fields []*idl.Field) {
+	s.b.WriteByte('{')
+	s.depth++
+	first := true
+	for _, f := range fields {
+		def, simple := literal(f.Type.True(), f.Default)
+		if s.endless(f.Type) || f.Default != nil && !simple {
+			continue
+		}
+		if !first {
+			s.b.WriteByte(',')
+		}
+		first = false
+		s.line()
+		s.text(f.Name)
+		s.b.WriteString(": ")
+		if simple {
+			s.b.WriteString(def)
+			continue
+		}
+		s.value(f.Type)
+	}
+	s.depth--
+	if !first {
+		s.line()
+	}
+	s.b.WriteByte('}')
+}
+
+// endless reports types that lead back to a struct that is open, or too deep.
+func (s *sampler) endless(t *idl.Type) bool {
+	t = t.True()
+	return t.Kind == idl.StructRef && (slices.Contains(s.open, t.Struct) || len(s.open) > 8)
+}
+
+func (s *sampler) value(t *idl.Type) {
+	t = t.True()
+	switch t.Kind {
+	case idl.Bool:
+		s.b.WriteString("false")
+	case idl.I8, idl.I16, idl.I32, idl.I64, idl.Double:
+		s.b.WriteString("0")
+	case idl.UUID:
+		s.text("00000000-0000-0000-0000-000000000000")
+	case idl.EnumRef:
+		if len(t.Enum.Values) == 0 {
+			s.b.WriteString("0")
+			return
+		}
+		s.text(t.Enum.Values[0].Name)
+	case idl.List, idl.Set:
+		s.b.WriteByte('[')
+		if !s.endless(t.Elem) {
+			s.value(t.Elem)
+		}
+		s.b.WriteByte(']')
+	case idl.Map:
+		s.pairs(t)
+	case idl.StructRef:
+		s.structure(t.Struct)
+	default:
+		s.text("")
+	}
+}
+
+// pairs writes a map with one entry; with keys that cannot be names of an
+// object as a list of pairs.
+func (s *sampler) pairs(t *idl.Type) {
+	key := t.Key.True()
+	switch {
+	case s.endless(t.Key) || s.endless(t.Elem):
+		s.b.WriteString("{}")
+	case key.Kind == idl.StructRef || key.Kind == idl.List || key.Kind == idl.Set || key.Kind == idl.Map:
+		s.b.WriteString(`[{"key": `)
+		s.value(t.Key)
+		s.b.WriteString(`, "value": `)
+		s.value(t.Elem)
+		s.b.WriteString("}]")
+	default:
+		k := sampler{}
+		k.value(t.Key)
+		name := k.b.String()
+		if !strings.HasPrefix(name, `"`) {
+			name = `"` + name + `"`
+		}
+		s.b.WriteString("{" + name + ": ")
+		s.value(t.Elem)
+		s.b.WriteByte('}')
+	}
+}
+
+func (s *sampler) structure(d *idl.Struct) {
+	s.open = append(s.open, d)
+	defer func() { s.open = s.open[:len(s.open)-1] }()
+	fields := d.Fields
+	if d.Kind == idl.Union {
+		i := slices.IndexFunc(fields, func(f *idl.Field) bool { return !s.endless(f.Type) })
+		if i < 0 {
+			s.b.WriteString("{}")
+			return
+		}
+		fields = fields[i : i+1]
+	}
+	s.object(fields)
+}
+
+func (s *sampler) text(v string) {
+	text, _ := json.Marshal(v) // a string always can be
+	s.b.Write(text)
+}
+
+// literal gives a default of one value as JSON.
+func literal(t *idl.Type, v *idl.Value) (text string, ok bool) {
+	for range 64 { // constants that stand for one another
+		if v == nil || v.Const == nil {
+			break
+		}
+		v = v.Const.Value
+	}
+	switch {
+	case v == nil:
+		return "", false
+	case v.EnumValue != nil:
+		return strconv.Quote(v.EnumValue.Name), true
+	case v.Kind == idl.IntValue && t.Kind == idl.Bool:
+		return strconv.FormatBool(v.Int != 0), true
+	case v.Kind == idl.IntValue:
+		return strconv.FormatInt(v.Int, 10), true
+	case v.Kind == idl.DoubleValue && json.Valid([]byte(v.Text)):
+		return v.Text, true
+	case v.Kind == idl.StringValue && (t.Kind == idl.String || t.Kind == idl.UUID):
+		quoted, err := json.Marshal(v.Text)
+		return string(quoted), err == nil
+	}
+	return "", false
+}

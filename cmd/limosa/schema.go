@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/reflection"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// schemaFlags say where the IDL is.
+func schemaFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "idl", Usage: "IDL `FILE` that has the service; if not given the server is asked, then ./idl/*.thrift is read"},
+		&cli.StringSliceFlag{Name: "I", Usage: "directory to search for included files; may be repeated"},
+	}
+}
+
+// A schema is what is known of a server's services.
+type schema struct {
+	*idl.Schema
+	// served has the names that the server gave, nil if a file was read.
+	served []rpc.Service
+}
+
+// findSchema reads the file that is named, or asks the server, or reads what
+// lies in the project here. server may be nil: there is none to ask.
+func findSchema(ctx context.Context, c *cli.Command, server *link) (*schema, error) {
+	include := c.StringSlice("I")
+	if file := c.String("idl"); file != "" {
+		if info, err := os.Stat(file); err == nil && info.IsDir() {
+			return nil, usagef("-idl %s is a directory; name one file in it", file)
+		}
+		return loadIDL([]string{file}, include)
+	}
+	var asked error
+	if server != nil {
+		var s *schema
+		if s, asked = askSchema(ctx, server); asked == nil {
+			return s, nil
+		}
+	}
+	files, _ := filepath.Glob(filepath.Join("idl", "*.thrift")) // the pattern is right
+	switch {
+	case len(files) > 0:
+		return loadIDL(files, include)
+	case asked == nil:
+		return nil, usagef("which IDL? give -idl FILE, or run where idl/*.thrift lies")
+	case rpc.CodeOf(asked) == rpc.Unimplemented:
+		return nil, usagef("the server at %s does not tell its IDL (reflection.With in its main.go would); give -idl FILE, or run where idl/*.thrift lies", server.client.Target)
+	}
+	return nil, fmt.Errorf("asking the server for its IDL (give -idl FILE to do without): %w", asked)
+}
+
+// askSchema asks the server.
+func askSchema(ctx context.Context, server *link) (*schema, error) {
+	for _, p := range server.header {
+		if p.Scope == rpc.Persistent {
+			ctx = limosa.With(ctx, limosa.Persistent(p.Key, p.Value))
+		} else {
+			ctx = limosa.With(ctx, limosa.Header(p.Key, p.Value))
+		}
+	}
+	served, err := reflection.Services(ctx, server.client)
+	if err != nil {
+		return nil, err
+	}
+	var packed strings.Builder
+	for _, s := range served {
+		packed.WriteString(s.IDL)
+	}
+	s := &schema{served: served}
+	if s.Schema, err = idl.Unpack(packed.String()); err != nil {
+		return nil, fmt.Errorf("the server's IDL cannot be read: %w", err)
+	}
+	return s, nil
+}
+
+// loadIDL reads files.
+func loadIDL(files, include []string) (*schema, error) {
+	s, err := idl.Thrift{Include: include}.Load(files...)
+	found, ok := errors.AsType[idl.Errors](err)
+	if !ok {
+		return &schema{Schema: s}, err
+	}
+	text := found[0].Head()
+	if more := len(found) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more; limosa gen tells all)", more)
+	}
+	if found[0].Pos.Line == 0 && errors.Is(found[0], fs.ErrNotExist) {
+		return nil, usagef("%s", text)
+	}
+	return nil, errors.New(text)
+}
