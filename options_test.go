@@ -29,6 +29,7 @@ func TestTimeoutIsNotForStreams(t *testing.T) {
 	target, _ := start(t, &limosa.Server{Services: []rpc.Service{streams(nil)}}, "127.0.0.1:0")
 	slow := func(yield func(*string, error) bool) {
 		for i := range 5 {
+			// Real time: sockets of the kernel.
 			time.Sleep(20 * time.Millisecond)
 			if !yield(new(fmt.Sprint("w", i)), nil) {
 				return

@@ -134,6 +134,7 @@ func TestCallsThatCrossADrainOverSockets(t *testing.T) {
 					}
 				})
 			}
+			// Real time: sockets of the kernel.
 			time.Sleep(100 * time.Millisecond)
 			next := serve(1)
 			defer next()

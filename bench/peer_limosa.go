@@ -28,17 +28,17 @@ import (
 // does not name is the default.
 func limosaPeers() []*peer {
 	return []*peer{
-		limosaOver("limosa", tcpAddr, limosa.TTHeader, limosa.Server{}),
-		limosaOver("limosa-go", tcpAddr, limosa.TTHeader, limosa.Server{Handlers: limosa.Goroutines}),
-		limosaOver("limosa-whole", tcpAddr, limosa.TTHeader, limosa.Server{Protocols: []wire.Protocol{ttheader.Protocol{NoChunks: true}}}),
-		limosaOver("limosa-inline", tcpAddr, limosa.TTHeader, limosa.Server{Handlers: limosa.Inline}),
-		limosaOver("limosa-pool", tcpAddr, limosa.Framed, limosa.Server{}),
+		limosaOver("limosa", tcpAddr, limosa.TTHeader, &limosa.Server{}),
+		limosaOver("limosa-go", tcpAddr, limosa.TTHeader, &limosa.Server{Handlers: limosa.Goroutines}),
+		limosaOver("limosa-whole", tcpAddr, limosa.TTHeader, &limosa.Server{Protocols: []wire.Protocol{ttheader.Protocol{NoChunks: true}}}),
+		limosaOver("limosa-inline", tcpAddr, limosa.TTHeader, &limosa.Server{Handlers: limosa.Inline}),
+		limosaOver("limosa-pool", tcpAddr, limosa.Framed, &limosa.Server{}),
 		{Peer: trial.Peer{Name: "limosa-full"}, later: "belongs to the capability of governance"},
 		{Peer: trial.Peer{Name: "limosa-tls", Serve: serveLimosaTLS, Dial: dialLimosaTLS}},
 		{Peer: trial.Peer{Name: "limosa-grpc"}, later: "belongs to the capability of gRPC"},
 		{Peer: trial.Peer{Name: "limosa-grpc-client"}, later: "belongs to the capability of gRPC"},
 		{Peer: trial.Peer{Name: "limosa-grpc-server"}, later: "belongs to the capability of gRPC"},
-		limosaOver("limosa-unix", unixAddr, limosa.TTHeader, limosa.Server{}),
+		limosaOver("limosa-unix", unixAddr, limosa.TTHeader, &limosa.Server{}),
 		{Peer: trial.Peer{Name: "limosa-shm"}, later: "belongs to the capability of shared memory"},
 		{Peer: trial.Peer{Name: "limosa-inproc", Dial: dialLimosaLocal}},
 	}
@@ -62,7 +62,7 @@ func unixAddr() (string, error) {
 
 // limosaOver is Limosa on an address that addr gives, with a server set up as
 // like.
-func limosaOver(name string, addr func() (string, error), form limosa.Form, like limosa.Server) *peer {
+func limosaOver(name string, addr func() (string, error), form limosa.Form, like *limosa.Server) *peer {
 	return &peer{Peer: trial.Peer{
 		Name: name,
 		Serve: func(ctx context.Context, work func()) (string, error) {
@@ -70,11 +70,10 @@ func limosaOver(name string, addr func() (string, error), form limosa.Form, like
 			if err != nil {
 				return "", err
 			}
-			s := like
 			service := limosaecho.Service(limosaEcho{work})
 			service.Methods = append(service.Methods, exchangeHandler())
-			s.Services = []rpc.Service{service}
-			return serveLimosa(ctx, at, &s)
+			s := &limosa.Server{Services: []rpc.Service{service}, Handlers: like.Handlers, Protocols: like.Protocols}
+			return serveLimosa(ctx, at, s)
 		},
 		Dial: func(_ context.Context, at string, n int, _ func()) (*trial.Target, error) {
 			return limosaTarget(n, func() rpc.Caller { return &limosa.Client{Target: at, Thrift: form} }), nil

@@ -132,6 +132,7 @@ func TestDialsAreQueued(t *testing.T) {
 		})
 	}
 	rig.WaitFor(t, "dials", func() (int, bool) { return int(1 + most - dials.Load()), dials.Load() >= 1+most })
+	// Real time: sockets of the kernel.
 	time.Sleep(50 * time.Millisecond) // whoever else would dial has
 	if n := dials.Load(); n > 1+most {
 		t.Errorf("%d dials at once", n-1)

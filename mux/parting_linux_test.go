@@ -160,6 +160,7 @@ func resetOnce(t *testing.T, a, b netio.Conn, after time.Duration) {
 	begin(func() error { _, err := r.large(t.Context(), "echo", strings.Repeat("x", 12<<20)); return err })
 	begin(func() error { _, _, err := r.call(t.Context(), "echo", ""); return err })
 	begin(func() error { return last(r.chat(t.Context(), strs(2, strings.Repeat("x", 60<<10)))) })
+	// Real time: sockets of the kernel.
 	time.Sleep(after) // it sends, or waits for room, or has not begun
 	peer.say(&wire.Event{Flags: wire.GoAway | wire.HasLast}, false)
 	peer.nc.Abort()
@@ -235,6 +236,7 @@ func crossByHand(t *testing.T, a, b netio.Conn) {
 	until(wire.HasLast)
 	for range 20 {
 		call(3, 5_000)
+		// Real time: sockets of the kernel.
 		time.Sleep(5 * time.Millisecond)
 	}
 	if why, err := a.Receive(false, func(in *buf.In) (bool, error) { return in.Len() == 0, nil }); why != netio.Lost || err != io.EOF {

@@ -47,6 +47,7 @@ func TestBrokenBehindData(t *testing.T) {
 					t.Fatal(err)
 				}
 				for until := time.Now().Add(10 * time.Second); aborts && !netio.Broken(b) && time.Now().Before(until); {
+					// Real time: sockets of the kernel; a poll with a bound.
 					time.Sleep(time.Millisecond)
 				}
 				if got := netio.Broken(b); got != aborts {

@@ -100,6 +100,7 @@ func TestDrainOverTLS(t *testing.T) {
 	begun := make(chan struct{})
 	svc, m := rig.One("slow", func(_ context.Context, c *rpc.Call) error {
 		close(begun)
+		// Real time: sockets of the kernel.
 		time.Sleep(300 * time.Millisecond)
 		*stub.Result[string](c) = "done"
 		return nil

@@ -144,6 +144,7 @@ func TestBroken(t *testing.T) {
 			ready(t, a, unix.POLLIN)
 			c.end(b, peer)
 			for until := time.Now().Add(10 * time.Second); c.want && !Broken(a) && time.Now().Before(until); {
+				// Real time: sockets of the kernel; a poll with a bound.
 				time.Sleep(time.Millisecond)
 			}
 			if got := Broken(a); got != c.want {
