@@ -60,7 +60,7 @@ func TestAPIGolden(t *testing.T) {
 
 // public reports packages of the root module that other modules can import.
 func public(rel string) bool {
-	return moduleOf(rel) == "" && !strings.Contains("/"+rel+"/", "/internal/") && !strings.Contains(rel, "testdata")
+	return moduleOf(rel) == "" && !strings.Contains("/"+rel+"/", "/internal/") && !strings.Contains(rel, "testdata") && !strings.HasPrefix(rel, "examples/")
 }
 
 // engines reports packages that are not for users' programs, and those below them.
