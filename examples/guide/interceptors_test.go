@@ -43,7 +43,9 @@ func measure(set *stats.Set) rpc.Interceptor {
 			set.Counter("calls_"+code.String(), "Calls by code.").Inc()
 		}()
 		err := next(ctx, c)
-		code = rpc.CodeOf(err) // Unknown for exceptions of the IDL
+		if code = rpc.CodeOf(err); c.Declared(err) {
+			code = rpc.OK // an exception of the IDL is an answer
+		}
 		return err
 	}
 }
