@@ -10,6 +10,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/examples/guide/gen/books"
+	"github.com/limosa-rpc/limosa/reflection"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/stats"
 )
@@ -17,7 +18,7 @@ import (
 //guide:begin serving
 func serve(ctx context.Context, impl books.Books, addr, socket string, set *stats.Set) error {
 	server := limosa.Server{
-		Services: []rpc.Service{books.Service(impl)},
+		Services: reflection.With(books.Service(impl)), // tools may ask for the IDL
 		Logger:   slog.Default(),
 		Stats:    set,
 		Drain:    20 * time.Second,
