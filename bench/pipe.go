@@ -17,7 +17,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/cmd/load/trial"
 	"github.com/limosa-rpc/limosa/internal/sys"
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/relay"
 )
 
 // A pipeRow is what having a kernel pipe for a moment costs: in one goroutine,
@@ -48,7 +48,7 @@ func pipeMain(ctx context.Context, args []string) error {
 	rounds := fs.Int("rounds", 3, "rounds; every peer runs once in each, in rotated order")
 	window := fs.Duration("d", 200*time.Millisecond, "measured window, after a warm-up of half of it")
 	asJSON := false
-	if err := parseShared(fs, args, &asJSON, "a kernel pipe from the pool of netio, against one that is made and closed"); err != nil {
+	if err := parseShared(fs, args, &asJSON, "a kernel pipe from the pool of netio/relay, against one that is made and closed"); err != nil {
 		return err
 	}
 	peers, err := parseNames(*list, pipeNames)
@@ -58,7 +58,7 @@ func pipeMain(ctx context.Context, args []string) error {
 	if *rounds < 1 || *window <= 0 {
 		return usageError{"-rounds is at least 1, -d more than 0"}
 	}
-	pool := new(netio.Pipes)
+	pool := new(relay.Pipes)
 	defer pool.Close()
 	do := map[string]func() bool{
 		"pooled": func() bool {

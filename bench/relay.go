@@ -19,6 +19,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/cmd/load/trial"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/relay"
 )
 
 // childRelay is the argument that makes this program the relay of a measurement.
@@ -55,7 +56,8 @@ var relayNames = []string{"limosa", "io-copy", "copy-loop"}
 func relayPeer(name string) func(a, b *net.TCPConn) {
 	switch name {
 	case "limosa":
-		return relayLimosa
+		pipes := new(relay.Pipes) // ends with the process
+		return func(a, b *net.TCPConn) { relayLimosa(a, b, pipes) }
 	case "io-copy":
 		return relayIOCopy
 	case "copy-loop":
@@ -64,9 +66,9 @@ func relayPeer(name string) func(a, b *net.TCPConn) {
 	return nil
 }
 
-func relayLimosa(a, b *net.TCPConn) {
+func relayLimosa(a, b *net.TCPConn, pipes *relay.Pipes) {
 	ca, cb := netio.Wrap(a, nil), netio.Wrap(b, nil)
-	netio.Relay(context.Background(), ca, cb) // a connection that fails shows at the load
+	relay.Run(context.Background(), ca, cb, pipes) // a connection that fails shows at the load
 	ca.Close(context.Background())
 	cb.Close(context.Background())
 }
@@ -315,8 +317,8 @@ func relayChildMain(args []string) error {
 	if len(args) != 1 || json.Unmarshal([]byte(args[0]), &s) != nil {
 		return usageError{childRelay + " is for bench itself"}
 	}
-	relay := relayPeer(s.Peer)
-	if relay == nil {
+	run := relayPeer(s.Peer)
+	if run == nil {
 		return usageError{"no such peer: " + s.Peer}
 	}
 	front, err := net.Listen("tcp", "127.0.0.1:0")
@@ -335,7 +337,7 @@ func relayChildMain(args []string) error {
 				a.Close()
 				continue
 			}
-			go relay(a.(*net.TCPConn), b.(*net.TCPConn))
+			go run(a.(*net.TCPConn), b.(*net.TCPConn))
 		}
 	}()
 	return trial.AnswerMarks(front.Addr().String(), os.Stdin, os.Stdout)

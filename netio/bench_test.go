@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"runtime/debug"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
-	"github.com/limosa-rpc/limosa/internal/invariant"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/internal/nettest"
 	"github.com/limosa-rpc/limosa/netio/pipe"
 )
 
@@ -73,12 +71,6 @@ func echo(c netio.Conn) {
 	}
 }
 
-// pooless reports a build whose pools do not give back what they were given.
-func pooless() bool {
-	info, _ := debug.ReadBuildInfo()
-	return invariant.Enabled || slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-}
-
 // An exchange on parked readers allocates nothing, neither here nor at the peer.
 func TestExchangeAllocates(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
@@ -90,7 +82,7 @@ func TestExchangeAllocates(t *testing.T) {
 			if err := x.do(); err != nil {
 				t.Fatal(err)
 			}
-		}); n != 0 && !pooless() {
+		}); n != 0 && !nettest.Pooless() {
 			t.Errorf("%s: %v allocations an exchange", network, n)
 		}
 		a.Abort()
@@ -112,7 +104,7 @@ func BenchmarkExchange(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("tls/%dB", n), func(b *testing.B) {
 			ca, cb, stop := dialed(b, "tcp")
-			ta, tb := secured(b, ca, cb, 0)
+			ta, tb := nettest.TLS(b, ca, cb, 0)
 			benchConn(b, ta, tb, n)
 			stop()
 		})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/internal/nettest"
 )
 
 // A peer that has aborted is known to be gone while what it sent is unread; one
@@ -23,7 +24,7 @@ func TestBrokenBehindData(t *testing.T) {
 		},
 		"tls": func() (a, b netio.Conn, stop func()) {
 			a, b, stop = dialed(t, "tcp")
-			ta, tb := secured(t, a, b, 0)
+			ta, tb := nettest.TLS(t, a, b, 0)
 			return ta, tb, stop
 		},
 	} {

@@ -16,7 +16,9 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/internal/nettest"
 	"github.com/limosa-rpc/limosa/netio/pipe"
+	"github.com/limosa-rpc/limosa/netio/relay"
 )
 
 // An earlyWake is a net.Conn whose first deadline for writes is overtaken by
@@ -53,7 +55,7 @@ func TestPlainWakeBeforeTheWait(t *testing.T) {
 			t.Fatal(err)
 		}
 		begun := time.Now()
-		if _, err := netio.Relay(ctx, src, dst); !errors.Is(err, context.Canceled) {
+		if _, err := relay.Run(ctx, src, dst, nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("Relay: %v", err)
 		}
 		if d := time.Since(begun); d > time.Second {
@@ -97,7 +99,7 @@ func TestNothingFollowsACutClose(t *testing.T) {
 			t.Error("who writes after the cut is told to flush")
 		}
 	}}
-	c, _ := secured(t, lower, b, 0)
+	c, _ := nettest.TLS(t, lower, b, 0)
 	a.Stall(true)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(10*time.Millisecond, cancel)
@@ -290,7 +292,7 @@ func TestCloseWithinClose(t *testing.T) {
 func TestCloseWithinAStalledClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pipe.New(pipe.Config{WriteStall: time.Second})
-		c, _ := secured(t, a, b, 0)
+		c, _ := nettest.TLS(t, a, b, 0)
 		a.Stall(true)
 		within := make(chan error, 1)
 		c.OnLost(func() { within <- c.Close(context.Background()) })

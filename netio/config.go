@@ -133,25 +133,20 @@ var Default = new(Net)
 
 // A Net owns what connections share and what outlives a call: the goroutine and
 // the epoll descriptor that watch for lost peers, and the event loops, each made
-// when the first connection asks for it, the kernel pipes that relays use, and the
-// queue of those who yield.
+// when the first connection asks for it, and the queue of those
+// who yield.
 // The zero value is ready. It must not be copied.
 type Net struct {
 	watch  watcher
 	loops  loops
-	pipes  Pipes
 	yields yielder
 }
 
-// Pipes is the pool of kernel pipes of n's connections. Its fields may be set
-// before the first Relay.
-func (n *Net) Pipes() *Pipes { return &n.pipes }
-
-// Close ends and joins the goroutines of n and closes its pipes. Connections on
-// event loops are aborted. The others work on, but notice a lost peer only when
-// they are used, and relays copy. A closed Net stays closed.
+// Close ends and joins the goroutines of n. Connections on event loops are
+// aborted. The others work on, but notice a lost peer only when they are used. A
+// closed Net stays closed.
 func (n *Net) Close() error {
-	return errors.Join(n.loops.close(), n.watch.close(), n.pipes.Close(), n.yields.close())
+	return errors.Join(n.loops.close(), n.watch.close(), n.yields.close())
 }
 
 // A Limit bounds how many connections are open at a time, over all listeners

@@ -15,6 +15,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/conntest"
+	"github.com/limosa-rpc/limosa/netio/internal/nettest"
 )
 
 // kernelBytes bounds what a socket of a test holds: conntest has to fill it.
@@ -76,9 +77,6 @@ func collect(b *bytes.Buffer, n int) netio.Step {
 	}
 }
 
-// An opaque net.Conn is one whose type netio does not know.
-type opaque struct{ *net.TCPConn }
-
 func TestPlain(t *testing.T) {
 	conntest.Run(t, func(t *testing.T) (a, b netio.Conn, stop func()) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -95,17 +93,17 @@ func TestPlain(t *testing.T) {
 			t.Fatal(err)
 		}
 		cfg := &netio.Config{ReadBuffer: kernelBytes, WriteBuffer: kernelBytes}
-		a = netio.Wrap(opaque{na.(*net.TCPConn)}, cfg)
-		b = netio.Wrap(opaque{nb.(*net.TCPConn)}, cfg)
+		a = netio.Wrap(nettest.Opaque(na), cfg)
+		b = netio.Wrap(nettest.Opaque(nb), cfg)
 		return a, b, func() {}
 	}, conntest.Caps{NoFull: true, LateLoss: true})
 }
 
 // A tls.Conn that is wrapped instead of made by Client and Server works, too.
 func TestWrappedTLS(t *testing.T) {
-	client, server := certificates()
+	client, server := nettest.Certificates()
 	conntest.Run(t, func(t *testing.T) (a, b netio.Conn, stop func()) {
-		na, nb := socketPair(t, "tcp")
+		na, nb := nettest.Sockets(t, "tcp")
 		for _, nc := range []net.Conn{na, nb} {
 			nc.(*net.TCPConn).SetReadBuffer(kernelBytes)
 			nc.(*net.TCPConn).SetWriteBuffer(kernelBytes)
@@ -124,9 +122,9 @@ func TestWrappedTLS(t *testing.T) {
 // What a plain connection's flush leaves behind is no deadline of the net.Conn
 // that it becomes.
 func TestPlainNetConnAfterFlush(t *testing.T) {
-	na, nb := socketPair(t, "tcp")
+	na, nb := nettest.Sockets(t, "tcp")
 	defer nb.Close()
-	c := netio.Wrap(opaque{na.(*net.TCPConn)}, &netio.Config{WriteStall: 20 * time.Millisecond})
+	c := netio.Wrap(nettest.Opaque(na), &netio.Config{WriteStall: 20 * time.Millisecond})
 	if err := write(c, "queued"); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +154,7 @@ func TestNetConnKnowsItsSocket(t *testing.T) {
 
 // A peer that never pauses does not keep Close waiting.
 func TestCloseUnderFlood(t *testing.T) {
-	na, nb := socketPair(t, "tcp")
+	na, nb := nettest.Sockets(t, "tcp")
 	defer nb.Close()
 	c := netio.Wrap(na, &netio.Config{Net: new(netio.Net)})
 	go func() {
@@ -206,8 +204,8 @@ func TestAbortResets(t *testing.T) {
 
 // Trying a flush, which cannot be done with a tls.Conn, does not ruin it.
 func TestWrappedTLSTryFlush(t *testing.T) {
-	client, server := certificates()
-	na, nb := socketPair(t, "tcp")
+	client, server := nettest.Certificates()
+	na, nb := nettest.Sockets(t, "tcp")
 	peer := tls.Server(nb, server)
 	defer nb.Close()
 	c := netio.Wrap(tls.Client(na, client), nil)

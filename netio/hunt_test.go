@@ -12,6 +12,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/internal/nettest"
 	"github.com/limosa-rpc/limosa/netio/pipe"
 )
 
@@ -21,7 +22,7 @@ import (
 // that it was not sent, would be retried and done twice. LIMOSA_HUNT=100000 sets
 // the number of attempts for each kind of connection.
 func TestHuntNotSent(t *testing.T) {
-	client, server := certificates()
+	client, server := nettest.Certificates()
 	pipe := func(t *testing.T) pairs {
 		return pairs{func() (netio.Conn, netio.Conn) { return pipe.New(pipe.Config{}) }, func() {}}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/conntest"
+	"github.com/limosa-rpc/limosa/netio/internal/nettest"
 )
 
 func TestLoopTCP(t *testing.T) {
@@ -25,7 +26,7 @@ func TestLoopTCP(t *testing.T) {
 func TestLoopTLS(t *testing.T) {
 	conntest.Run(t, func(t *testing.T) (a, b netio.Conn, stop func()) {
 		a, b, stop = looped(t, "tcp")
-		ta, tb := secured(t, a, b, 0)
+		ta, tb := nettest.TLS(t, a, b, 0)
 		return ta, tb, stop
 	}, conntest.Caps{})
 }
@@ -341,7 +342,7 @@ func TestLoopStorm(t *testing.T) {
 
 // An idle connection on a loop costs no goroutine, and less than 1 KB.
 func TestLoopIdle(t *testing.T) {
-	if pooless() {
+	if nettest.Pooless() {
 		t.Skip("the race detector adds to every object")
 	}
 	cfg := &netio.Config{Net: new(netio.Net), Loops: 1}
@@ -405,7 +406,7 @@ func inUse() int {
 
 // An exchange on a loop allocates nothing.
 func TestLoopAllocates(t *testing.T) {
-	if pooless() {
+	if nettest.Pooless() {
 		t.Skip("the race detector allocates")
 	}
 	a, b, stop := looped(t, "unix")

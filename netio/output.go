@@ -235,9 +235,9 @@ func (o *Output) stalled() error {
 	return o.Err()
 }
 
-// flushBy is Flush with a deadline, which may change while the sender is woken.
-// owing: it has come, and the caller still is the flusher.
-func (o *Output) flushBy(deadline func() time.Time) (owing bool, err error) {
+// FlushBy is Flush with a deadline, zero for none, which is asked for again after
+// each Wake. owing: it has come, and the caller still is the flusher.
+func (o *Output) FlushBy(deadline func() time.Time) (owing bool, err error) {
 	for {
 		by := deadline()
 		full, err := o.flush(o.sender, o.stall, by)
@@ -252,6 +252,23 @@ func (o *Output) flushBy(deadline func() time.Time) (owing bool, err error) {
 		}
 	}
 }
+
+// Wake has a FlushBy that waits ask for its deadline again.
+func (o *Output) Wake() { o.sender.Wake() }
+
+// GiveUp ends the caller's being the flusher of a connection that has failed, and
+// drops what it had taken.
+func (o *Output) GiveUp() { o.giveUp() }
+
+// CutShort is Fail where something is missing behind what was sent, of which the
+// peer cannot know: no end may be sent, so that Close is as Abort, and returns err.
+func (o *Output) CutShort(err error) { o.Fail(cutShort{err}) }
+
+// cutShort is what CutShort has an Output fail with.
+type cutShort struct{ error }
+
+// Unwrap gives the cause.
+func (e cutShort) Unwrap() error { return e.error }
 
 // errWoken is how flush returns after Sender.Wake.
 var errWoken = errors.New("netio: woken")

@@ -110,7 +110,7 @@ func handshake(ctx context.Context, c Conn, most int, side func(net.Conn) *tls.C
 		}
 	} else if t.hsOwed { // an alert, for which nothing else bounds the time any more
 		by := time.Now().Add(closeMoment)
-		if owing, _ := t.out.flushBy(func() time.Time { return by }); owing {
+		if owing, _ := t.out.FlushBy(func() time.Time { return by }); owing {
 			t.out.forsake(net.ErrClosed)
 		}
 	}

@@ -2,16 +2,11 @@ package netio_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"slices"
 	"strings"
@@ -23,53 +18,9 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/conntest"
+	"github.com/limosa-rpc/limosa/netio/internal/nettest"
 	"github.com/limosa-rpc/limosa/netio/pipe"
 )
-
-// certificates gives both sides' configurations, with a certificate each.
-var certificates = sync.OnceValues(func() (client, server *tls.Config) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		panic(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "limosa test"}, DNSNames: []string{"test"},
-		// The year 2000 is today in a synctest bubble.
-		NotBefore: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Now().AddDate(1, 0, 0),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		panic(err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		panic(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(leaf)
-	cert := tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
-	server = &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "limosa"}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: roots}
-	client = &tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: roots, ServerName: "test", NextProtos: []string{"limosa"}}
-	return client, server
-})
-
-// secured stands TLS on a pair.
-func secured(t testing.TB, a, b netio.Conn, version uint16) (ta, tb *netio.TLS) {
-	t.Helper()
-	client, server := certificates()
-	client, server = client.Clone(), server.Clone()
-	client.MaxVersion, server.MaxVersion = version, version
-	var wg sync.WaitGroup
-	var ea, eb error
-	wg.Go(func() { ta, ea = netio.Client(t.Context(), a, client) })
-	wg.Go(func() { tb, eb = netio.Server(t.Context(), b, server) })
-	wg.Wait()
-	if ea != nil || eb != nil {
-		t.Fatal("handshake:", ea, eb)
-	}
-	return ta, tb
-}
 
 func TestTLS(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -81,9 +32,9 @@ func TestTLS(t *testing.T) {
 		"tcp 1.2": {pair: func(t *testing.T) (a, b netio.Conn, stop func()) { return dialed(t, "tcp") }, version: tls.VersionTLS12},
 		"unix":    {pair: func(t *testing.T) (a, b netio.Conn, stop func()) { return dialed(t, "unix") }, version: tls.VersionTLS13},
 		"plain": {pair: func(t *testing.T) (a, b netio.Conn, stop func()) {
-			na, nb := socketPair(t, "tcp")
+			na, nb := nettest.Sockets(t, "tcp")
 			cfg := &netio.Config{ReadBuffer: kernelBytes, WriteBuffer: kernelBytes}
-			return netio.Wrap(opaque{na.(*net.TCPConn)}, cfg), netio.Wrap(opaque{nb.(*net.TCPConn)}, cfg), func() {}
+			return netio.Wrap(nettest.Opaque(na), cfg), netio.Wrap(nettest.Opaque(nb), cfg), func() {}
 		}, version: tls.VersionTLS13, caps: conntest.Caps{NoFull: true, LateLoss: true}},
 		"pipe": {pair: func(t *testing.T) (a, b netio.Conn, stop func()) {
 			a, b = pipe.New(pipe.Config{MaxReceive: 1000})
@@ -97,7 +48,7 @@ func TestTLS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			conntest.Run(t, func(t *testing.T) (a, b netio.Conn, stop func()) {
 				a, b, stop = tt.pair(t)
-				ta, tb := secured(t, a, b, tt.version)
+				ta, tb := nettest.TLS(t, a, b, tt.version)
 				return ta, tb, stop
 			}, tt.caps)
 		})
@@ -107,7 +58,7 @@ func TestTLS(t *testing.T) {
 // Protocol and certificates are those of the handshake.
 func TestTLSState(t *testing.T) {
 	a, b := pipe.New(pipe.Config{})
-	ta, tb := secured(t, a, b, 0)
+	ta, tb := nettest.TLS(t, a, b, 0)
 	for _, c := range []*netio.TLS{ta, tb} {
 		s := c.ConnectionState()
 		if s.NegotiatedProtocol != "limosa" || len(s.PeerCertificates) != 1 || s.Version != tls.VersionTLS13 {
@@ -120,7 +71,7 @@ func TestTLSState(t *testing.T) {
 // A peer that ends without close_notify may be a cut: no clean end.
 func TestTLSTruncated(t *testing.T) {
 	a, b := pipe.New(pipe.Config{})
-	_, tb := secured(t, a, b, 0)
+	_, tb := nettest.TLS(t, a, b, 0)
 	defer netio.CloseWithin(tb, time.Second)
 	a.CloseSend()
 	why, err := tb.Receive(false, func(*buf.In) (bool, error) { return true, nil })
@@ -133,7 +84,7 @@ func TestTLSTruncated(t *testing.T) {
 // A forged record fails the connection with an alert.
 func TestTLSForged(t *testing.T) {
 	a, b := pipe.New(pipe.Config{})
-	_, tb := secured(t, a, b, 0)
+	_, tb := nettest.TLS(t, a, b, 0)
 	defer netio.CloseWithin(tb, time.Second)
 	sendRaw(t, a, "\x17\x03\x03\x00\x20 this is no ciphertext at all... ")
 	why, err := tb.Receive(false, func(*buf.In) (bool, error) { return true, nil })
@@ -160,7 +111,7 @@ func sendRaw(t *testing.T, c *pipe.Conn, s string) {
 // Handshakes end: by their deadline, by their context, by the peer's closing or
 // nonsense. The error is one line that says what failed.
 func TestTLSHandshakeFails(t *testing.T) {
-	client, _ := certificates()
+	client, _ := nettest.Certificates()
 	for name, end := range map[string]func(cancel context.CancelFunc, b *pipe.Conn){
 		"deadline": func(_ context.CancelFunc, _ *pipe.Conn) {},
 		"cancel":   func(cancel context.CancelFunc, _ *pipe.Conn) { cancel() },
@@ -206,7 +157,7 @@ func TestTLSWithoutConfig(t *testing.T) {
 // of 64 KB: thousands of them would have this side keep what has come. One that is
 // asked may have much.
 func TestTLSLongHandshake(t *testing.T) {
-	_, asks := certificates()
+	_, asks := nettest.Certificates()
 	anybody := asks.Clone()
 	anybody.ClientAuth = tls.NoClientCert
 	record := append([]byte{22, 3, 1, 0x20, 0}, make([]byte, 0x2000)...) // 8 KB of a message
@@ -250,7 +201,7 @@ func TestTLSLongHandshake(t *testing.T) {
 
 // crypto/tls stands on the net.Conn of any connection.
 func TestTLSOverView(t *testing.T) {
-	client, server := certificates()
+	client, server := nettest.Certificates()
 	a, b, stop := dialed(t, "tcp")
 	defer stop()
 	pa, pb := pipe.New(pipe.Config{MaxReceive: 100})
@@ -278,7 +229,7 @@ func TestTLSOverView(t *testing.T) {
 func TestTLSHandshakeHeedsItsContextToTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pipe.New(pipe.Config{})
-		client, server := certificates()
+		client, server := nettest.Certificates()
 		server = server.Clone()
 		server.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 			a.Stall(true) // after its hello
@@ -306,17 +257,17 @@ func TestTLSHandshakeHeedsItsContextToTheEnd(t *testing.T) {
 
 // A peer is told why a handshake failed, whatever the connection below.
 func TestTLSHandshakeTellsWhy(t *testing.T) {
-	client, server := certificates()
+	client, server := nettest.Certificates()
 	client, server = client.Clone(), server.Clone()
 	client.MaxVersion, server.MinVersion = tls.VersionTLS12, tls.VersionTLS13
 	for name, pair := range map[string]func() (a, b netio.Conn){
 		"tcp": func() (a, b netio.Conn) {
-			na, nb := socketPair(t, "tcp")
+			na, nb := nettest.Sockets(t, "tcp")
 			return netio.Wrap(na, nil), netio.Wrap(nb, nil)
 		},
 		"plain": func() (a, b netio.Conn) {
-			na, nb := socketPair(t, "tcp")
-			return netio.Wrap(opaque{na.(*net.TCPConn)}, nil), netio.Wrap(opaque{nb.(*net.TCPConn)}, nil)
+			na, nb := nettest.Sockets(t, "tcp")
+			return netio.Wrap(nettest.Opaque(na), nil), netio.Wrap(nettest.Opaque(nb), nil)
 		},
 		"pipe": func() (a, b netio.Conn) { return pipe.New(pipe.Config{}) },
 	} {

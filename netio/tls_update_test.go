@@ -16,6 +16,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/internal/nettest"
 	"github.com/limosa-rpc/limosa/netio/pipe"
 )
 
@@ -68,7 +69,7 @@ func (k *keyed) update() []byte {
 // keyedPeer stands a TLS server on b, whose client writes records of its own.
 func keyedPeer(t *testing.T, a *pipe.Conn, b netio.Conn) (*keyed, *netio.TLS) {
 	t.Helper()
-	client, server := certificates()
+	client, server := nettest.Certificates()
 	client = client.Clone()
 	var log bytes.Buffer
 	client.KeyLogWriter, client.MinVersion = &log, tls.VersionTLS13

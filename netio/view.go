@@ -111,7 +111,7 @@ func (v *view) flush(flusher bool) (err error) {
 	if !flusher {
 		return o.Err()
 	}
-	v.write.owing, err = o.flushBy(v.writeBy)
+	v.write.owing, err = o.FlushBy(v.writeBy)
 	return err
 }
 
@@ -169,7 +169,7 @@ func (v *view) SetWriteDeadline(t time.Time) error {
 	v.mu.writeBy = t
 	v.mu.Unlock()
 	// A Write that waits looks again; otherwise the wake is stale.
-	v.c.Output().sender.Wake()
+	v.c.Output().Wake()
 	return nil
 }
 
@@ -179,7 +179,7 @@ func (v *view) Close() error {
 	if v.write.TryLock() {         // else a Write waits, which the close ends
 		if v.write.owing {
 			by := time.Now().Add(closeMoment)
-			v.write.owing, _ = v.c.Output().flushBy(func() time.Time { return by })
+			v.write.owing, _ = v.c.Output().FlushBy(func() time.Time { return by })
 		}
 		v.write.Unlock()
 	}

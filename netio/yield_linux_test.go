@@ -9,6 +9,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/internal/nettest"
 )
 
 // Goroutines that always have something to do let one go first whose socket has
@@ -71,7 +72,7 @@ func TestYieldsEndWithTheNet(t *testing.T) {
 		}
 		a, b, stop := dialedBy(t, "tcp", cfg)
 		if network == "tls" {
-			a, b = secured(t, a, b, 0)
+			a, b = nettest.TLS(t, a, b, 0)
 		}
 		defer a.Abort()
 		defer b.Abort()

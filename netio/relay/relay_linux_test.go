@@ -1,4 +1,4 @@
-package netio_test
+package relay_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/internal/nettest"
 )
 
 // A destination that cannot be spliced to is found out with bytes in the pipe:
@@ -17,7 +18,7 @@ func TestRelayCannotSplice(t *testing.T) {
 	kinds := pairings()
 	leakless(t)
 	l := joined(t, kinds["tcp"], func(t testing.TB, cfg *netio.Config) (a, b netio.Conn) {
-		na, nb := socketPair(t, "tcp")
+		na, nb := nettest.Sockets(t, "tcp")
 		raw, err := na.(*net.TCPConn).SyscallConn()
 		if err != nil {
 			t.Fatal(err)
@@ -40,7 +41,7 @@ func TestRelayCannotSplice(t *testing.T) {
 	if got, err := io.ReadAll(server); err != nil || !bytes.Equal(got, large) {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
-	if n := l.net.Pipes().Open(); n != 1 {
+	if n := l.pipes.Open(); n != 1 {
 		t.Errorf("%d pipes, want the one that it was tried with", n)
 	}
 	server.(interface{ CloseWrite() error }).CloseWrite()

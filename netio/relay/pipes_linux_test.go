@@ -1,4 +1,4 @@
-package netio
+package relay
 
 import (
 	"errors"
@@ -25,9 +25,9 @@ func descriptors(t testing.TB) int {
 }
 
 // takeN takes n pipes.
-func takeN(t *testing.T, p *Pipes, n int) []*KernelPipe {
+func takeN(t *testing.T, p *Pipes, n int) []*Pipe {
 	t.Helper()
-	ks := make([]*KernelPipe, n)
+	ks := make([]*Pipe, n)
 	for i := range ks {
 		if ks[i] = p.Take(); ks[i] == nil {
 			t.Fatalf("no pipe %d", i)
@@ -95,8 +95,8 @@ func TestPipesWithBytesAreClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := takeN(t, p, 1)[0]
-	if n, err := k.Fill(b); n != 6 || err != nil || k.Len() != 6 {
-		t.Fatalf("Fill: %d, %v, holds %d", n, err, k.Len())
+	if n, err := k.fill(b); n != 6 || err != nil || k.len() != 6 {
+		t.Fatalf("Fill: %d, %v, holds %d", n, err, k.len())
 	}
 	p.Put(k)
 	sys.Close(a)
@@ -265,7 +265,7 @@ func TestPipesConcurrently(t *testing.T) {
 		wg.Go(func() {
 			<-start
 			for i := range 300 {
-				var ks [4]*KernelPipe
+				var ks [4]*Pipe
 				for j := range ks {
 					k := p.Take()
 					if k == nil {

@@ -1,4 +1,4 @@
-package netio
+package relay
 
 // Two splices cost what a recv and a send of about 24 KB cost; of more, splicing
 // is cheaper. It goes on until it moves less than 16 KB, so that bulk whose

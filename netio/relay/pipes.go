@@ -1,11 +1,10 @@
-package netio
+package relay
 
 import (
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/limosa-rpc/limosa/internal/invariant"
 	"github.com/limosa-rpc/limosa/internal/sys"
 )
 
@@ -20,7 +19,7 @@ const (
 	pipeSlots  = 16
 )
 
-// Pipes is a pool of kernel pipes, which Relay moves bytes through. The zero
+// Pipes is a pool of kernel pipes, which relays move bytes through. The zero
 // value is ready; it must not be copied. All methods may be called concurrently.
 //
 // A pipe is taken when bytes are there to be moved and put back when it is
@@ -49,28 +48,28 @@ type Pipes struct {
 	closed atomic.Bool
 	slots  [pipeSlots]pipeSlot
 
-	// Lock order: mu is taken by no one who holds another lock of netio.
+	// Lock order: mu is taken by no one who holds another lock.
 	mu struct {
 		sync.Mutex
-		free   []*KernelPipe // last in, first out
-		low    int           // least length of free since the last tick: so many were not needed
-		opened int           // pipes that are open
-		pause  time.Time     // no pipe is made before
-		timer  *time.Timer   // not nil while pipes are open
+		free   []*Pipe     // last in, first out
+		low    int         // least length of free since the last tick: so many were not needed
+		opened int         // pipes that are open
+		pause  time.Time   // no pipe is made before
+		timer  *time.Timer // not nil while pipes are open
 	}
 	ticks sync.WaitGroup // of timers that will run or are running
 }
 
 // A pipeSlot holds one idle pipe, alone in its cache lines.
 type pipeSlot struct {
-	pipe atomic.Pointer[KernelPipe]
+	pipe atomic.Pointer[Pipe]
 	_    [120]byte
 }
 
 // Take gives an empty pipe, or nil if there is none to be had: the pool's limit
 // or one of the system's is reached, the pool is closed, or the system has no
 // splice. Copy then. The pipe is the caller's until Put.
-func (p *Pipes) Take() *KernelPipe {
+func (p *Pipes) Take() *Pipe {
 	s, ok := p.hints.Get().(*pipeSlot)
 	if !ok {
 		s = &p.slots[p.next.Add(1)%pipeSlots]
@@ -88,7 +87,7 @@ func (p *Pipes) Take() *KernelPipe {
 
 // Put gives a pipe back. One that holds bytes, or may, is closed: the next user
 // would send them to somebody else. Nil is allowed.
-func (p *Pipes) Put(k *KernelPipe) {
+func (p *Pipes) Put(k *Pipe) {
 	switch {
 	case k == nil:
 		return
@@ -110,7 +109,7 @@ func (p *Pipes) Put(k *KernelPipe) {
 }
 
 // takeSlow takes from the stack, from any slot, or makes a pipe.
-func (p *Pipes) takeSlow() *KernelPipe {
+func (p *Pipes) takeSlow() *Pipe {
 	p.mu.Lock()
 	if n := len(p.mu.free); n > 0 {
 		k := p.mu.free[n-1]
@@ -138,7 +137,7 @@ func (p *Pipes) takeSlow() *KernelPipe {
 }
 
 // stealLocked takes what lies in the slot of another P.
-func (p *Pipes) stealLocked() *KernelPipe {
+func (p *Pipes) stealLocked() *Pipe {
 	for i := range p.slots {
 		if s := &p.slots[i]; s.pipe.Load() != nil {
 			if k := s.pipe.Swap(nil); k != nil {
@@ -149,7 +148,7 @@ func (p *Pipes) stealLocked() *KernelPipe {
 	return nil
 }
 
-func (p *Pipes) newPipe() (*KernelPipe, error) {
+func (p *Pipes) newPipe() (*Pipe, error) {
 	open, size := p.open, p.Size
 	if open == nil {
 		open = sys.OpenPipe
@@ -161,7 +160,7 @@ func (p *Pipes) newPipe() (*KernelPipe, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &KernelPipe{r: r, w: w, size: granted}
+	k := &Pipe{r: r, w: w, size: granted}
 	if granted < min(size, leastPipeSize) {
 		k.close()
 		return nil, sys.EAGAIN
@@ -177,7 +176,7 @@ func (p *Pipes) max() int {
 }
 
 // putSlow puts a pipe whose slot is taken on the stack.
-func (p *Pipes) putSlow(k *KernelPipe) {
+func (p *Pipes) putSlow(k *Pipe) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed.Load() {
@@ -187,13 +186,13 @@ func (p *Pipes) putSlow(k *KernelPipe) {
 	p.mu.free = append(p.mu.free, k)
 }
 
-func (p *Pipes) drop(k *KernelPipe) {
+func (p *Pipes) drop(k *Pipe) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dropLocked(k)
 }
 
-func (p *Pipes) dropLocked(k *KernelPipe) {
+func (p *Pipes) dropLocked(k *Pipe) {
 	k.close()
 	p.mu.opened--
 }
@@ -263,47 +262,4 @@ func (p *Pipes) Close() error {
 	p.mu.Unlock()
 	p.ticks.Wait()
 	return nil
-}
-
-// A KernelPipe carries bytes from one socket to another inside the kernel. One
-// goroutine uses it at a time. Its methods never wait: EAGAIN says that the
-// socket has nothing, or takes nothing.
-type KernelPipe struct {
-	r, w uintptr
-	size int
-	held int       // bytes in it
-	slot *pipeSlot // that it goes back to; set by Take
-}
-
-// Len is how many bytes the pipe holds.
-func (k *KernelPipe) Len() int { return k.held }
-
-// Fill moves what has arrived on a socket into the pipe, which is empty, up to
-// the pipe's size. 0, nil is the end: the peer has closed its side.
-func (k *KernelPipe) Fill(fd uintptr) (int, error) {
-	if invariant.Enabled {
-		invariant.Check(k.held == 0, "netio: Fill of a pipe with %d bytes", k.held)
-	}
-	n, err := sys.Splice(fd, k.w, k.size)
-	k.held += n
-	return n, err
-}
-
-// Drain moves what the pipe holds into a socket, as much as goes.
-func (k *KernelPipe) Drain(fd uintptr) (int, error) {
-	n, err := sys.Splice(k.r, fd, k.held)
-	k.held -= n
-	return n, err
-}
-
-// Read copies bytes out of the pipe, for who cannot splice them any further.
-func (k *KernelPipe) Read(p []byte) (int, error) {
-	n, err := sys.ReadPipe(k.r, p)
-	k.held -= n
-	return n, err
-}
-
-func (k *KernelPipe) close() {
-	sys.Close(k.r) //nolint:errcheck // there is nothing left to do about it
-	sys.Close(k.w) //nolint:errcheck
 }

@@ -1,4 +1,4 @@
-package netio
+package relay
 
 import (
 	"testing"

@@ -1,6 +1,6 @@
 //go:build unix
 
-package netio_test
+package relay_test
 
 import (
 	"bufio"
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/relay"
 )
 
 // relayLoad, in the environment, makes TestRelayLoad the other side of
@@ -86,6 +87,9 @@ func TestRelayLoad(t *testing.T) {
 	}
 }
 
+// pipes are those of all relays of the benchmark.
+var pipes = new(relay.Pipes)
+
 // relayPeers are ways to relay between two TCP connections, which they close.
 var relayPeers = []struct {
 	name string
@@ -93,7 +97,7 @@ var relayPeers = []struct {
 }{
 	{"limosa", func(a, b *net.TCPConn) {
 		ca, cb := netio.Wrap(a, nil), netio.Wrap(b, nil)
-		netio.Relay(noContext{}, ca, cb)
+		relay.Run(noContext{}, ca, cb, pipes)
 		netio.CloseWithin(ca, time.Second)
 		netio.CloseWithin(cb, time.Second)
 	}},
