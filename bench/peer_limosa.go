@@ -30,7 +30,7 @@ func limosaPeers() []*peer {
 	return []*peer{
 		limosaOver("limosa", tcpAddr, limosa.TTHeader, &limosa.Server{}),
 		limosaOver("limosa-go", tcpAddr, limosa.TTHeader, &limosa.Server{Handlers: limosa.Goroutines}),
-		limosaOver("limosa-whole", tcpAddr, limosa.TTHeader, &limosa.Server{Protocols: []wire.Protocol{ttheader.Protocol{NoChunks: true}}}),
+		limosaOver("limosa-whole", tcpAddr, limosa.TTHeader, &limosa.Server{Protocols: []wire.Protocol{ttheader.Protocol{NoPieces: true}}}),
 		limosaOver("limosa-inline", tcpAddr, limosa.TTHeader, &limosa.Server{Handlers: limosa.Inline}),
 		limosaOver("limosa-pool", tcpAddr, limosa.Framed, &limosa.Server{}),
 		{Peer: trial.Peer{Name: "limosa-full"}, later: "belongs to the capability of governance"},

@@ -260,7 +260,7 @@ type Total struct {
 	held    *stats.Gauge
 	refused *stats.Counter // of it and its shares
 
-	decoding room
+	decoding semaphore
 }
 
 // Share makes a share of t for limit bytes, 0 being no limit.

@@ -10,10 +10,10 @@ import (
 	"github.com/limosa-rpc/limosa/wire"
 )
 
-// answer queues the answer of r, and with it those that waited for their turn.
+// answerLocks queues the answer of r, and with it those that waited for their turn.
 // While the peer does not read what it has, an answer waits as the handler has
 // left it, not as bytes (answerLate). It returns with the lock held.
-func (c *ServerConn) answer(r *request, err error) {
+func (c *ServerConn) answerLocks(r *request, err error) {
 	err = c.public(r, r.outcome(err))
 	r.ev.Body.Release() // of one that was not started
 	r.ev.Body = buf.View{}
@@ -125,7 +125,7 @@ func (c *ServerConn) turnLocked() {
 		switch {
 		case r == nil || !r.is(finished):
 			return
-		case c.account.clogged(max(c.out.Queued(), c.out.Out().Len()), c.cfg.Limits.QueuedBytes) && !c.overLocked() && c.cfg.Handlers != Inline:
+		case c.account.clogged(max(c.out.Queued(), c.out.Out().Len()), c.lim.QueuedBytes) && !c.overLocked() && c.cfg.Handlers != Inline:
 			c.turns.waiting = true
 			c.spawnLocked(func() {
 				c.awaitReader(context.Background())
@@ -166,7 +166,7 @@ func (c *ServerConn) prepare(r *request) (err error) {
 		c.reserveLocked(r, 0)
 	}
 	c.unlock()
-	if r.private.Len() > chunkFrom && !r.zip {
+	if r.private.Len() > pieceFrom && !r.zip {
 		if c.sendPieces(r); r.failed != nil {
 			return c.public(r, r.failed)
 		}
@@ -192,7 +192,7 @@ func (c *ServerConn) compress(r *request) error {
 	}
 	defer leave()
 	r.ev.Flags &^= wire.Packed
-	return c.s.Pack(&r.ev, r.private)
+	return c.sess.Pack(&r.ev, r.private)
 }
 
 // appendLocked frames the answer of r. False: nothing has happened, the answer
@@ -210,20 +210,20 @@ func (c *ServerConn) appendLocked(r *request) bool {
 		reply.Trailer = r.call.Trailer
 		if reply.Total > 0 { // the last piece
 			c.spendLocked(r)
-			piece(reply, r.private, r.private.Len())
+			describe(reply, r.private, r.private.Len())
 		}
 		before, most := out.Len(), math.MaxInt
-		if r.private == nil && !r.ordered && c.cfg.Handlers != Inline && c.s.Caps().Chunks {
-			most = chunkFrom
+		if r.private == nil && !r.ordered && c.cfg.Handlers != Inline && c.sess.Caps().Pieces {
+			most = pieceFrom
 		}
 		overflows := r.private == nil && c.account.overflows(r.call.Method.ResponseBytes())
 		if overflows {
 			most = smallHolder
 		}
-		switch r.err = encodeUpTo(out, c.s, reply, r.appendResult, most); r.err {
+		switch r.err = encodeUpTo(out, c.sess, reply, r.appendResult, most); r.err {
 		case nil:
 			n := max(out.Len()-before, reply.Total)
-			if n <= chunkFrom {
+			if n <= pieceFrom {
 				c.mix.small()
 			}
 			r.call.Method.NoteResponse(n)
@@ -241,7 +241,7 @@ func (c *ServerConn) appendLocked(r *request) bool {
 	}
 	reply.Flags, reply.Trailer, reply.Total = wire.End, nil, 0
 	reply.Err, _ = errors.AsType[*rpc.Error](r.err)
-	if err := encode(out, c.s, reply, nil); err != nil {
+	if err := encode(out, c.sess, reply, nil); err != nil {
 		c.unanswerableLocked()
 	}
 	return true

@@ -32,15 +32,15 @@ const orderedMost = 64
 
 // overLocked reports whether the connection has ended, so that nothing waits. One
 // whose peer may still read answers has not.
-func (c *ServerConn) overLocked() bool { return c.lost && !c.half || c.out.Err() != nil }
+func (c *ServerConn) overLocked() bool { return c.input == inputLost || c.out.Err() != nil }
 
 // needs is what r may come to hold once it has begun, as far as is known.
 func (c *ServerConn) needs(r *request) (n int) {
 	if r.ev.Flags&wire.Packed != 0 {
-		n = min(c.cfg.Limits.MessageBytes, c.cfg.Limits.InflateFactor*r.ev.Body.Len()+64<<10)
+		n = min(c.lim.MessageBytes, c.lim.InflateFactor*r.ev.Body.Len()+64<<10)
 	}
 	if m := r.h.Method; m != nil && m.Kind <= rpc.Oneway {
-		n += min(m.DecodedBytes(), c.cfg.Limits.DecodeBudget(r.ev.Body.Len()))
+		n += min(m.DecodedBytes(), c.lim.DecodeBudget(r.ev.Body.Len()))
 		if m.Kind == rpc.Unary {
 			n += m.ResponseBytes()
 		}
@@ -68,15 +68,10 @@ func (c *ServerConn) fitsLocked(needs int) bool {
 	return needs == 0 || c.reserved == 0 || c.account.sumLocked()+c.reserved+needs <= c.account.limit
 }
 
-// clogged reports whether more output waits for the peer than is good.
-func (c *ServerConn) clogged() bool {
-	return c.account.clogged(c.out.Queued(), c.cfg.Limits.QueuedBytes)
-}
-
 // awaitReader waits until the peer has read enough of its output, or ctx has ended.
 // A connection that has failed takes all.
 func (c *ServerConn) awaitReader(ctx context.Context) {
-	c.out.Wait(ctx, c.account.unclogged(c.cfg.Limits.QueuedBytes)) //nolint:errcheck // seen by who reads
+	c.out.Wait(ctx, c.unclogged()) //nolint:errcheck // seen by who reads
 }
 
 // beginBarLocked says why r must not begin.
@@ -85,7 +80,7 @@ func (c *ServerConn) beginBarLocked(r *request) barrier {
 	case c.overLocked():
 	case c.clogged():
 		return unread
-	case r.ordered && (c.turns.begun >= orderedMost || c.turns.bytes > c.cfg.Limits.QueuedBytes):
+	case r.ordered && (c.turns.begun >= orderedMost || c.turns.bytes > c.lim.QueuedBytes):
 		return unanswered
 	}
 	return passable
@@ -99,7 +94,7 @@ func (c *ServerConn) readBarLocked() barrier {
 		return unread
 	case c.streams.pace.pressed.Load() != nil:
 		return pressed
-	case c.requests.n >= 2*c.cfg.Limits.CallsPerConn:
+	case c.requests.n >= 2*c.lim.CallsPerConn:
 		return unanswered // refusals, which wait for their turn as well
 	case c.account.fullLocked():
 		return full
@@ -117,14 +112,14 @@ func (c *ServerConn) stepLocked() (r *request, bar barrier) {
 		return nil, passable
 	}
 	r, bar = c.nextLocked()
-	if r == nil && c.queue.n == 0 && !c.reading && !c.lost {
+	if r == nil && c.queue.n == 0 && c.unreadLocked() {
 		bar = c.readBarLocked()
 	}
 	if bar == full && c.account.refusingLocked() {
 		bar = passable
 	}
 	if r == nil && bar == passable && c.parked.n > 0 && !c.halted {
-		if c.reading || c.lost {
+		if !c.unreadLocked() {
 			return nil, full // as the one who waits for room
 		}
 		c.startLocked() // who waits for it while this one reads
@@ -143,7 +138,7 @@ const (
 // backlogLocked reports whether the connection is to be read although requests
 // wait: handlers take long, and what their callers say about them is unread.
 func (c *ServerConn) backlogLocked() bool {
-	return c.queue.n > 0 && c.queue.n < backlogMost && !c.reading && !c.lost && c.cfg.Handlers == Spare && c.lone.left == 0 &&
+	return c.queue.n > 0 && c.queue.n < backlogMost && c.unreadLocked() && c.cfg.Handlers == Spare && c.lone.left == 0 &&
 		c.readBarLocked() == passable && time.Since(c.arrived) > readEvery && (c.stint.began.IsZero() || time.Since(c.stint.began) > readEvery)
 }
 
@@ -158,18 +153,18 @@ func (c *ServerConn) haltLocked(bar barrier) {
 	p := c.account.pauseLocked(more)
 	c.halted = true
 	if bar == full {
-		signal(c.granted) // who waits for credit waits for what is not read now
+		c.granted.raise() // who waits for credit waits for what is not read now
 	}
 	c.out.Unlock()
 	switch {
 	case owes && bar == unread:
 		c.out.Flush() //nolint:errcheck // that it may park is the point here
 	case owes:
-		flush(c.nc, false, c.spawn)
+		c.flush(atOnce)
 	case bar == unread:
 		c.awaitReader(context.Background())
 	case bar == pressed:
-		c.streams.pace.wait(c.out, c.unlock)
+		c.awaitPace()
 	default:
 		p.wait(c.out)
 	}

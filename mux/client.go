@@ -28,28 +28,47 @@ type Config struct {
 	Notify func()
 }
 
-// A Conn makes calls on one connection. It is an rpc.Caller; all methods may
-// be called concurrently.
+// A Conn makes calls on one connection. It implements [rpc.Caller]; all methods
+// may be called concurrently.
 //
 // Nobody stands by to read: a caller that finds no reader leads, which means
 // that it reads the connection until its own answer has come. If others wait
 // by then, a reader goroutine goes on, and ends when nobody waits any more.
+//
+//	call:
+//	    lock: take a slot, frame the request; nobody reads? take the read role
+//	    have the role? lead : (am the flusher? flush); follow
+//	lead:                                    // the role is mine
+//	    loop: Receive (pays my flush); deliver
+//	        my answer came            -> done, the role was given up
+//	        the socket is full, or this side holds all it may -> the role was passed on; follow
+//	        my context ended          -> abandon: tell the peer, give the role up
+//	follow:                                  // the role is another's
+//	    wait until my slot is signalled, or my context ends (-> abandon)
+//	    wake the next of the chain; take the answer
+//	reader (a goroutine):                    // the role is its own
+//	    loop: Receive; deliver, until nobody waits
+//	deliver:
+//	    lock: find the slots of the batch; give streams their events; unlock
+//	    for each answer: waiting -> filling, decode into the call, -> done
+//	    lock: count the answers out; as the reader: wake the chain, be its last link,
+//	          and go on with the flush that its callers have left to me
+//	          decide who has the role now; unlock
+//	    wake the chain; wake waits of streams, start a reader, kick, tell
+//
+// The role, the slots and the counts change under one lock, so that nobody waits
+// while nobody reads. What a batch has left to be done is done after the unlock
+// that gives the role away, and touches none of what the role owns.
 type Conn struct {
+	half
+
 	// Set by NewConn, then constant.
-	nc      netio.Conn
-	out     *netio.Output
-	s       wire.Session
-	lim     *rpc.Limits
-	tell    func() // Config.Notify
-	peer    string
-	enc     rpc.Encoding // of requests
-	step    netio.Step
-	ready   chan struct{} // closed once the peer's abilities are known
-	ended   chan struct{} // closed when the connection is gone and every call was told
-	turn    chan struct{} // capacity 1: the reader is the last link of a chain of wake-ups
-	large   chan struct{} // capacity 1: held by who sends a large request in pieces
-	granted chan struct{} // capacity 1: the peer has granted credit for pieces, or waiting for it is over
-	work    sync.WaitGroup
+	tell  func()        // Config.Notify
+	enc   rpc.Encoding  // of requests
+	ready chan struct{} // closed once the peer's abilities are known
+	ended chan struct{} // closed when the connection is gone and every call was told
+	turn  chan struct{} // capacity 1: the reader is the last link of a chain of wake-ups
+	work  sync.WaitGroup
 
 	// Guarded by the output lock.
 	slots     slots
@@ -57,27 +76,17 @@ type Conn struct {
 	appended  uint64
 	ev        wire.Event // of the request that is being encoded
 	caps      wire.Caps
-	mix       mix
-	gathers   bool // the reader waits for its turn after those it has woken: a flush is left to it
-	owed      bool // and one was
-	streams   streams
-	account   Account
-	streamed  bool        // a stream was opened: Kitex takes no calls on such a connection
-	onTheWay  bool        // a oneway call may not have come to the peer yet: nothing was answered since
-	reads     uint32      // batches
-	look      *time.Timer // see restLocked
-	looking   bool        // look is armed
-	looked    uint32      // reads when it was
-	supposed  bool        // supposing was armed
-	supposing *time.Timer // see supposeLocked
-	why       error       // what this side gives the connection up for
+	gathers   bool  // the reader waits for its turn after those it has woken: a flush is left to it
+	owed      bool  // and one was
+	streamed  bool  // a stream was opened: Kitex takes no calls on such a connection
+	onTheWay  bool  // a oneway call may not have come to the peer yet: nothing was answered since
+	peek      peek  // while streams are open and nobody reads
+	supposing alarm // see supposeLocked
+	why       error // what this side gives the connection up for
 
-	// Owned by the holder of the read role, and not touched by it after the
-	// unlock that gives the role away.
-	batch   batch
+	// Owned by the holder of the read role, as half's.
 	found   []*slot // of each event of the batch
-	rest    frameTimer
-	unsends bool // sending has failed, and the connection is read to its end
+	unsends bool    // sending has failed, and the connection is read to its end
 
 	pulse pulse
 }
@@ -86,23 +95,21 @@ type Conn struct {
 // frames of s.
 func NewConn(nc netio.Conn, s wire.Session, cfg Config) *Conn {
 	c := &Conn{
-		nc: nc, out: nc.Output(), s: s, lim: cfg.Limits, tell: cfg.Notify, peer: nc.Remote().String(),
-		ready: make(chan struct{}), ended: make(chan struct{}), turn: make(chan struct{}, 1), large: make(chan struct{}, 1), granted: make(chan struct{}, 1),
-		rest: newFrameTimer(nc, cfg.Limits.FrameRest),
+		tell: cfg.Notify, ready: make(chan struct{}), ended: make(chan struct{}), turn: make(chan struct{}, 1),
 	}
+	c.half.init(c, nc, s, &cfg)
 	if c.tell == nil {
 		c.tell = func() {}
 	}
 	c.step = func(in *buf.In) (more bool, err error) {
 		c.pulse.note(in)
-		more, err = cut(c.s, in, &c.batch, &c.rest)
+		more, err = cut(c.sess, in, &c.batch, &c.frames)
 		c.pulse.left = in.Len()
-		c.account.received(in, c.s)
+		c.account.received(in, c.sess)
 		return more, err
 	}
 	c.life.streams = &c.streams
 	c.account.init(cfg.Total, cfg.Limits.HeldPerConn, c.out)
-	c.streams.account = &c.account
 	c.caps = s.Caps()
 	c.enc = c.caps.Encoding
 	if !c.caps.Pending {
@@ -131,11 +138,11 @@ func (c *Conn) Ended() <-chan struct{} { return c.ended }
 // Status says what the connection can carry and whether it takes new calls.
 func (c *Conn) Status() (caps wire.Caps, usable bool) {
 	c.out.Lock()
-	defer c.unlock(false)
+	defer c.unlock()
 	return c.caps, c.life.door == open
 }
 
-// Do makes one call and waits for its answer. It is rpc.Caller's method. An
+// Do implements [rpc.Caller]: it makes one call and waits for its answer. An
 // error with Sent == NotSent or Refused may be retried on another connection.
 func (c *Conn) Do(ctx context.Context, call *rpc.Call) error {
 	call.Peer = c.peer
@@ -146,8 +153,8 @@ func (c *Conn) Do(ctx context.Context, call *rpc.Call) error {
 		return c.doStream(ctx, call)
 	}
 	r, err := c.send(ctx, call)
-	if r.rest != nil {
-		defer r.rest.Reset() // of what was not moved
+	if r.private != nil {
+		defer r.private.Reset() // of what was not moved
 	}
 	switch {
 	case err != nil || r.slot == nil:
@@ -155,12 +162,12 @@ func (c *Conn) Do(ctx context.Context, call *rpc.Call) error {
 	case r.leads:
 		return c.lead(ctx, r)
 	}
-	if r.owes {
-		flush(c.nc, r.others, c.spawn)
+	if r.flusher {
+		c.flush(r.others)
 	}
 	if r.total > 0 {
 		if err := c.sendRest(ctx, r); err != nil && r.slot.word.CompareAndSwap(word(r.id, waiting), word(r.id, gone)) {
-			c.abandon(ctx, r, false)
+			c.abandon(ctx, r)
 			return unsendable(c.peer, err)
 		}
 	}
@@ -169,15 +176,15 @@ func (c *Conn) Do(ctx context.Context, call *rpc.Call) error {
 
 // A registered call is what send leaves its caller with.
 type registered struct {
-	slot   *slot // nil for a oneway call
-	id     uint64
-	leads  bool   // the caller holds the read role
-	owes   bool   // the caller is the flusher
-	others bool   // others are in flight: it pays to let them add to the output
-	beat   uint32 // of the connection's pulse, when it was sent
+	slot    *slot // nil for a oneway call
+	id      uint64
+	leads   bool   // the caller holds the read role
+	flusher bool   // the caller is the flusher
+	others  haste  // yielding: calls are in flight that may add to the output
+	beat    uint32 // of the connection's pulse, when it was sent
 
-	rest  *buf.Out // a large request, encoded outside the lock; nil: it was small
-	total int      // not 0: its size, and rest goes in pieces
+	private *buf.Out // a large request, encoded outside the lock; nil: it was small
+	total   int      // not 0: its size, and private goes in pieces
 }
 
 // send puts the request into the output: one critical section, or two if a
@@ -192,10 +199,10 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err erro
 			return r, err
 		}
 	}
-	if r.rest, err = encodePrivate(rpc.EngineOf(call).AppendRequest); err != nil {
+	if r.private, err = encodePrivate(rpc.EngineOf(call).AppendRequest); err != nil {
 		return r, err
 	}
-	if r.rest.Len() <= chunkFrom {
+	if r.private.Len() <= pieceFrom {
 		err = c.register(ctx, call, &r)
 		return r, err
 	}
@@ -224,69 +231,77 @@ func (c *Conn) register(ctx context.Context, call *rpc.Call, r *registered) (err
 
 	c.out.Lock()
 	if err := c.refuseLocked(); err != nil {
-		c.unlock(false)
+		c.unlock()
 		return err
 	}
 	s := c.slots.take(call)
 	if s == nil {
-		c.unlock(false)
+		c.unlock()
 		return c.exhausted(errIDs)
 	}
+	if err := c.frameLocked(call, r, s, timeout); err != nil {
+		c.slots.put(s)
+		c.unlock()
+		return err
+	}
+	if call.Method.Kind == rpc.Oneway {
+		c.onTheWay = true
+		c.slots.put(s)
+		c.unlockThen(among(c.life.inflight))
+		return nil
+	}
+	var fx effects
+	r.leads, fx = c.life.enter(r.total == 0 && !c.fullLocked()) // who has more to send than fits cannot read meanwhile
+	r.slot, r.id, r.others, r.beat = s, s.id(), among(c.life.inflight-1), c.pulse.beats.Load()
+	c.watchLocked()
+	if r.flusher = c.out.ClaimLocked(); r.flusher && c.gathers {
+		r.flusher, c.owed = false, true
+	}
+	c.out.Unlock()
+	c.carryOut(fx)
+	return nil
+}
+
+// frameLocked frames a request, for slot s, or of a large one the first piece.
+func (c *Conn) frameLocked(call *rpc.Call, r *registered, s *slot, timeout time.Duration) error {
 	ev := &c.ev
 	*ev = wire.Event{
 		Flags: wire.Open | wire.Message | wire.End, ID: s.id(), Timeout: timeout,
 		Service: call.Service, Method: call.Method.Name, Header: call.Header,
 	}
-	oneway := call.Method.Kind == rpc.Oneway
-	if oneway {
+	cuts, n := c.caps.Pieces, 0
+	if call.Method.Kind == rpc.Oneway {
 		ev.Flags |= wire.Oneway
+		cuts = false
 	}
 	body := rpc.EngineOf(call).AppendRequest
 	most := math.MaxInt
-	pieces, n := c.caps.Chunks && !oneway, 0
-	if pieces && r.rest != nil && r.rest.Len() > chunkFrom {
-		n, _ = c.mix.next(r.rest.Len(), false)
+	if cuts && r.private != nil && r.private.Len() > pieceFrom {
+		n = c.mix.begin(r.private.Len()).size
 	}
 	switch {
 	case n > 0:
-		n = piece(ev, r.rest, n)
+		n = describe(ev, r.private, n)
 		s.apart = true
-		body = func(out *buf.Out) error { out.MovePart(r.rest, n); return nil }
+		body = func(out *buf.Out) error { out.MovePart(r.private, n); return nil }
 		r.total = ev.Total
-	case r.rest != nil:
-		body = func(out *buf.Out) error { out.MoveFrom(r.rest); return nil }
-	case pieces:
-		most = chunkFrom
+	case r.private != nil:
+		body = func(out *buf.Out) error { out.MoveFrom(r.private); return nil }
+	case cuts:
+		most = pieceFrom
 	}
 	out := c.out.Out()
 	before := out.Len()
-	if err := encodeUpTo(out, c.s, ev, body, most); err != nil {
-		c.slots.put(s)
-		c.unlock(false)
+	if err := encodeUpTo(out, c.sess, ev, body, most); err != nil {
 		return err
 	}
 	s.size = uint64(out.Len() - before)
 	c.appended += s.size
-	if r.total == 0 && s.size <= chunkFrom {
+	s.end = c.appended
+	if r.total == 0 && s.size <= pieceFrom {
 		c.mix.small()
 	}
-	s.end = c.appended
 	call.Method.NoteRequest(max(int(s.size), r.total))
-	if oneway {
-		c.onTheWay = true
-		c.slots.put(s)
-		c.unlock(c.life.inflight > 0)
-		return nil
-	}
-	var fx effects
-	r.leads, fx = c.life.enter(r.total == 0 && !c.fullLocked()) // who has more to send than fits cannot read meanwhile
-	r.slot, r.id, r.others, r.beat = s, s.id(), c.life.inflight > 1, c.pulse.beats.Load()
-	c.watchLocked()
-	if r.owes = c.out.ClaimLocked(); r.owes && c.gathers {
-		r.owes, c.owed = false, true
-	}
-	c.out.Unlock()
-	c.carryOut(fx)
 	return nil
 }
 
@@ -345,19 +360,12 @@ func (c *Conn) follow(ctx context.Context, r registered) error {
 	case <-s.done:
 	case <-ctx.Done():
 		if s.word.CompareAndSwap(word(r.id, waiting), word(r.id, gone)) {
-			return c.abandon(ctx, r, false)
+			return c.abandon(ctx, r)
 		}
 		<-s.done // the answer is being decoded, or the connection was lost
 	}
 	s.passOn()
 	return c.own(r)
-}
-
-// unlock gives the lock back, and flushes if that made this goroutine the flusher.
-func (c *Conn) unlock(others bool) {
-	if c.out.Unlock() {
-		flush(c.nc, others, c.spawn)
-	}
 }
 
 // carryOut does what a transition of the connection's life has left to be done.
@@ -381,12 +389,10 @@ func (c *Conn) carryOut(fx effects) {
 	}
 }
 
-// spawn runs f on a goroutine that Close joins. Once the connection is lost
-// there is nothing left to do for f.
-func (c *Conn) spawn(f func()) {
-	c.out.Lock()
+// spawnLocked implements [side]: Close joins the goroutine. Once the connection is
+// lost there is nothing left to do for f.
+func (c *Conn) spawnLocked(f func()) {
 	if c.life.door != dead {
 		c.work.Go(f)
 	}
-	c.unlock(false)
 }

@@ -23,7 +23,7 @@ func (c *Conn) fullLocked() bool {
 
 func (c *Conn) full() bool {
 	c.out.Lock()
-	defer c.unlock(false)
+	defer c.unlock()
 	return c.fullLocked()
 }
 
@@ -31,17 +31,17 @@ func (c *Conn) full() bool {
 // reader goroutine, and has no flush to pay.
 func (c *Conn) awaitRelease() {
 	a := &c.account
-	c.rest.pause() // it is not the peer's doing
-	defer c.rest.resume()
+	c.frames.pause() // it is not the peer's doing
+	defer c.frames.resume()
 	c.out.Lock()
 	for c.fullLocked() {
 		p := a.pauseLocked(0)
-		c.unlock(false)
+		c.unlock()
 		p.wait(c.out)
 		c.out.Lock()
 		a.refusing = a.vainLocked(p)
 	}
-	c.unlock(false)
+	c.unlock()
 }
 
 // keep leaves an answer to its caller, and charges it. On a connection that
@@ -58,7 +58,7 @@ func (c *Conn) keep(s *slot, ev *wire.Event) {
 		c.account.changeLocked(s.held)
 		s.stake = c.account.stakeLocked(kept.Body)
 	}
-	c.unlock(false)
+	c.unlock()
 	s.answer = &kept
 }
 
@@ -68,7 +68,7 @@ func (c *Conn) openUp(id uint64, s *slot) {
 	if ev.Flags&wire.Packed == 0 {
 		return
 	}
-	if c.s.Unpack(ev, c.lim.MessageBytes) == nil && ev.Err == nil && ev.ID != id {
+	if c.sess.Unpack(ev, c.lim.MessageBytes) == nil && ev.Err == nil && ev.ID != id {
 		ev.Err = errStrange()
 		c.nc.Abort()
 	}
@@ -85,5 +85,5 @@ func (c *Conn) charge(s *slot, n int) {
 	s.held += n
 	c.account.unstakeLocked(&s.stake)
 	c.account.changeLocked(n)
-	c.unlock(false)
+	c.unlock()
 }

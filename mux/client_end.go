@@ -4,33 +4,29 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"time"
 
-	"github.com/limosa-rpc/limosa/buf"
-	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
-// abandon leaves a call whose ctx has ended; leads says that it holds the read
-// role. Where calls carry ids the peer is told and the slot stays taken until
+// abandon leaves a call whose ctx has ended. Where calls carry ids the peer is told and the slot stays taken until
 // its late answer; elsewhere the answer could be mistaken for the next call's,
 // so the connection goes: at once, which tells the peer, unless a oneway call
 // that was accepted before may be lost with it.
-func (c *Conn) abandon(ctx context.Context, r registered, leads bool) error {
+func (c *Conn) abandon(ctx context.Context, r registered) error {
 	c.out.Lock()
 	if r.slot.word.Load() == word(r.id, gone) { // else the late answer came first, and the slot serves another call
 		r.slot.call = nil
 	}
 	if !c.caps.Mux && c.onTheWay {
-		fx := c.life.close(leaving).and(c.life.abandon(leads, c.lim.Abandoned))
-		c.unlock(false)
+		fx := c.life.close(leaving).and(c.life.abandon(r.leads, c.lim.Abandoned))
+		c.unlock()
 		c.carryOut(fx) // ends it once nobody reads
 		return c.interrupted(ctx, rpc.Maybe)
 	}
 	if !c.caps.Mux {
-		fx := c.life.breakOff(leads, context.Cause(ctx))
-		c.unlock(false)
+		fx := c.life.breakOff(r.leads, context.Cause(ctx))
+		c.unlock()
 		c.nc.Abort()
 		c.carryOut(fx)
 		return c.interrupted(ctx, rpc.Maybe)
@@ -38,15 +34,15 @@ func (c *Conn) abandon(ctx context.Context, r registered, leads bool) error {
 	if c.life.door != dead {
 		c.appendLocked(&wire.Event{Flags: wire.Reset, ID: r.id}, nil) //nolint:errcheck // a peer that cannot be told frames nothing
 	}
-	fx := c.life.abandon(leads, c.lim.Abandoned)
-	if leads {
-		c.unreadLocked()
+	fx := c.life.abandon(r.leads, c.lim.Abandoned)
+	if r.leads {
+		c.pauseUnreadLocked()
 	}
 	if ctx.Err() == context.DeadlineExceeded {
 		fx = fx.and(c.expiredLocked(r.beat))
 	}
-	c.restLocked()
-	c.unlock(c.life.inflight > 0)
+	c.peekLocked()
+	c.unlockThen(among(c.life.inflight))
 	c.carryOut(fx)
 	return c.interrupted(ctx, rpc.Maybe)
 }
@@ -56,7 +52,7 @@ func (c *Conn) abandon(ctx context.Context, r registered, leads bool) error {
 func (c *Conn) hangUp() {
 	c.out.Lock()
 	fx := c.life.hangUp()
-	c.unlock(false)
+	c.unlock()
 	c.carryOut(fx)
 }
 
@@ -64,7 +60,7 @@ func (c *Conn) hangUp() {
 func (c *Conn) failIdle() {
 	c.out.Lock()
 	fx := c.life.lose()
-	c.unlock(false)
+	c.unlock()
 	c.carryOut(fx)
 }
 
@@ -74,10 +70,10 @@ func (c *Conn) failIdle() {
 func (c *Conn) end() {
 	c.out.Lock()
 	lingers := c.onTheWay && (c.life.abandoned > 0 || c.caps.Pending || c.caps.Mux)
-	c.unlock(false)
+	c.unlock()
 	if lingers { // a late answer, a hello or a goodbye that met a closed socket would reset what is on the way
 		c.out.Wait(context.Background(), 1) //nolint:errcheck // seen by Close
-		linger(c.nc)
+		c.linger()
 	}
 	c.nc.Close(context.Background()) //nolint:errcheck // nobody is left to tell
 	c.fail(io.EOF, nil)
@@ -86,7 +82,7 @@ func (c *Conn) end() {
 // fail ends the connection and every call on it but own, whose caller it is.
 // It runs once, by whom the role closed was reached.
 func (c *Conn) fail(cause error, own *slot) {
-	c.rest.stop()
+	c.frames.stop()
 	c.nc.Abort()
 	c.nc.Receive(false, nil) // gives back the memory of what was lent
 	handed := c.out.HandedToKernel()
@@ -94,14 +90,12 @@ func (c *Conn) fail(cause error, own *slot) {
 	cause = cmp.Or(c.why, cause)
 	fx := c.life.over(cmp.Or(cause, io.EOF))
 	c.knownLocked()
-	for _, t := range []*time.Timer{c.look, c.supposing, c.pulse.timer} {
-		if t != nil {
-			t.Stop()
-		}
+	for _, a := range []*alarm{&c.peek.alarm, &c.supposing, &c.pulse.alarm} {
+		a.stop()
 	}
 	met, _ := c.endCallsLocked(0, own, func(s *slot) error { return lost(c.peer, s.sentAt(handed), cause) })
-	c.unlock(false)
-	signal(c.granted)
+	c.unlock()
+	c.granted.raise()
 	c.carryOut(fx.and(met))
 	close(c.ended) // after it, so that who has waited for Close is told nothing more
 }
@@ -146,8 +140,8 @@ func (c *Conn) refuseAbove(last uint64, own *slot) (fx effects, over bool) {
 		}
 		return &rpc.Error{Code: rpc.Unavailable, Op: "call", Peer: c.peer, Msg: "the server has shut down before it started the call", Sent: sent, Remote: true}
 	})
-	c.unlock(false)
-	signal(c.granted)
+	c.unlock()
+	c.granted.raise()
 	return fx, over
 }
 
@@ -157,7 +151,7 @@ func (c *Conn) refuseAbove(last uint64, own *slot) (fx effects, over bool) {
 func (c *Conn) Shutdown(ctx context.Context) error {
 	c.out.Lock()
 	fx := c.life.close(leaving).and(c.life.idle())
-	c.unlock(false)
+	c.unlock()
 	c.carryOut(fx)
 	select {
 	case <-c.ended:
@@ -173,30 +167,12 @@ func (c *Conn) Close() error {
 	c.out.Lock()
 	c.streams.pace.endLocked()
 	c.account.easeLocked()
-	c.unlock(false)
+	c.unlock()
 	c.failIdle()
 	<-c.ended
 	c.work.Wait()
 	c.out.Lock()
 	c.account.close()
-	c.unlock(false)
+	c.unlock()
 	return nil
 }
-
-// linger ends our side and reads past what the peer still sends, until it has
-// ended its own or for a moment: a close with bytes unread, or before the last
-// have come, is a reset, which can overtake what was sent. The caller holds the
-// read role.
-func linger(nc netio.Conn) {
-	timer := time.AfterFunc(lingerTime, nc.Abort)
-	defer timer.Stop()
-	if nc.CloseWrite() != nil {
-		return
-	}
-	why := netio.Enough
-	for why != netio.Lost {
-		why, _ = nc.Receive(false, func(in *buf.In) (bool, error) { in.Skip(in.Len()); return true, nil })
-	}
-}
-
-const lingerTime = time.Second

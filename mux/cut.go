@@ -2,10 +2,8 @@ package mux
 
 import (
 	"sync"
-	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
-	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -48,7 +46,7 @@ func (b *batch) reset() {
 // cut takes whole frames off in until none is left. It is the step of both
 // halves' Receive, and does nothing but cut: it runs while the descriptor's
 // read lock is held.
-func cut(s wire.Session, in *buf.In, b *batch, rest *frameTimer) (more bool, err error) {
+func cut(s wire.Session, in *buf.In, b *batch, frames *frameTimer) (more bool, err error) {
 	had := len(b.list)
 	for len(b.list) < maxBatch {
 		ev, need, err := s.Cut(in)
@@ -60,96 +58,10 @@ func cut(s wire.Session, in *buf.In, b *batch, rest *frameTimer) (more bool, err
 		}
 		if ev.Flags == 0 {
 			in.Expect(need)
-			rest.set(in.Len() > 0, len(b.list) > had, s.Unfinished())
+			frames.set(in.Len() > 0, len(b.list) > had, s.Unfinished())
 			return len(b.list) == 0, nil
 		}
 	}
-	rest.stop() // what may be there besides is looked at in the next turn
+	frames.stop() // what may be there besides is looked at in the next turn
 	return false, nil
-}
-
-// A frameTimer ends a connection whose peer began a frame and does not finish
-// it, or has messages in pieces of which nothing more comes. Only the time in
-// which this side reads counts. Owned by the reader.
-type frameTimer struct {
-	frame, pieces restTimer
-	last          uint64 // what Unfinished was
-}
-
-func newFrameTimer(nc netio.Conn, limit time.Duration) frameTimer {
-	t := restTimer{nc: nc, limit: limit}
-	return frameTimer{frame: t, pieces: t}
-}
-
-// set tells whether a started frame waits for its rest, whether frames were cut
-// before it, so that it is not the one that waited last time, and what the
-// session's Unfinished is.
-func (t *frameTimer) set(partial, another bool, unfinished uint64) {
-	t.frame.set(partial, another)
-	if unfinished != 0 || t.last != 0 {
-		t.pieces.set(unfinished != 0, unfinished != t.last)
-		t.last = unfinished
-	}
-}
-
-// stop ends both.
-func (t *frameTimer) stop() {
-	t.frame.set(false, false)
-	t.pieces.set(false, false)
-}
-
-// pause is for a reader that does not read: what is missing may be there.
-func (t *frameTimer) pause() {
-	t.frame.pause()
-	t.pieces.pause()
-}
-
-// resume is for one that is about to.
-func (t *frameTimer) resume() {
-	t.frame.resume()
-	t.pieces.resume()
-}
-
-// A restTimer aborts a connection that something is missing from.
-type restTimer struct {
-	nc    netio.Conn
-	limit time.Duration
-	timer *time.Timer
-	armed bool          // something is missing
-	until time.Time     // armed: when the timer fires, or
-	left  time.Duration // paused: what is left of its time; 0: it runs
-}
-
-// set tells whether something is missing, and whether it is something else than
-// last time.
-func (t *restTimer) set(missing, another bool) {
-	switch {
-	case missing && (!t.armed || another):
-		t.start(t.limit)
-	case !missing && t.armed:
-		t.timer.Stop()
-	}
-	t.armed = missing
-}
-
-func (t *restTimer) start(d time.Duration) {
-	t.until, t.left = time.Now().Add(d), 0
-	if t.timer == nil {
-		t.timer = time.AfterFunc(d, t.nc.Abort)
-	} else {
-		t.timer.Reset(d)
-	}
-}
-
-func (t *restTimer) pause() {
-	if t.armed && t.left == 0 {
-		t.timer.Stop()
-		t.left = max(time.Until(t.until), 1)
-	}
-}
-
-func (t *restTimer) resume() {
-	if t.armed && t.left > 0 {
-		t.start(t.left)
-	}
 }

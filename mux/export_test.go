@@ -13,7 +13,7 @@ func OpenStreams(c *Conn, s *ServerConn) (client, server int) {
 	if c.streams.held != 0 && client == 0 {
 		client = -1
 	}
-	c.unlock(false)
+	c.unlock()
 	s.out.Lock()
 	server = s.streams.open
 	if server == 0 && (s.requests.n != 0 || s.streams.held != 0 || s.streams.grown != 0) {
@@ -26,7 +26,7 @@ func OpenStreams(c *Conn, s *ServerConn) (client, server int) {
 // Abandoned counts the slots that wait for late answers.
 func Abandoned(c *Conn) int {
 	c.out.Lock()
-	defer c.unlock(false)
+	defer c.unlock()
 	return c.life.abandoned
 }
 
@@ -63,21 +63,21 @@ func Charges(s *ServerConn) (charged, partial int) {
 // ChargedClient is what the peer of c makes it hold.
 func ChargedClient(c *Conn) int {
 	c.out.Lock()
-	defer c.unlock(false)
+	defer c.unlock()
 	return c.account.sumLocked()
 }
 
 // ChargesClient is what of it was charged.
 func ChargesClient(c *Conn) int {
 	c.out.Lock()
-	defer c.unlock(false)
+	defer c.unlock()
 	return c.account.held
 }
 
 // Inconsistent says what of a client's connection at rest contradicts itself.
 func Inconsistent(c *Conn) string {
 	c.out.Lock()
-	defer c.unlock(false)
+	defer c.unlock()
 	waits, late, held := 0, 0, 0
 	for _, s := range c.slots.all {
 		switch st := state(s.word.Load() & 0xff); {
@@ -86,7 +86,7 @@ func Inconsistent(c *Conn) string {
 		case st == waiting && s.stream == nil:
 			waits++
 		case st == waiting:
-			for _, w := range []*waiter{&s.stream.recv, &s.stream.room} {
+			for _, w := range []*waiter{&s.stream.recv, &s.stream.send} {
 				if w.on {
 					waits++
 				}

@@ -13,7 +13,7 @@ import (
 //
 //	role     nobody ──enter──► caller ──────pass──────► reader
 //	           ▲ ▲                │                      │  ▲
-//	           │ └────answered────┘                      │  │ enter(parts), look, hangUp
+//	           │ └────answered────┘                      │  │ enter(parts), read, hangUp
 //	           └───────────nobody waits──────────────────┘  │ (from nobody)
 //	         any ──lost, or idle with the door closed──► closed
 //
@@ -108,16 +108,33 @@ func (l *life) met(list *waiter) (fx effects) {
 	return fx
 }
 
-// settle decides who reads from now on. free: the holder of the role does not
-// wait itself; leaves: it gives the role up.
-func (l *life) settle(free, leaves bool, f fate) (fx effects) {
+// A holder is who has held the read role for a batch, as it is after it.
+type holder uint8
+
+const (
+	readerHolds  holder = iota // the reader goroutine
+	leaderWaits                // a leader whose own has not come
+	leaderLeaves               // one that waits no more
+)
+
+// A roleAfter is what is to become of the read role after a batch.
+type roleAfter uint8
+
+const (
+	keepRole  roleAfter = iota // kept until the leader is answered, or nobody waits
+	passRole                   // a leader passes it on in any case
+	closeRole                  // the connection is lost: nobody reads any more
+)
+
+// settle decides who reads from now on.
+func (l *life) settle(h holder, after roleAfter) (fx effects) {
 	switch {
-	case f == shut:
+	case after == closeRole:
 		l.role = closed
-	case free && l.inflight == 0 && (l.door < hungUp || l.streams.open == 0):
+	case h != leaderWaits && l.inflight == 0 && (l.door < hungUp || l.streams.open == 0):
 		l.role = nobody
 		fx = l.idle()
-	case l.role == caller && (leaves || f == pass):
+	case l.role == caller && (h == leaderLeaves || after == passRole):
 		l.role = reader
 		fx.start = true
 	}
@@ -141,7 +158,7 @@ func (l *life) abandon(leads bool, most int) (fx effects) {
 	l.inflight--
 	fx = l.overdue(most)
 	if leads {
-		return fx.and(l.settle(true, true, keep))
+		return fx.and(l.settle(leaderLeaves, keepRole))
 	}
 	return fx.and(l.unread())
 }
@@ -168,8 +185,8 @@ func (l *life) idle() (fx effects) {
 	return fx
 }
 
-// look starts a reader if nobody reads.
-func (l *life) look() (fx effects) {
+// read starts a reader if nobody reads.
+func (l *life) read() (fx effects) {
 	if l.role == nobody {
 		l.role, fx.start = reader, true
 	}
@@ -181,7 +198,7 @@ func (l *life) look() (fx effects) {
 func (l *life) hangUp() effects {
 	fx := l.close(hungUp)
 	if l.streams.open > 0 {
-		return fx.and(l.look())
+		return fx.and(l.read())
 	}
 	return l.lose() // whoever fails the connection tells
 }

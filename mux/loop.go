@@ -37,23 +37,22 @@ func (c *ServerConn) receive(owed bool) (netio.Outcome, error) {
 func (c *ServerConn) resume(why netio.Outcome, err error) {
 	if c.cfg.Handlers != Inline || why != netio.Enough || c.cutErr != nil || slices.ContainsFunc(c.batch.list, closes) {
 		go func() { // counted as a worker all along; the last worker to leave ends the connection
-			c.took(why, err)
-			c.work()
+			c.tookLocks(why, err)
+			c.workUnlocks()
 		}()
 		return
 	}
-	c.took(why, err)
-	c.workOnLoop()
+	c.tookLocks(why, err)
+	c.workOnLoopUnlocks()
 }
 
 // closes reports an event upon which CloseWrite is called, which may park.
 func closes(ev wire.Event) bool { return ev.Flags&wire.Close != 0 }
 
-// workOnLoop is work for handlers that never block, to completion on the loop's
+// workOnLoopUnlocks is workUnlocks for handlers that never block, to completion on the loop's
 // goroutine. What could park there goes to a goroutine: waiting for a peer that
-// does not read its answers, and the end. The lock is held on entry, not on
-// return.
-func (c *ServerConn) workOnLoop() {
+// does not read its answers, and the end.
+func (c *ServerConn) workOnLoopUnlocks() {
 	for {
 		for len(c.opened) > 0 {
 			c.beginStreamsLocked()
@@ -62,17 +61,17 @@ func (c *ServerConn) workOnLoop() {
 		switch {
 		case r != nil:
 			c.serveLocked(r)
-		case c.reading || c.lost || bar != passable:
+		case !c.unreadLocked() || bar != passable:
 			if c.out.ClaimLocked() { // a request was refused
 				c.owed = true
 			}
 			go func() { // the same worker
 				c.out.Lock()
-				c.work()
+				c.workUnlocks()
 			}()
 			c.out.Unlock()
 			return
-		case c.readLocked():
+		case c.readOnce():
 			return
 		}
 	}

@@ -16,12 +16,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"runtime/debug"
-	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
-	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -99,29 +96,3 @@ func encodePrivate(body func(*buf.Out) error) (out *buf.Out, err error) {
 	}
 	return out, nil
 }
-
-// flush sends what is queued, as the flusher. It yields first if others are
-// about to add to it: one system call then carries them all. It never parks
-// in a write: a full socket is left to a goroutine of its own, so that a
-// cancelled caller can go.
-func flush(nc netio.Conn, others bool, spawn func(func())) {
-	if others {
-		runtime.Gosched()
-	}
-	full, err := nc.Output().TryFlush()
-	switch {
-	case err != nil:
-		abortSoon(nc)
-	case full:
-		spawn(func() {
-			if nc.Output().Flush() != nil {
-				abortSoon(nc)
-			}
-		})
-	}
-}
-
-// abortSoon ends a connection on which sending has failed. What the peer has said
-// before it went may not have been received yet: whoever reads finds it, and then the
-// end; at once, as a rule.
-func abortSoon(nc netio.Conn) { time.AfterFunc(lingerTime, nc.Abort) }

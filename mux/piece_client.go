@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/limosa-rpc/limosa/buf"
-	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -21,43 +20,29 @@ func (c *Conn) awaitTurn(ctx context.Context) error {
 }
 
 // sendRest sends what is left of a request in pieces; it is its turn, which ends
-// here. It ends early if the call has ended; who
-// waits for it learns why. An error is that of a piece that could not be framed:
-// what is with the peer will never be whole.
+// here. It ends early if the call has ended; who waits for it learns why. An error is
+// that of a piece that could not be framed: what is with the peer will never be whole.
 func (c *Conn) sendRest(ctx context.Context, r registered) error {
 	defer func() { <-c.large }()
 	ev := wire.Event{ID: r.id, Total: r.total}
-	over := func() bool { return r.slot.word.Load() != word(r.id, waiting) }
-	may := func() bool {
+	answered := func() bool { return r.slot.word.Load() != word(r.id, waiting) }
+	over := func() bool { return c.life.door == dead || answered() }
+	for r.private.Len() > 0 {
 		c.out.Lock()
-		defer c.unlock(false)
-		return c.s.Room(0) > 0 || c.life.door == dead || over()
-	}
-	for r.rest.Len() > 0 {
-		c.out.Lock()
-		n, beside := c.mix.next(r.rest.Len(), true)
-		c.unlock(false)
-		err := c.out.Wait(ctx, chunkRoom)
-		if err == nil && beside {
-			if err = awaitRoom(ctx, c.granted, c.lim.WriteStall, may); err == netio.ErrStalled {
-				c.nc.Abort()
-			}
-		}
-		stop := err != nil
-		if !stop && over() { // answered already: with an error, most likely
-			stop = true
-			c.tellReset(r.id)
-		}
-		if !stop {
-			if ev.Flags = 0; beside {
-				ev.Flags = wire.Credit
-			}
-			n = piece(&ev, r.rest, n)
-			err = c.append(&ev, func(out *buf.Out) error { out.MovePart(r.rest, n); return nil })
-		}
-		if stop {
+		next := c.mix.goOn()
+		c.unlock()
+		if c.awaitPiece(ctx, next, over) != nil {
 			return nil
-		} else if err != nil {
+		}
+		if answered() { // with an error, most likely
+			c.tellReset(r.id)
+			return nil
+		}
+		if ev.Flags = 0; next.beside {
+			ev.Flags = wire.Credit
+		}
+		n := describe(&ev, r.private, next.size)
+		if err := c.append(&ev, func(out *buf.Out) error { out.MovePart(r.private, n); return nil }); err != nil {
 			return err
 		}
 	}
@@ -81,14 +66,14 @@ func (c *Conn) tellReset(id uint64) {
 func (c *Conn) append(ev *wire.Event, body func(*buf.Out) error) error {
 	c.out.Lock()
 	err := c.appendLocked(ev, body)
-	c.unlock(false)
+	c.unlock()
 	return err
 }
 
 func (c *Conn) appendLocked(ev *wire.Event, body func(*buf.Out) error) error {
 	out := c.out.Out()
 	before := out.Len()
-	err := encode(out, c.s, ev, body)
+	err := encode(out, c.sess, ev, body)
 	if err == nil {
 		c.appended += uint64(out.Len() - before)
 	}

@@ -6,19 +6,19 @@ import "testing"
 // ones are beside it; they are taken to be there for a while.
 func TestMix(t *testing.T) {
 	var m mix
-	expect := func(what string, rest int, begun bool, n int, beside bool) {
+	expect := func(what string, got, want pieces) {
 		t.Helper()
-		if gotN, got := m.next(rest, begun); gotN != n || got != beside {
-			t.Errorf("%s: pieces of %d, beside %v, want %d, %v", what, gotN, got, n, beside)
+		if got != want {
+			t.Errorf("%s: %+v, want %+v", what, got, want)
 		}
 	}
-	expect("alone", wholeBytes, false, 0, false)
-	expect("alone and huge", wholeBytes+1, false, wholeBytes, false)
-	expect("what is left of it", 100, true, wholeBytes, false)
+	expect("alone", m.begin(wholeBytes), pieces{})
+	expect("alone and huge", m.begin(wholeBytes+1), pieces{size: wholeBytes})
+	expect("what is left of it", m.goOn(), pieces{size: wholeBytes})
 	m.small()
-	expect("what is left of one that a small one has come beside", wholeBytes, true, chunkBytes, true)
+	expect("what is left of one that a small one has come beside", m.goOn(), pieces{size: pieceBytes, beside: true})
 	for range besideFor {
-		expect("beside", wholeBytes, false, chunkBytes, true)
+		expect("beside", m.begin(wholeBytes), pieces{size: pieceBytes, beside: true})
 	}
-	expect("alone again", wholeBytes, false, 0, false)
+	expect("alone again", m.begin(wholeBytes), pieces{})
 }

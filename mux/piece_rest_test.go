@@ -99,7 +99,7 @@ func TestUnfinishedMessageHasAnEnd(t *testing.T) {
 // befriend has the server's session s1 say hello to what p offers, once.
 func befriend(t *testing.T, s1, client wire.Session, p []byte) {
 	t.Helper()
-	if client.Caps().Chunks {
+	if client.Caps().Pieces {
 		return
 	}
 	var in, back buf.In

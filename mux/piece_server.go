@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/limosa-rpc/limosa/buf"
-	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -25,13 +24,17 @@ func (c *ServerConn) sendPieces(r *request) {
 			r.failed = givenUp.err() // nobody waits for the rest; an answer ends the pieces
 			return
 		}
-		if !c.s.Caps().Chunks || r.ordered || c.cfg.Handlers == Inline {
+		if !c.sess.Caps().Pieces || r.ordered || c.cfg.Handlers == Inline {
 			c.unlock()
 			return
 		}
-		var n int
-		n, r.beside = c.mix.next(r.private.Len(), reply.Total > 0)
-		if n == 0 || r.private.Len() <= n {
+		var next pieces
+		if reply.Total == 0 {
+			next = c.mix.begin(r.private.Len())
+		} else {
+			next = c.mix.goOn()
+		}
+		if r.beside = next.beside; next.size == 0 || r.private.Len() <= next.size {
 			c.unlock()
 			return
 		}
@@ -45,21 +48,8 @@ func (c *ServerConn) sendPieces(r *request) {
 			c.large <- struct{}{}
 			turn = true
 		}
-		err := c.out.Wait(context.Background(), chunkRoom)
-		if err == nil && r.beside {
-			may := func() bool {
-				c.out.Lock()
-				defer c.unlock()
-				return c.s.Room(0) > 0 || c.lost || r.is(givenUp) || c.account.fullLocked()
-			}
-			if err = awaitRoom(context.Background(), c.granted, c.cfg.Limits.WriteStall, may); err == netio.ErrStalled {
-				c.nc.Abort()
-			}
-		}
-		if err == nil {
-			err = c.sendPiece(r, reply, n)
-		}
-		if err != nil {
+		over := func() bool { return c.input != inputOpen || r.is(givenUp) || c.account.fullLocked() }
+		if c.awaitPiece(context.Background(), next, over) != nil || c.sendPiece(r, reply, next.size) != nil {
 			return
 		}
 	}
@@ -70,7 +60,7 @@ func (c *ServerConn) sendPieces(r *request) {
 // those of a call that was given up, since nobody may be reading them, or granting
 // anything, and while the account is full: what is granted may not be read then.
 func (c *ServerConn) spendLocked(r *request) {
-	if r.beside && c.s.Room(0) > 0 {
+	if r.beside && c.sess.Room(0) > 0 {
 		r.ev.Flags |= wire.Credit
 	}
 }
@@ -81,9 +71,9 @@ func (c *ServerConn) sendPiece(r *request, reply *wire.Event, n int) (err error)
 	reply.Flags, reply.Header, reply.Timeout, reply.Err = 0, nil, 0, nil
 	reply.Trailer = r.call.Trailer
 	c.spendLocked(r)
-	n = piece(reply, r.private, n)
+	n = describe(reply, r.private, n)
 	c.chargeLocked(r, -n) // it is in the output now
-	if err = encode(c.out.Out(), c.s, reply, func(out *buf.Out) error { out.MovePart(r.private, n); return nil }); err != nil && reply.Offset == 0 {
+	if err = encode(c.out.Out(), c.sess, reply, func(out *buf.Out) error { out.MovePart(r.private, n); return nil }); err != nil && reply.Offset == 0 {
 		r.failed = err // nothing of it is with the peer: an error can be sent instead
 	}
 	return err

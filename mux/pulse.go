@@ -41,8 +41,7 @@ type pulse struct {
 	left int
 
 	// Guarded by the output lock.
-	timer *time.Timer
-	armed bool
+	alarm           // the next look
 	seen  uint32    // beats at the last look
 	still int       // looks in a row during which calls waited and nothing came
 	deaf  int       // deadlines, see deafDeadlines
@@ -62,15 +61,13 @@ func (c *Conn) watchLocked() {
 	if p.armed {
 		return
 	}
-	p.armed, p.seen, p.still = true, p.beats.Load(), 0
-	c.lookInLocked(c.lim.Silence / 2)
+	p.seen, p.still = p.beats.Load(), 0
+	c.feelInLocked(c.lim.Silence / 2)
 }
 
-func (c *Conn) lookInLocked(d time.Duration) {
-	if p := &c.pulse; p.timer == nil {
-		p.timer = time.AfterFunc(d, c.feel)
-	} else {
-		p.timer.Reset(d)
+func (c *Conn) feelInLocked(d time.Duration) {
+	if !c.pulse.again(d) {
+		c.pulse.start(d, c.feel)
 	}
 }
 
@@ -97,16 +94,16 @@ func (c *Conn) askLocked() (fx effects) {
 		return fx
 	}
 	p := &c.pulse
-	p.armed, p.asked, p.seen = true, time.Now(), p.beats.Load()
-	c.lookInLocked(answerWithin)
-	return c.life.look()
+	p.asked, p.seen = time.Now(), p.beats.Load()
+	c.feelInLocked(answerWithin)
+	return c.life.read()
 }
 
 // feel looks whether the peer has been heard.
 func (c *Conn) feel() {
 	c.out.Lock()
 	fx, abort := c.feelLocked()
-	c.unlock(false)
+	c.unlock()
 	if abort {
 		c.nc.Abort()
 	}
@@ -127,7 +124,7 @@ func (c *Conn) feelLocked() (fx effects, abort bool) {
 		p.asked, p.deaf, p.still = time.Time{}, 0, 0
 	case !p.asked.IsZero():
 		if left := c.lim.Silence - time.Since(p.asked); left > 0 {
-			c.lookInLocked(left)
+			c.feelInLocked(left)
 			return c.life.close(leaving).and(c.life.unread()).and(c.life.idle()), false
 		}
 		c.why = errSilent
@@ -144,6 +141,6 @@ func (c *Conn) feelLocked() (fx effects, abort bool) {
 		p.armed = false
 		return c.life.unread(), false // who was started to read the answer
 	}
-	c.lookInLocked(c.lim.Silence / 2)
+	c.feelInLocked(c.lim.Silence / 2)
 	return fx, false
 }

@@ -19,39 +19,83 @@ func (c *Conn) lead(ctx context.Context, r registered) error {
 		// A kick that comes late costs the next leader one turn of its loop.
 		defer context.AfterFunc(ctx, c.nc.Kick)()
 	}
-	owed := r.owes
-	c.rest.resume()
-	for {
-		// The flush is Receive's: it reads first and so finds an end of the
-		// connection or a goodbye before the request leaves, and after the
-		// send only sleep is left to do.
-		why, err := c.receive(owed)
-		owed = false
-		switch {
-		case why == netio.Lost:
-			c.deliver(r.slot, nil, shut)
-			c.fail(err, r.slot)
+	owed := r.flusher
+	for c.frames.resume(); ; owed = false {
+		switch c.leadOn(leader{slot: r.slot}, owed) {
+		case ownCame:
 			return c.own(r)
-		case why == netio.Full:
-			// Never park in a write while holding the read role: a peer that
-			// writes much before it reads would wait for us for ever.
-			over, _, _ := c.deliver(r.slot, nil, pass)
-			flush(c.nc, false, c.spawn)
-			if over {
-				return c.own(r)
-			}
-			return c.follow(ctx, r)
-		}
-		switch over, _, full := c.deliver(r.slot, nil, keep); {
-		case over:
-			return c.own(r)
-		case full:
+		case rolePassed:
+			r.leads = false
 			return c.follow(ctx, r)
 		}
 		if ctx.Err() != nil && r.slot.word.CompareAndSwap(word(r.id, waiting), word(r.id, gone)) {
-			return c.abandon(ctx, r, true)
+			return c.abandon(ctx, r)
 		}
 	}
+}
+
+// leadStream reads the connection until w is off. The caller holds the read role.
+func (c *Conn) leadStream(w *waiter, owed bool) {
+	for c.frames.resume(); ; owed = false {
+		switch c.leadOn(leader{wait: w}, owed) {
+		case ownCame:
+			return
+		case rolePassed:
+			<-w.ch
+			return
+		}
+	}
+}
+
+// A leader is a caller that holds the read role: a call or a wait of a stream, of
+// which only the one is set. Neither is for the reader goroutine.
+type leader struct {
+	slot *slot
+	wait *waiter
+}
+
+func (l leader) none() bool { return l.slot == nil && l.wait == nil }
+
+// A progress is what a leader's turn has come to.
+type progress uint8
+
+const (
+	roleKept   progress = iota // it leads on
+	rolePassed                 // it has to wait for its own: somebody else reads, or the connection is lost
+	ownCame                    // it is done
+)
+
+// leadOn receives once, as a leader, and delivers what has come.
+//
+// The flush that is owed is Receive's: it reads first and so finds an end of the
+// connection or a goodbye before the request leaves, and after the send only sleep
+// is left to do.
+func (c *Conn) leadOn(l leader, owed bool) progress {
+	why, err := c.receive(owed)
+	after := keepRole
+	switch why {
+	case netio.Lost:
+		after = closeRole
+	case netio.Full:
+		// Never park in a write while holding the read role: a peer that
+		// writes much before it reads would wait for us for ever.
+		after = passRole
+	}
+	d := c.deliver(l, after)
+	switch why {
+	case netio.Lost:
+		c.fail(err, l.slot)
+		d.over = d.over || l.slot != nil
+	case netio.Full:
+		c.flush(atOnce)
+	}
+	switch {
+	case d.over:
+		return ownCame
+	case why == netio.Lost, why == netio.Full, d.full:
+		return rolePassed
+	}
+	return roleKept
 }
 
 // receive is Receive that takes no failure to send for the end: what the peer has said
@@ -85,138 +129,157 @@ func (c *Conn) own(r registered) error {
 
 // readOn is the reader goroutine: it holds the read role until nobody waits.
 func (c *Conn) readOn() {
-	c.rest.resume()
-	for over, owed, full := false, false, c.full(); !over; {
-		if full {
-			if owed {
-				flush(c.nc, false, c.spawn)
-				owed = false
-			}
+	c.frames.resume()
+	for d := (delivered{full: c.full()}); !d.over; {
+		if d.full {
+			d.owed = c.payFirst(d.owed)
 			c.awaitRelease()
 		}
-		if p := &c.streams.pace; p.pressed.Load() != nil {
-			if owed {
-				flush(c.nc, false, c.spawn)
-				owed = false
-			}
-			c.rest.pause() // it is not the peer's doing
-			p.wait(c.out, func() { c.unlock(false) })
-			c.rest.resume()
+		if c.streams.pace.pressed.Load() != nil {
+			d.owed = c.payFirst(d.owed)
+			c.frames.pause() // it is not the peer's doing
+			c.awaitPace()
+			c.frames.resume()
 		}
-		why, err := c.receive(owed)
+		why, err := c.receive(d.owed)
 		switch why {
 		case netio.Lost:
-			c.deliver(nil, nil, shut)
+			c.deliver(leader{}, closeRole)
 			c.fail(err, nil)
 			return
 		case netio.Full:
-			flush(c.nc, false, c.spawn)
+			c.flush(atOnce)
 		}
-		over, owed, full = c.deliver(nil, nil, keep)
+		d = c.deliver(leader{}, keepRole)
 	}
+}
+
+// payFirst pays a flush that is owed before a wait. Nothing is owed then.
+func (c *Conn) payFirst(owed bool) bool {
+	if owed {
+		c.flush(atOnce)
+	}
+	return false
 }
 
 // apartBytes is the size from which an answer is decoded by its caller, not by
 // whoever reads the connection: others' answers may be right behind it.
 const apartBytes = 32 << 10
 
-// A fate is what becomes of the read role after a batch.
-type fate uint8
+// delivered is what deliver has come to.
+type delivered struct {
+	over bool // the holder is done: the leader answered, the reader without a role
+	owed bool // a reader that goes on has a flush to pay
+	full bool // this side holds what it may: a leader has given the role to a reader, which waits before it reads on
+}
 
-const (
-	keep fate = iota // kept until the leader is answered, or nobody waits
-	pass             // passed on in any case
-	shut             // the connection is lost: nobody reads any more
-)
+// A delivery is a batch that is being given out.
+type delivery struct {
+	delivered
+	leader   leader
+	fx       effects
+	answered int
+	woken    chain
+}
 
-// deliver makes of the batch what is to be made of it, and sees to the read
-// role, which the caller holds. own is the slot of a leader, mine what a
-// stream's leader waits for; both are nil for the reader goroutine. It reports
-// whether the caller is done: the leader answered, the reader without a role;
-// owed: a reader that goes on has a flush to pay. full: what this side may hold
-// is held; a leader has given the role to a reader, which waits before it reads on.
+// deliver makes of the batch what is to be made of it, and sees to the read role,
+// which the caller holds: l, or the reader goroutine.
 //
 // Those whose answers came are woken one by another, in a chain of which the
 // reader is the last: by its turn they have made their next calls, which it
 // sends at once. So they run one after the other on one processor, unless one
 // of them keeps it; then the rest of the chain is taken over by an idle one.
-func (c *Conn) deliver(own *slot, mine *waiter, f fate) (over, owed, full bool) {
-	fx := c.lookUp()
-	answered := 0
-	var woken chain
+func (c *Conn) deliver(l leader, after roleAfter) delivered {
+	d := delivery{leader: l, fx: c.lookUp()}
 	for i := range c.batch.list {
-		ev, s := &c.batch.list[i], c.found[i]
-		if ev.Flags&(wire.Settings|wire.Ping|wire.GoAway) != 0 || ev.Flags&(wire.Credit|wire.Stream) == wire.Credit {
-			fx = fx.and(c.apply(ev))
-		}
-		if ev.Flags&wire.HasLast != 0 {
-			refused, mine := c.refuseAbove(ev.ID, own)
-			fx, over = fx.and(refused), over || mine
-		}
-		switch {
-		case s == nil:
-		case s.word.CompareAndSwap(word(ev.ID, waiting), word(ev.ID, filling)):
-			if ev.Body.Len() < apartBytes && ev.Flags&wire.Packed == 0 {
-				s.err = c.fill(s.call, ev)
-			} else {
-				c.keep(s, ev)
-			}
-			s.word.Store(word(ev.ID, done))
-			answered++
-			switch {
-			case s == own:
-				over = true
-			case s.apart: // its caller may wait for room, not for the answer
-				s.done <- struct{}{}
-				signal(c.granted)
-			default:
-				woken.add(s)
-			}
-		default:
-			c.late(s, ev.ID)
-		}
-		ev.Body.Release()
-		if ev.Flags&wire.Close != 0 {
-			c.nc.Abort()
-		}
+		c.giveOut(&d, &c.batch.list[i], c.found[i])
 	}
 	c.batch.reset()
-
-	c.out.Lock()
-	c.life.inflight -= answered
-	c.onTheWay = c.onTheWay && answered == 0
-	c.reads++
-	if mine != nil {
-		over = !mine.on
-	}
-	leads := own != nil || mine != nil
-	fx.tell = answered > 0 && c.knownLocked() || fx.tell
-	if !leads && f == keep && woken.first != nil {
-		wake(fx.wake)
-		fx.wake, owed = nil, c.gatherLocked(&woken)
-	}
-	if full = f == keep && c.fullLocked(); full && leads {
-		f = pass
-	}
-	fx = fx.and(c.life.settle(!leads || over, over, f))
-	c.unreadLocked()
-	c.restLocked()
-	over = over || !leads && c.life.role != reader
-	c.unlock(false)
-	woken.start()     // after the unlock: who is woken finds the lock free
-	if over && owed { // by a call that was given up since
-		flush(c.nc, false, c.spawn)
-		owed = false
-	}
-	c.carryOut(fx)
-	return over, owed, full
+	c.settle(&d, after)
+	return d.delivered
 }
 
-// unreadLocked is called by who held the read role, before the unlock: while nobody
+// giveOut gives an event to the call that it answers, whose slot s is, and to the
+// connection what is its own. What is a stream's, lookUp has given to it.
+func (c *Conn) giveOut(d *delivery, ev *wire.Event, s *slot) {
+	if concerns(ev) {
+		d.fx = d.fx.and(c.apply(ev))
+	}
+	if ev.Flags&wire.HasLast != 0 {
+		fx, over := c.refuseAbove(ev.ID, d.leader.slot)
+		d.fx, d.over = d.fx.and(fx), d.over || over
+	}
+	switch {
+	case s == nil:
+	case s.word.CompareAndSwap(word(ev.ID, waiting), word(ev.ID, filling)):
+		if ev.Body.Len() < apartBytes && ev.Flags&wire.Packed == 0 {
+			s.err = c.fill(s.call, ev)
+		} else {
+			c.keep(s, ev)
+		}
+		s.word.Store(word(ev.ID, done))
+		d.answered++
+		switch {
+		case s == d.leader.slot:
+			d.over = true
+		case s.apart: // its caller may wait for credit, not for the answer
+			s.done <- struct{}{}
+			c.granted.raise()
+		default:
+			d.woken.add(s)
+		}
+	default:
+		c.late(s, ev.ID)
+	}
+	ev.Body.Release()
+	if ev.Flags&wire.Close != 0 {
+		c.nc.Abort()
+	}
+}
+
+// settle counts the answers of a delivery out, decides in the same critical section
+// who reads from now on, and wakes those whose answers came.
+func (c *Conn) settle(d *delivery, after roleAfter) {
+	c.out.Lock()
+	c.life.inflight -= d.answered
+	c.onTheWay = c.onTheWay && d.answered == 0
+	c.peek.batches++
+	d.fx.tell = d.answered > 0 && c.knownLocked() || d.fx.tell
+	if w := d.leader.wait; w != nil {
+		d.over = !w.on
+	}
+	h := readerHolds
+	switch {
+	case d.leader.none():
+		if after == keepRole && d.woken.first != nil {
+			wake(d.fx.wake)
+			d.fx.wake, d.owed = nil, c.gatherLocked(&d.woken)
+		}
+	case d.over:
+		h = leaderLeaves
+	default:
+		h = leaderWaits
+	}
+	if d.full = after == keepRole && c.fullLocked(); d.full && h != readerHolds {
+		after = passRole
+	}
+	d.fx = d.fx.and(c.life.settle(h, after))
+	c.pauseUnreadLocked()
+	c.peekLocked()
+	d.over = d.over || h == readerHolds && c.life.role != reader
+	c.unlock()
+	d.woken.start()       // after the unlock: who is woken finds the lock free
+	if d.over && d.owed { // by a call that was given up since
+		d.owed = c.payFirst(d.owed)
+	}
+	c.carryOut(d.fx)
+}
+
+// pauseUnreadLocked is called by who held the read role, before the unlock: while nobody
 // has it, it is not the peer's doing that what it began is not whole.
-func (c *Conn) unreadLocked() {
+func (c *Conn) pauseUnreadLocked() {
 	if c.life.role == nobody {
-		c.rest.pause()
+		c.frames.pause()
 	}
 }
 
@@ -224,7 +287,7 @@ func (c *Conn) unreadLocked() {
 // behind them. It reports whether a flush was left to it.
 func (c *Conn) gatherLocked(woken *chain) (owed bool) {
 	c.gathers = true
-	c.unlock(false)
+	c.unlock()
 	woken.last.next = c.turn
 	woken.start()
 	<-c.turn
@@ -260,7 +323,7 @@ func (c *Conn) lookUp() (fx effects) {
 	}
 	fx = c.life.met(woken)
 	fx.kick = false // the caller is who leads
-	c.unlock(false)
+	c.unlock()
 	return fx
 }
 
@@ -304,7 +367,7 @@ func (c *Conn) apply(ev *wire.Event) (fx effects) {
 	c.out.Lock()
 	out := c.out.Out()
 	before := out.Len()
-	c.s.Apply(out, ev)
+	c.sess.Apply(out, ev)
 	c.appended += uint64(out.Len() - before)
 	if ev.Flags&wire.Settings != 0 {
 		c.knownLocked()
@@ -313,9 +376,9 @@ func (c *Conn) apply(ev *wire.Event) (fx effects) {
 	if ev.Flags&wire.GoAway != 0 {
 		fx = fx.and(c.life.close(leaving))
 	}
-	c.unlock(false)
+	c.unlock()
 	if ev.Flags&wire.Credit != 0 {
-		signal(c.granted)
+		c.granted.raise()
 	}
 	return fx
 }
@@ -328,7 +391,7 @@ func (c *Conn) knownLocked() (news bool) {
 		return false
 	default:
 	}
-	c.caps = c.s.Caps()
+	c.caps = c.sess.Caps()
 	c.caps.Pending = false
 	close(c.ready)
 	return true
@@ -343,7 +406,7 @@ func (c *Conn) late(s *slot, id uint64) {
 	c.out.Lock()
 	c.life.abandoned--
 	c.slots.put(s)
-	c.unlock(false)
+	c.unlock()
 }
 
 // fill decodes an answer into its call. A codec that panics fails the call.

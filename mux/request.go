@@ -238,7 +238,7 @@ func (c *ServerConn) refuseLocked(r *request) error {
 	switch {
 	case c.draining:
 		return refusal(rpc.Unavailable, "the server is shutting down")
-	case c.requests.n >= c.cfg.Limits.CallsPerConn:
+	case c.requests.n >= c.lim.CallsPerConn:
 		return refusal(rpc.ResourceExhausted, "too many calls in flight on this connection")
 	case c.account.refusingLocked():
 		c.account.total.refuse()
@@ -381,7 +381,7 @@ func (c *ServerConn) nowLocked(r *request) (now time.Time) {
 
 // patience is how long r may wait to be started.
 func (c *ServerConn) patience(r *request) time.Duration {
-	return cmp.Or(r.ev.Timeout, c.cfg.Limits.QueueTime)
+	return cmp.Or(r.ev.Timeout, c.lim.QueueTime)
 }
 
 // expired is what the caller of a request is told that waited for too long and was
@@ -428,7 +428,7 @@ func (c *ServerConn) cancelLocked(id uint64, fx *aftermath) {
 	if r := c.requests.find(id); r != nil {
 		c.giveUpLocked(r, givenUp, fx)
 	}
-	signal(c.granted)
+	c.granted.raise()
 }
 
 // show makes the call of r one that can be cancelled. An error: r was given up

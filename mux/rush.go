@@ -189,7 +189,7 @@ func (c *ServerConn) queueUpLocked(r *request) {
 	}
 	r.wary = true
 	if h.on() && c.runningLocked() == 1 && c.cfg.Handlers != Inline {
-		r.place = h.join(r.arrived.Add(cmp.Or(r.ev.Timeout, c.cfg.Limits.QueueTime)))
+		r.place = h.join(r.arrived.Add(cmp.Or(r.ev.Timeout, c.lim.QueueTime)))
 	}
 }
 

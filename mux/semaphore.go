@@ -2,10 +2,11 @@ package mux
 
 import "sync"
 
-// A room bounds what large requests may become while they are decoded: how much that
-// is, is known and counted only behind it, and requests that come together would all
-// begin while nothing is held. Who comes first enters first. The zero room is empty.
-type room struct {
+// A semaphore bounds what large requests may become while they are decoded: how much
+// that is, is known and counted only behind it, and requests that come together would
+// all begin while nothing is held. Who comes first enters first. The zero semaphore is
+// free. It counts bytes.
+type semaphore struct {
 	mu struct {
 		sync.Mutex
 		taken int
@@ -13,7 +14,7 @@ type room struct {
 	}
 }
 
-// An entrant waits for n bytes of a room.
+// An entrant waits for n bytes of a semaphore.
 type entrant struct {
 	n    int
 	come chan struct{} // closed once they are its own
@@ -21,35 +22,35 @@ type entrant struct {
 
 // enter waits until n bytes, or all, of limit are free, and takes them. It returns
 // how many leave has to give back.
-func (r *room) enter(n, limit int) int {
+func (m *semaphore) enter(n, limit int) int {
 	n = min(n, limit)
-	r.mu.Lock()
-	if len(r.mu.queue) == 0 && r.mu.taken+n <= limit {
-		r.mu.taken += n
-		r.mu.Unlock()
+	m.mu.Lock()
+	if len(m.mu.queue) == 0 && m.mu.taken+n <= limit {
+		m.mu.taken += n
+		m.mu.Unlock()
 		return n
 	}
 	e := &entrant{n, make(chan struct{})}
-	r.mu.queue = append(r.mu.queue, e)
-	r.mu.Unlock()
+	m.mu.queue = append(m.mu.queue, e)
+	m.mu.Unlock()
 	<-e.come
 	return n
 }
 
-func (r *room) leave(n, limit int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.mu.taken -= n
-	for len(r.mu.queue) > 0 && r.mu.taken+r.mu.queue[0].n <= limit {
-		e := r.mu.queue[0]
-		r.mu.queue[0] = nil
-		r.mu.queue = r.mu.queue[1:]
-		r.mu.taken += e.n
+func (m *semaphore) leave(n, limit int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.taken -= n
+	for len(m.mu.queue) > 0 && m.mu.taken+m.mu.queue[0].n <= limit {
+		e := m.mu.queue[0]
+		m.mu.queue[0] = nil
+		m.mu.queue = m.mu.queue[1:]
+		m.mu.taken += e.n
 		close(e.come)
 	}
 }
 
-// enter has a request that may become n bytes wait for its room, in the share
+// enter has a request that may become n bytes wait until it may, in the share
 // first. leave gives it back.
 func (t *Total) enter(n int) (leave func()) {
 	leave = func() {}

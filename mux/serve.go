@@ -23,7 +23,7 @@ func (c *ServerConn) unpack(r *request) error {
 		return err
 	}
 	defer leave()
-	if fault := c.s.Unpack(&r.ev, c.cfg.Limits.MessageBytes); fault != nil {
+	if fault := c.sess.Unpack(&r.ev, c.lim.MessageBytes); fault != nil {
 		return fault
 	}
 	var found routed
@@ -100,7 +100,7 @@ func (c *ServerConn) serveLocked(r *request) {
 		c.spareLocked()
 	}
 	c.out.Unlock()
-	c.serve(r)
+	c.serveLocks(r)
 	if lone {
 		c.lone.done(c.arrived)
 	}
@@ -108,9 +108,9 @@ func (c *ServerConn) serveLocked(r *request) {
 		c.unsent += int64(m.Cost())
 	}
 	if c.unsent > flushAfter && c.claimLocked() {
-		others := c.runningLocked() > 0
+		others := among(c.runningLocked())
 		c.out.Unlock()
-		flush(c.nc, others, c.spawn)
+		c.flush(others)
 		c.out.Lock()
 	}
 }
@@ -118,7 +118,7 @@ func (c *ServerConn) serveLocked(r *request) {
 // spareLocked starts a spare worker if there is anything that a handler, should
 // it block, would hold up, and none is about to run already.
 func (c *ServerConn) spareLocked() {
-	if !c.spare && (c.waitingLocked() || !c.reading && !c.lost || c.owed) {
+	if !c.spare && (c.waitingLocked() || c.unreadLocked() || c.owed) {
 		c.startLocked()
 	}
 }
@@ -128,15 +128,15 @@ func (c *ServerConn) apartLocked(r *request) {
 	c.stint.spent += beginCost
 	c.staffLocked(1)
 	go func() {
-		c.serve(r)
-		for !c.leaveLocked() {
+		c.serveLocks(r)
+		for !c.leave() {
 			continue // it has flushed
 		}
 	}()
 }
 
-// serve runs a request and queues its answer. It returns with the lock held.
-func (c *ServerConn) serve(r *request) {
+// serveLocks runs a request and queues its answer. It returns with the lock held.
+func (c *ServerConn) serveLocks(r *request) {
 	err := c.await(r)
 	if err == nil && r.ev.Flags&wire.Packed != 0 {
 		err = c.unpack(r)
@@ -147,7 +147,7 @@ func (c *ServerConn) serve(r *request) {
 	if err == nil {
 		err = c.run(r)
 	}
-	c.answer(r, err)
+	c.answerLocks(r, err)
 }
 
 // timeEvery: of so many requests one is timed.
@@ -183,7 +183,7 @@ func (c *ServerConn) admit(r *request) error {
 	call.Method, call.Service, call.Asked, call.Peer, call.Header = h.Method, cmp.Or(h.Service, h.Method.Service), ev.Service, c.peer, ev.Header
 	rpc.EngineOf(call).SetEncoding(ev.Encoding)
 	if ev.Flags&wire.Stream == 0 {
-		rpc.EngineOf(call).SetBody(ev.Body, c.cfg.Limits)
+		rpc.EngineOf(call).SetBody(ev.Body, c.lim)
 		r.conn = c
 		rpc.EngineOf(call).SetHolder(r)
 		ev.Body = buf.View{}
@@ -209,7 +209,7 @@ func (r *request) Decodes(n int) error {
 		return nil
 	}
 	if c.cfg.Handlers != Inline { // which nothing may hold up
-		r.decodes = c.account.total.enter(c.cfg.Limits.DecodeBudget(n))
+		r.decodes = c.account.total.enter(c.lim.DecodeBudget(n))
 	}
 	var err error
 	switch p := phase(r.phase.Load()); {
@@ -299,8 +299,8 @@ func (c *ServerConn) replace(r *request) {
 		if r.lone {
 			c.lone.seq.Add(1)
 		}
-		c.answer(r, errExited)
-		c.work()
+		c.answerLocks(r, errExited)
+		c.workUnlocks()
 	}()
 }
 

@@ -2,10 +2,150 @@ package mux
 
 import (
 	"context"
+	"errors"
+	"io"
 	"time"
 
 	"github.com/limosa-rpc/limosa/wire"
 )
+
+// How a server's connection ends: by its peer (hangUp, readToEnd, loseLocked), and by
+// this side (Drain, Abort). The last worker to leave closes it, see leave.
+
+// hangUp is told by netio that the peer went, or that the connection was closed
+// on this side, while nobody was in Receive. It must not block.
+func (c *ServerConn) hangUp() {
+	c.out.Lock()
+	c.gone = true
+	c.noticeEndLocked()
+	c.unlock()
+}
+
+// noticeEndLocked has a goroutine of its own find out how a connection that has gone
+// has ended, unless whoever reads does. The workers may all be kept from it: by
+// handlers, by a barrier that only an answer lifts, or by both.
+func (c *ServerConn) noticeEndLocked() {
+	if c.gone && c.unreadLocked() && !c.ending {
+		c.ending = true
+		c.staffLocked(1)
+		go c.readToEnd()
+	}
+}
+
+// readToEnd reads to the end of a connection that has gone, past the barriers that
+// wait for answers: what is left to be read is what the peer's last packets
+// have brought. It begins no request, since handlers that run Inline have
+// nothing beside them, unless it is the last worker.
+func (c *ServerConn) readToEnd() {
+	c.out.Lock()
+	for c.unreadLocked() {
+		for len(c.opened) > 0 {
+			c.beginStreamsLocked()
+		}
+		if c.crampedLocked() {
+			c.standLocked()
+		} else if c.readOnce() {
+			c.out.Lock() // the event loop goes on as the worker that this was
+			c.ending = false
+			c.noticeEndLocked() // unless it has done so already
+			c.unlock()
+			return
+		}
+	}
+	c.ending, c.fresh = false, false // others may have run for long since
+	for c.cfg.Handlers == Inline && c.workers > 1 {
+		if c.leave() {
+			return
+		}
+	}
+	c.workUnlocks()
+}
+
+// crampedLocked reports whether reading on would make this side hold more than
+// it may: a peer that has ended one side only may still be owed its answers.
+func (c *ServerConn) crampedLocked() bool {
+	return !c.overLocked() && (c.clogged() || c.account.fullLocked() && !c.account.refusingLocked())
+}
+
+// standLocked gives what is held the time to go away that haltLocked gives it,
+// and like it has the account refuse if nothing did.
+func (c *ServerConn) standLocked() {
+	owes, p := c.claimLocked(), c.account.pauseLocked(0)
+	c.out.Unlock()
+	if owes {
+		c.flush(atOnce)
+	}
+	if c.clogged() {
+		ctx, cancel := context.WithTimeout(context.Background(), heldStall)
+		c.awaitReader(ctx)
+		cancel()
+	} else {
+		p.wait(c.out)
+	}
+	c.out.Lock()
+	if c.account.vainLocked(p) {
+		c.account.refusing = true
+	}
+}
+
+// loseLocked notes that nothing more comes, and why. Those whose callers have
+// gone with the connection are given up, and those whose callers have not, since
+// it is this side that ends it.
+func (c *ServerConn) loseLocked(err error, fx *aftermath) {
+	c.granted.raise()
+	c.account.easeLocked()
+	c.input, c.err = inputLost, err
+	if errors.Is(err, io.EOF) && !c.broken && !c.sess.Caps().Mux {
+		c.input = inputEnded
+	}
+	if c.leftLocked(err) {
+		c.cfg.Rush.left(c.arrived)
+	}
+	how := givenUp
+	if c.cutErr != nil {
+		how = cutOff
+	}
+	var next *request
+	for r := c.requests.first; r != nil; r = next {
+		next = r.next
+		if r.stream != nil {
+			r.stream.endLocked(errLost())
+			fx.woken = r.stream.stirLocked(fx.woken)
+			c.giveUpLocked(r, how, fx)
+		} else if c.input == inputLost && !r.oneway { // nobody waits for a oneway call anyway: it was accepted, and runs
+			c.giveUpLocked(r, how, fx)
+		}
+	}
+	if c.requests.n > 0 {
+		total, end := c.account.total, time.Now().Add(halfOpenTime)
+		c.halfOpen = time.AfterFunc(halfOpenLook, func() { c.endHalfOpen(total, end) })
+	}
+}
+
+// halfOpenTime is how long handlers may go on after a peer without the offer
+// has ended its sending side: it may wait for answers, or be gone. Peers of our
+// kind never end one side only; their calls are cancelled at once.
+const (
+	halfOpenTime = 30 * time.Second
+	// halfOpenLook is how often it is looked whether the server is full, for
+	// those who have said that nothing more comes of them are the first to go then:
+	// whether they still read is not known, and their reset is not told.
+	halfOpenLook = time.Second
+)
+
+// endHalfOpen gives up what runs for a peer that has ended its side, at end or
+// once the server is full, as total tells.
+func (c *ServerConn) endHalfOpen(total *Total, end time.Time) {
+	c.out.Lock()
+	over := total.Full() || !time.Now().Before(end)
+	if !over && c.requests.n > 0 {
+		c.halfOpen.Reset(halfOpenLook)
+	}
+	c.unlock()
+	if over {
+		c.giveUpAll(givenUp)
+	}
+}
 
 // Drain tells the peer to go elsewhere, refuses new calls, and waits until those
 // that were accepted have run and their answers have left, until ctx ends; then
@@ -38,7 +178,7 @@ func (c *ServerConn) DrainIdle(ctx context.Context) (drains bool) {
 // drainLocked takes no calls from now on, and says so.
 func (c *ServerConn) drainLocked() {
 	c.draining = true
-	encode(c.out.Out(), c.s, &wire.Event{Flags: wire.GoAway}, nil) // a peer that cannot be told frames nothing
+	encode(c.out.Out(), c.sess, &wire.Event{Flags: wire.GoAway}, nil) // a peer that cannot be told frames nothing
 }
 
 // seeOff waits for the end of a connection that drains, and makes it.
@@ -87,12 +227,12 @@ func (c *ServerConn) part(ctx context.Context) {
 // it was not started, however it crossed the end on its way. After a drain that was
 // cut off, or an answer that could not be framed, nothing is said.
 func (c *ServerConn) partLocked() (told bool) {
-	if c.parted || c.lost || c.mute || c.requests.n > 0 || c.out.Err() != nil {
+	if c.parted || c.input != inputOpen || c.mute || c.requests.n > 0 || c.out.Err() != nil {
 		return false
 	}
 	out := c.out.Out()
 	before := out.Len()
-	encode(out, c.s, &wire.Event{Flags: wire.GoAway | wire.HasLast}, nil) // a peer that cannot be told frames nothing
+	encode(out, c.sess, &wire.Event{Flags: wire.GoAway | wire.HasLast}, nil) // a peer that cannot be told frames nothing
 	if out.Len() == before {
 		return false
 	}
@@ -113,7 +253,7 @@ func (c *ServerConn) unanswerableLocked() {
 // a request as long as ctx, since that has to be refused in so many words.
 func (c *ServerConn) awaitPeer(ctx context.Context) {
 	c.out.Lock()
-	waits := !c.heard || c.s.Caps().Mux
+	waits := !c.heard || c.sess.Caps().Mux
 	c.unlock()
 	grace := time.NewTimer(cancelGrace)
 	defer grace.Stop()
@@ -150,7 +290,7 @@ func (c *ServerConn) Running() (methods []string) {
 func (c *ServerConn) Idle() (since time.Time) {
 	c.out.Lock()
 	defer c.unlock()
-	if c.requests.n == 0 && !c.lost && c.out.Err() == nil {
+	if c.requests.n == 0 && c.input == inputOpen && c.out.Err() == nil {
 		since = c.arrived
 	}
 	return since

@@ -11,6 +11,13 @@ import (
 // state, so that every way out of waiting is one compare-and-swap that cannot
 // hit a later call in the same slot: answer, cancel, expiry and loss of the
 // connection end a call exactly once.
+//
+//	free ──take──► waiting ──its answer──► filling ──decoded──► done ──own──► free
+//	                 │  └──refused, or the connection lost──────►─┘
+//	                 └──its caller leaves──► gone ──late answer──► done ──put──► free
+//
+// A stream's slot is waiting as long as its call, filling never; the rest is in its
+// stream. In state filling the slot is the reader's, in the others its caller's.
 type slot struct {
 	// Set when made, then constant.
 	index uint32

@@ -31,7 +31,7 @@ func TestLateAnswerBeforeTheAbandonedCallClearsUp(t *testing.T) {
 	defer c.Close()
 	c.out.Lock()
 	c.caps.Mux = true
-	c.unlock(false)
+	c.unlock()
 	first, second := newCall(), newCall()
 	r, err := c.send(t.Context(), first)
 	if err != nil {
@@ -45,10 +45,11 @@ func TestLateAnswerBeforeTheAbandonedCallClearsUp(t *testing.T) {
 	if !c.slots.reused(r.slot, second) {
 		t.Fatal("the slot is not taken next")
 	}
-	c.unlock(false)
+	c.unlock()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	c.abandon(ctx, r, true)
+	r.leads = true
+	c.abandon(ctx, r)
 	if r.slot.call != second {
 		t.Error("the second call was taken out of its slot by the first")
 	}

@@ -74,19 +74,19 @@ func (c *ServerConn) yieldsLocked() bool {
 	return (c.fresh || c.lone.left == 0 && c.waitingLocked()) && c.stint.overLocked()
 }
 
-// yieldLocked lets others go first. Meanwhile the caller, a worker, counts as the
+// yield lets others go first. Meanwhile the caller, a worker, counts as the
 // spare one that is about to come to the loop; if there is one already, that is to
 // yield, and the caller to leave: then it returns true, without the lock.
-func (c *ServerConn) yieldLocked() (left bool) {
+func (c *ServerConn) yield() (left bool) {
 	if c.spare {
-		return c.leaveLocked()
+		return c.leave()
 	}
 	c.spare = true
 	c.stint.beginLocked()
 	owes := c.claimLocked()
 	c.out.Unlock()
 	if owes {
-		flush(c.nc, false, c.spawn)
+		c.flush(atOnce)
 	}
 	c.stint.way.Yield()
 	now := time.Now()

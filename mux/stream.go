@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
-	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -33,15 +32,21 @@ const (
 // Its messages are cut by whoever reads the connection and wait in queue, all
 // under the output lock; Receive takes them from there many at a time and
 // decodes them on its own goroutine.
+//
+// Its two directions end apart from each other, and the call with or after them:
+//
+//	this side     not opened ──first frame──► opened ──End──────► sendDone
+//	              (client only)                 └──Reset──► reset, sendDone
+//	the peer's    receiving ──its End, Reset, loss──► ended (err says why)
+//	the call      lives ──client: ended; server: ended with an error, finish──► over
+//	              lives ──its context ends, or finish──► gone
+//
+// ended: nothing more arrives, what is queued may be received. over: nothing more
+// is sent. gone: what arrives is dropped, and who waits is told.
 type stream struct {
 	// Set when made, then constant.
-	host  streamHost
-	out   *netio.Output
-	sess  wire.Session
-	lim   *rpc.Limits
-	peer  string
-	call  *rpc.Call // server: set by the handler's goroutine before the handler runs
-	whole *streams
+	h     *half
+	call  *rpc.Call       // server: set by the handler's goroutine before the handler runs
 	ctx   context.Context // server: set with call
 	base  int             // the first window
 	cost  int             // what a message counts besides its bytes
@@ -74,7 +79,7 @@ type stream struct {
 	frame    func(*buf.Out) error // appends sending or private; made by the first Send
 	inRow    int                  // messages that were sent without waiting in between
 	recv     waiter               // Receive waits
-	room     waiter               // Send waits for credit
+	send     waiter               // Send waits for credit
 
 	// receiving is held by who receives, and then by who ends the call. Lock
 	// order: receiving before the output lock.
@@ -88,69 +93,47 @@ type stream struct {
 
 // streams is what the streams of a connection share, guarded by the output lock.
 type streams struct {
-	account *Account // nil: not counted. Set by the half, then constant
-	serves  bool     // the half is a server's; constant too
-
 	open  int
 	held  int // what waits in their queues
 	grown int // what their windows have beyond the first
 	pace  pace
 }
 
-// changeLocked charges n bytes to the connection's account.
-func (w *streams) changeLocked(n int) {
-	if w.account != nil && n != 0 {
-		w.account.changeLocked(n)
-	}
-}
-
 // returnLocked takes what was lent out of the connection's account.
 func (s *stream) returnLocked() {
-	s.whole.changeLocked(-s.lent)
+	s.h.account.changeLocked(-s.lent)
 	s.lent = 0
 	for i := range s.stakes.lent {
-		s.whole.account.unstakeLocked(&s.stakes.lent[i])
+		s.h.account.unstakeLocked(&s.stakes.lent[i])
 	}
 	s.stakes.lent = s.stakes.lent[:0]
 }
 
-// refusingLocked reports whether nothing more is to be held.
-func (w *streams) refusingLocked() bool { return w.account != nil && w.account.refusingLocked() }
+// crowdsLocked reports whether the connections of a server hold all that they may.
+// What a client's hold is bounded by who opens streams.
+func (h *half) crowdsLocked() bool { return h.serves && h.account.crowdedLocked() }
 
-// crowdedLocked reports the same of all connections of a server. What a client's
-// hold is bounded by who opens streams.
-func (w *streams) crowdedLocked() bool { return w.serves && w.account.crowdedLocked() }
-
-// clogged is Account's, for a server; a client sends what its own callers want.
-func (w *streams) clogged(n, most int) bool {
-	if w.serves {
-		return w.account.clogged(n, most)
+// clogged reports whether more output waits for the peer than is good; a client
+// sends what its own callers want.
+func (h *half) clogged() bool {
+	n, most := h.out.Queued(), h.lim.QueuedBytes
+	if h.serves {
+		return h.account.clogged(n, most)
 	}
 	return n > most
 }
 
-// unclogged is Account's, likewise.
-func (w *streams) unclogged(most int) int {
-	if w.serves {
-		return w.account.unclogged(most)
+// unclogged is what the output is waited to be below.
+func (h *half) unclogged() int {
+	if h.serves {
+		return h.account.unclogged(h.lim.QueuedBytes)
 	}
-	return most
+	return h.lim.QueuedBytes
 }
 
 // messageLeast is what a message that waits weighs at the least: its place in
 // the queue.
 const messageLeast = 64
-
-// A streamHost is the half of a connection that a stream belongs to.
-type streamHost interface {
-	// awaitLocked waits until w is off. The lock is held on entry, not on return.
-	awaitLocked(s *stream, w *waiter)
-	// releaseLocked gives the lock back and sees to what was appended: later,
-	// if more is about to be, else at once.
-	releaseLocked(later bool)
-	// wroteLocked is told how many bytes were appended since before.
-	wroteLocked(s *stream, before int)
-}
 
 // A waiter is a place where one goroutine may wait for the peer.
 type waiter struct {
@@ -159,11 +142,11 @@ type waiter struct {
 	next *waiter       // list of those to be woken; the waker's
 }
 
-func (s *stream) init(w *streams, caps wire.Caps) {
-	s.whole, s.credit, s.window, s.base = w, caps.Window, caps.Window, caps.Window
+func (s *stream) init(caps wire.Caps) {
+	s.credit, s.window, s.base = caps.Window, caps.Window, caps.Window
 	s.cost = caps.MessageCost
-	if w.pace.eased == nil {
-		w.pace.eased = make(chan struct{}, 1)
+	if p := &s.h.streams.pace; p.eased == nil {
+		p.eased = newSignal()
 	}
 }
 
@@ -175,7 +158,7 @@ func (s *stream) appendMessage(out *buf.Out) error {
 	return s.call.Method.Codec.Append(out, s.sending)
 }
 
-// Send is rpc.Stream's method.
+// Send implements [rpc.Stream].
 func (s *stream) Send(msg any) error {
 	var private *buf.Out
 	large := s.call.Method.LargeRequest
@@ -185,14 +168,14 @@ func (s *stream) Send(msg any) error {
 	if large() {
 		var err error
 		if private, err = encodePrivate(func(out *buf.Out) error { return s.call.Method.Codec.Append(out, msg) }); err != nil {
-			s.out.Lock()
+			s.h.out.Lock()
 			err = s.unsentLocked(err)
-			s.host.releaseLocked(false)
+			s.h.unlockSent()
 			return err
 		}
 		defer private.Reset() // of what was not moved
 	}
-	if err := s.roomLocked(); err != nil {
+	if err := s.awaitCreditLocks(); err != nil {
 		return err
 	}
 	s.sending, s.private = msg, private
@@ -206,7 +189,11 @@ func (s *stream) Send(msg any) error {
 	n, err := s.appendLocked(flags, s.frame)
 	s.sending, s.private = nil, nil
 	s.inRow++
-	s.host.releaseLocked(s.inRow > 1)
+	if s.inRow > 1 {
+		s.h.unlockMore()
+	} else {
+		s.h.unlockSent()
+	}
 	if err == nil {
 		s.note(n)
 	}
@@ -221,14 +208,14 @@ func (s *stream) note(n int) {
 	}
 }
 
-// roomLocked waits until a message may be sent. It takes the lock, and holds it
-// when the error is nil.
-func (s *stream) roomLocked() error {
+// awaitCreditLocks waits until a message may be sent. With an error the lock is not
+// held on return.
+func (s *stream) awaitCreditLocks() error {
 	for {
-		if s.whole.clogged(s.out.Queued(), s.lim.QueuedBytes) {
-			s.out.Wait(s.ctx, s.whole.unclogged(s.lim.QueuedBytes)) //nolint:errcheck // seen below
+		if s.h.clogged() {
+			s.h.out.Wait(s.ctx, s.h.unclogged()) //nolint:errcheck // seen below
 		}
-		s.out.Lock()
+		s.h.out.Lock()
 		var err error
 		switch {
 		case s.gone:
@@ -237,19 +224,19 @@ func (s *stream) roomLocked() error {
 			if err = io.EOF; s.first&wire.Open == 0 && s.err != nil {
 				err = s.err // a handler returns it
 			}
-		case s.opened && s.out.Err() != nil: // who reads is about to find out, and is not to be kept from that
+		case s.opened && s.h.out.Err() != nil: // who reads is about to find out, and is not to be kept from that
 			if err = io.EOF; s.first&wire.Open == 0 {
 				err = errLost()
 			}
 		case s.sendDone:
 			err = &rpc.Error{Code: rpc.FailedPrecondition, Op: "send", Msg: "this side of the stream has ended"}
-		case s.sess.Room(s.ev.ID) > 0:
+		case s.h.sess.Room(s.ev.ID) > 0:
 			return nil
 		default:
-			s.host.awaitLocked(s, &s.room)
+			s.h.side.waitUnlocks(s, &s.send)
 			continue
 		}
-		s.host.releaseLocked(false)
+		s.h.unlockSent()
 		return err
 	}
 }
@@ -264,22 +251,22 @@ func (s *stream) interrupted() error {
 	if s.first&wire.Open == 0 {
 		return rpc.Errorf(code, "the call has ended")
 	}
-	return &rpc.Error{Code: code, Op: "call", Peer: s.peer, Sent: rpc.Maybe, Err: context.Cause(s.ctx)}
+	return &rpc.Error{Code: code, Op: "call", Peer: s.h.peer, Sent: rpc.Maybe, Err: context.Cause(s.ctx)}
 }
 
 // appendLocked frames an event of this side.
 func (s *stream) appendLocked(flags wire.Flags, body func(*buf.Out) error) (n int, err error) {
-	out := s.out.Out()
+	out := s.h.out.Out()
 	before := out.Len()
 	ev := &s.ev
 	ev.Flags = wire.Stream | flags
 	if !s.opened {
 		ev.Flags |= s.first
 	}
-	if err := encode(out, s.sess, ev, body); err != nil {
+	if err := encode(out, s.h.sess, ev, body); err != nil {
 		return 0, s.unsentLocked(err)
 	}
-	s.host.wroteLocked(s, before)
+	s.h.side.wroteLocked(s, before)
 	s.opened = true
 	s.ev.Header, s.ev.Timeout = nil, 0
 	s.sendDone = s.sendDone || ev.Flags&wire.End != 0
@@ -290,15 +277,15 @@ func (s *stream) appendLocked(flags wire.Flags, body func(*buf.Out) error) (n in
 // the stream is opened its handler may run.
 func (s *stream) unsentLocked(err error) error {
 	if s.opened {
-		return unsendable(s.peer, err)
+		return unsendable(s.h.peer, err)
 	}
 	return err
 }
 
-// CloseSend is rpc.Stream's method.
+// CloseSend implements [rpc.Stream].
 func (s *stream) CloseSend() error {
-	s.out.Lock()
-	defer s.host.releaseLocked(false)
+	s.h.out.Lock()
+	defer s.h.unlockSent()
 	if s.sendDone || s.over || s.gone {
 		return nil
 	}
@@ -307,7 +294,7 @@ func (s *stream) CloseSend() error {
 	return err
 }
 
-// Receive is rpc.Stream's method.
+// Receive implements [rpc.Stream].
 func (s *stream) Receive(msg any) error {
 	r := &s.receiving
 	r.Lock()
@@ -332,11 +319,11 @@ func (s *stream) lowWater() int { return max(s.window/2, 1<<10) }
 func (s *stream) decode(v buf.View, msg any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &rpc.Error{Code: rpc.Internal, Op: "decode", Peer: s.peer, Sent: rpc.Processed, Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+			err = &rpc.Error{Code: rpc.Internal, Op: "decode", Peer: s.h.peer, Sent: rpc.Processed, Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
 		}
 	}()
-	if err := s.call.Method.Codec.Decode(v, msg, s.lim); err != nil {
-		return &rpc.Error{Code: rpc.CodeOf(coded(err, rpc.Internal, "")), Op: "decode", Peer: s.peer, Sent: rpc.Processed, Err: err}
+	if err := s.call.Method.Codec.Decode(v, msg, s.h.lim); err != nil {
+		return &rpc.Error{Code: rpc.CodeOf(coded(err, rpc.Internal, "")), Op: "decode", Peer: s.h.peer, Sent: rpc.Processed, Err: err}
 	}
 	return nil
 }
@@ -345,7 +332,7 @@ func (s *stream) decode(v buf.View, msg any) (err error) {
 // arrived, or waits for it.
 func (s *stream) refill() error {
 	r := &s.receiving
-	s.out.Lock()
+	s.h.out.Lock()
 	s.grantLocked()
 	switch {
 	case r.at < len(r.taken):
@@ -354,33 +341,33 @@ func (s *stream) refill() error {
 		s.queue, r.taken = r.taken[:0], s.queue
 		r.at = 0
 		s.returnLocked()
-		s.whole.held -= s.held
+		s.h.streams.held -= s.held
 		s.lent, s.held = s.held, 0
 		s.stakes.lent, s.stakes.held = s.stakes.held, s.stakes.lent
 		s.easeLocked()
 	case s.ended && s.err != nil:
 		err := s.err
-		s.host.releaseLocked(false)
+		s.h.unlockSent()
 		return err
 	case s.gone: // also after an orderly end: what came meanwhile was dropped
-		s.host.releaseLocked(false)
+		s.h.unlockSent()
 		return s.interrupted()
 	case s.ended:
-		s.host.releaseLocked(false)
+		s.h.unlockSent()
 		return io.EOF
 	default:
 		s.inRow = 0
 		s.returnLocked()
 		if !s.opened {
 			if _, err := s.appendLocked(0, nil); err != nil {
-				s.host.releaseLocked(false)
+				s.h.unlockSent()
 				return err
 			}
 		}
-		s.host.awaitLocked(s, &s.recv)
+		s.h.side.waitUnlocks(s, &s.recv)
 		return nil
 	}
-	s.host.releaseLocked(false)
+	s.h.unlockSent()
 	return nil
 }
 
@@ -396,17 +383,17 @@ func (s *stream) grantLocked() {
 		return
 	}
 	now := time.Now()
-	if s.window < windowMax && s.whole.grown+s.window <= growBudget && !s.granted.IsZero() && now.Sub(s.granted) < growWithin {
-		s.whole.grown += s.window
+	if s.window < windowMax && s.h.streams.grown+s.window <= growBudget && !s.granted.IsZero() && now.Sub(s.granted) < growWithin {
+		s.h.streams.grown += s.window
 		n += s.window
 		s.window *= 2
 	}
 	s.granted = now
 	ev := wire.Event{Flags: wire.Stream | wire.Credit, ID: s.ev.ID, Tag: s.ev.Tag, Method: s.ev.Method, Credit: n}
-	before := s.out.Out().Len()
-	if encode(s.out.Out(), s.sess, &ev, nil) == nil {
+	before := s.h.out.Out().Len()
+	if encode(s.h.out.Out(), s.h.sess, &ev, nil) == nil {
 		s.credit += n
-		s.host.wroteLocked(s, before)
+		s.h.side.wroteLocked(s, before)
 	}
 }
 
@@ -441,7 +428,7 @@ func (s *stream) arrivedLocked(ev *wire.Event) *rpc.Error {
 			err = &rpc.Error{Code: ev.Err.Code, Msg: "the caller has given the call up"}
 		default:
 			e := *ev.Err
-			e.Peer = s.peer
+			e.Peer = s.h.peer
 			err = &e
 		}
 		s.endLocked(err)
@@ -462,13 +449,13 @@ func (s *stream) toldLocked(ev *wire.Event) *rpc.Error {
 	for _, p := range ev.Trailer {
 		s.told += len(p.Key) + len(p.Value)
 	}
-	if n > s.lim.HeaderEntries || s.told > s.lim.HeaderBytes {
-		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Sent: rpc.Processed,
+	if n > s.h.lim.HeaderEntries || s.told > s.h.lim.HeaderBytes {
+		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.h.peer, Sent: rpc.Processed,
 			Msg: fmt.Sprintf("%d pairs and %d bytes of metadata on one stream", n, s.told)}
 	}
 	kept := weight(ev.Header) + weight(ev.Trailer)
 	s.meta += kept
-	s.whole.changeLocked(kept)
+	s.h.account.changeLocked(kept)
 	s.trailer = append(append(s.trailer, ev.Header...), ev.Trailer...)
 	return nil
 }
@@ -488,26 +475,24 @@ func weight(md rpc.Metadata) (n int) {
 func (s *stream) holdLocked(body buf.View) *rpc.Error {
 	n := body.Len() + max(s.cost, messageLeast)
 	switch {
-	case s.whole.crowdedLocked():
-		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Sent: rpc.Processed, Msg: "the connections of this server hold all that they may"}
-	case s.whole.refusingLocked():
-		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Sent: rpc.Processed, Msg: "this connection holds all that it may"}
+	case s.h.crowdsLocked():
+		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.h.peer, Sent: rpc.Processed, Msg: "the connections of this server hold all that they may"}
+	case s.h.account.refusingLocked():
+		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.h.peer, Sent: rpc.Processed, Msg: "this connection holds all that it may"}
 	case s.credit <= 0 && s.bounded():
-		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Msg: "the peer sends more than it was granted", Sent: rpc.Processed}
-	case s.held > s.lim.QueuedBytes && !s.bounded():
-		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Sent: rpc.Processed,
+		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.h.peer, Msg: "the peer sends more than it was granted", Sent: rpc.Processed}
+	case s.held > s.h.lim.QueuedBytes && !s.bounded():
+		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.h.peer, Sent: rpc.Processed,
 			Msg: fmt.Sprintf("%d bytes of messages wait to be received, and the peer cannot be told to stop", s.held)}
-	case s.whole.held > heldFactor*s.lim.MessageBytes:
-		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.peer, Sent: rpc.Processed,
-			Msg: fmt.Sprintf("%d bytes of messages wait to be received on this connection", s.whole.held)}
+	case s.h.streams.held > heldFactor*s.h.lim.MessageBytes:
+		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.h.peer, Sent: rpc.Processed,
+			Msg: fmt.Sprintf("%d bytes of messages wait to be received on this connection", s.h.streams.held)}
 	}
 	s.credit -= body.Len() + s.cost
 	s.held += n
-	s.whole.held += n
-	s.whole.changeLocked(n)
-	if a := s.whole.account; a != nil {
-		s.stakes.held = a.addLocked(s.stakes.held, body)
-	}
+	s.h.streams.held += n
+	s.h.account.changeLocked(n)
+	s.stakes.held = s.h.account.addLocked(s.stakes.held, body)
 	s.queue = append(s.queue, body)
 	s.pressLocked()
 	return nil
@@ -515,7 +500,7 @@ func (s *stream) holdLocked(body buf.View) *rpc.Error {
 
 // bounded reports whether the peer knows credit, and knew that it does when it
 // sent what came last.
-func (s *stream) bounded() bool { return !s.early && s.sess.Caps().Window > 0 }
+func (s *stream) bounded() bool { return !s.early && s.h.sess.Caps().Window > 0 }
 
 // refuseLocked ends the call from this side because of what the peer sent.
 func (s *stream) refuseLocked(err *rpc.Error) {
@@ -548,8 +533,8 @@ func (s *stream) stirLocked(list *waiter) *waiter {
 	if s.recv.on && (len(s.queue) > 0 || s.ended || s.gone) {
 		list = s.recv.offLocked(list)
 	}
-	if s.room.on && (s.over || s.gone || s.sendDone || s.sess.Room(s.ev.ID) > 0) {
-		list = s.room.offLocked(list)
+	if s.send.on && (s.over || s.gone || s.sendDone || s.h.sess.Room(s.ev.ID) > 0) {
+		list = s.send.offLocked(list)
 	}
 	return list
 }
@@ -582,14 +567,14 @@ func (s *stream) dropLocked() {
 		v.Release()
 	}
 	s.queue = nil
-	s.whole.held -= s.held
-	s.whole.changeLocked(-s.held - s.meta)
+	s.h.streams.held -= s.held
+	s.h.account.changeLocked(-s.held - s.meta)
 	s.returnLocked()
 	s.stakes.lent, s.stakes.held = s.stakes.held, nil
 	s.returnLocked()
 	s.meta = 0
-	s.whole.open--
-	s.whole.grown -= s.window - s.base
+	s.h.streams.open--
+	s.h.streams.grown -= s.window - s.base
 	s.held, s.ended, s.over, s.gone = 0, true, true, true
 	s.easeLocked()
 }

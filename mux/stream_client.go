@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"runtime"
 	"time"
 
-	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -48,14 +46,14 @@ func (c *Conn) openStream(ctx context.Context, call *rpc.Call) (*clientStream, e
 		return nil, err
 	}
 	s := &clientStream{c: c}
-	s.host, s.out, s.sess, s.lim, s.peer, s.call, s.ctx, s.first = c, c.out, c.s, c.lim, c.peer, call, ctx, wire.Open
+	s.h, s.call, s.ctx, s.first = &c.half, call, ctx, wire.Open
 	s.lone = call.Method.Kind == rpc.ServerStream
 	c.out.Lock()
-	defer c.unlock(false)
+	defer c.unlock()
 	if err := c.refuseStreamLocked(); err != nil {
 		return nil, err
 	}
-	s.init(&c.streams, c.caps) // those of the offer while the peer is silent: its hello may come yet
+	s.init(c.caps) // those of the offer while the peer is silent: its hello may come yet
 	if s.slot = c.slots.take(call); s.slot == nil {
 		return nil, c.exhausted(errIDs)
 	}
@@ -65,7 +63,7 @@ func (c *Conn) openStream(ctx context.Context, call *rpc.Call) (*clientStream, e
 	s.ev = wire.Event{ID: s.id, Timeout: timeout, Service: call.Service, Method: call.Method.Name, Header: call.Header}
 	c.streams.open++
 	c.streamed = true
-	c.restLocked() // it may send for long before it receives
+	c.peekLocked() // it may send for long before it receives
 	return s, nil
 }
 
@@ -78,7 +76,7 @@ func (c *Conn) refuseStreamLocked() error {
 		return c.exhausted("too many streams on one connection")
 	case c.account.crowdedLocked():
 		return c.refuseLocked()
-	case !c.s.Caps().Streams:
+	case !c.sess.Caps().Streams:
 		return &rpc.Error{Code: rpc.Unimplemented, Op: "call", Peer: c.peer, Sent: rpc.NotSent, Msg: "this connection carries no streams"}
 	}
 	return nil
@@ -90,7 +88,7 @@ func (s *clientStream) cancel() {
 	c.out.Lock()
 	s.gone = true
 	fx := c.life.met(s.stirLocked(nil)).and(c.life.unread())
-	c.unlock(false)
+	c.unlock()
 	c.carryOut(fx)
 }
 
@@ -125,7 +123,7 @@ func (s *clientStream) finish(err error) error {
 	s.call.Trailer = s.trailer
 	s.dropLocked()
 	fx = fx.and(c.life.met(s.stirLocked(nil))).and(c.life.unread()).and(c.life.idle())
-	c.releaseLocked(false)
+	c.unlockSent()
 	c.carryOut(fx) // first: who is woken may hold what drain takes
 	s.drain()
 	if errors.Is(err, rpc.ErrStopped) {
@@ -134,7 +132,7 @@ func (s *clientStream) finish(err error) error {
 	return err
 }
 
-// wroteLocked is streamHost's method.
+// wroteLocked implements [side].
 func (c *Conn) wroteLocked(s *stream, before int) {
 	n := uint64(c.out.Out().Len() - before)
 	c.appended += n
@@ -143,23 +141,8 @@ func (c *Conn) wroteLocked(s *stream, before int) {
 	}
 }
 
-// releaseLocked is streamHost's method. More messages are to come: they share
-// the send of a goroutine that does not run yet.
-func (c *Conn) releaseLocked(later bool) {
-	others := c.life.inflight+c.streams.open > 1
-	owes := c.out.ClaimLocked()
-	if owes && later && c.life.door != dead {
-		owes = false
-		c.work.Go(func() {
-			runtime.Gosched()
-			flush(c.nc, false, c.spawn)
-		})
-	}
-	c.out.Unlock()
-	if owes {
-		flush(c.nc, others, c.spawn)
-	}
-}
+// stirredLocked implements [side]: nobody waits for what a stream releases.
+func (c *Conn) stirredLocked() haste { return among(c.life.inflight + c.streams.open - 1) }
 
 // silence is how long a sender waits for the hello of a peer that says nothing
 // at all: some say nothing before the handler does, which may wait for more.
@@ -168,15 +151,14 @@ const silence = time.Second
 // supposeLocked has the peer count as one of another kind if it stays silent. A
 // hello that comes after all is heeded.
 func (c *Conn) supposeLocked() {
-	if c.supposed {
+	if c.supposing.armed {
 		return
 	}
-	c.supposed = true
-	c.supposing = time.AfterFunc(silence, func() {
+	c.supposing.start(silence, func() {
 		c.out.Lock()
 		var woken *waiter
-		if c.life.door != dead && c.s.Caps().Pending {
-			c.s.Apply(c.out.Out(), &wire.Event{Flags: wire.Settings})
+		if c.life.door != dead && c.sess.Caps().Pending {
+			c.sess.Apply(c.out.Out(), &wire.Event{Flags: wire.Settings})
 			for _, s := range c.slots.all {
 				if s.stream != nil {
 					woken = s.stream.stirLocked(woken)
@@ -184,73 +166,40 @@ func (c *Conn) supposeLocked() {
 			}
 		}
 		fx := c.life.met(woken)
-		c.unlock(false)
+		c.unlock()
 		c.carryOut(fx)
 	})
 }
 
-// awaitLocked is streamHost's method: who waits for the peer leads, if nobody
-// reads.
-func (c *Conn) awaitLocked(s *stream, w *waiter) {
+// waitUnlocks implements [side]: who waits for the peer leads, if nobody reads.
+func (c *Conn) waitUnlocks(s *stream, w *waiter) {
 	if c.life.door == dead {
-		c.unlock(false)
+		c.unlock()
 		return // the stream has ended by then, or is about to
 	}
-	if w == &s.room && c.s.Caps().Pending {
+	if w == &s.send && c.sess.Caps().Pending {
 		c.supposeLocked()
 	}
 	w.onLocked()
 	leads, fx := c.life.await(w, !c.fullLocked())
 	c.watchLocked()
-	others := c.life.inflight > 1
-	owes := c.out.Unlock()
+	others := among(c.life.inflight - 1)
+	flusher := c.out.Unlock()
 	c.carryOut(fx)
 	if leads {
-		c.leadStream(w, owes)
+		c.leadStream(w, flusher)
 		return
 	}
-	if owes {
-		flush(c.nc, others, c.spawn)
+	if flusher {
+		c.flush(others)
 	}
 	<-w.ch
-}
-
-// leadStream reads the connection until w is off. The caller holds the read role.
-func (c *Conn) leadStream(w *waiter, owed bool) {
-	c.rest.resume()
-	for {
-		why, err := c.receive(owed)
-		owed = false
-		switch {
-		case why == netio.Lost:
-			over, _, _ := c.deliver(nil, w, shut)
-			c.fail(err, nil)
-			if !over {
-				<-w.ch
-			}
-			return
-		case why == netio.Full:
-			over, _, _ := c.deliver(nil, w, pass)
-			flush(c.nc, false, c.spawn)
-			if !over {
-				<-w.ch
-			}
-			return
-		}
-		switch over, _, full := c.deliver(nil, w, keep); {
-		case over:
-			return
-		case full:
-			<-w.ch
-			return
-		}
-	}
 }
 
 // streamLocked takes an event of a stream. It returns those whose wait is over.
 func (c *Conn) streamLocked(ev *wire.Event, list *waiter) *waiter {
 	if ev.Flags&wire.Credit != 0 {
-		c.s.Apply(c.out.Out(), ev)
+		c.sess.Apply(c.out.Out(), ev)
 	}
 	sl := c.slots.find(ev.ID)
 	if sl == nil {
@@ -273,38 +222,42 @@ func (c *Conn) streamLocked(ev *wire.Event, list *waiter) *waiter {
 	return list
 }
 
-// lookAgain is how long the messages of open streams may wait in the socket
+// peekEvery is how long the messages of open streams may wait in the socket
 // while nobody reads: the peer may have ended a stream that is sent to.
-const lookAgain = 10 * time.Millisecond
+const peekEvery = 10 * time.Millisecond
 
-// restLocked has a reader look now and then if nobody reads and streams are open.
-func (c *Conn) restLocked() {
-	if c.streams.open == 0 || c.looking || c.life.role != nobody {
-		return
-	}
-	c.looking = true
-	c.looked = c.reads
-	if c.look == nil {
-		c.look = time.AfterFunc(lookAgain, c.lookNow)
-	} else {
-		c.look.Reset(lookAgain)
+// A peek is a reader that looks what has come on a connection that nobody reads.
+type peek struct {
+	alarm
+	batches uint32 // that were read
+	seen    uint32 // batches when the alarm was set
+}
+
+// peekLocked has a reader look now and then if nobody reads and streams are open.
+func (c *Conn) peekLocked() {
+	if p := &c.peek; c.streams.open > 0 && !p.armed && c.life.role == nobody {
+		p.seen = p.batches
+		if !p.again(peekEvery) {
+			p.start(peekEvery, c.peekNow)
+		}
 	}
 }
 
-// lookNow starts a reader if nobody has read lately.
-func (c *Conn) lookNow() {
+// peekNow starts a reader if nobody has read lately.
+func (c *Conn) peekNow() {
+	p := &c.peek
 	c.out.Lock()
 	var fx effects
 	switch {
 	case c.life.role != nobody || c.streams.open == 0:
-		c.looking = false
-	case c.looked != c.reads:
-		c.looked = c.reads
-		c.look.Reset(lookAgain)
+		p.armed = false
+	case p.seen != p.batches:
+		p.seen = p.batches
+		p.again(peekEvery)
 	default:
-		c.looking = false
-		fx = c.life.look()
+		p.armed = false
+		fx = c.life.read()
 	}
-	c.unlock(false)
+	c.unlock()
 	c.carryOut(fx)
 }

@@ -3,8 +3,6 @@ package mux
 import (
 	"sync/atomic"
 	"time"
-
-	"github.com/limosa-rpc/limosa/netio"
 )
 
 const (
@@ -23,15 +21,15 @@ const (
 // their messages are being received.
 type pace struct {
 	pressed atomic.Pointer[stream] // changed under the output lock: the one with the most; nil: read on
-	eased   chan struct{}          // capacity 1: something was received on it. Set by the first stream
+	eased   signal                 // something was received on it. Set by the first stream
 	over    bool                   // guarded by the output lock: the connection is closed, nobody is held up
 }
 
 // pressLocked notes that s may have more than is good. One that was waited for
 // in vain is not waited for again until it is below.
 func (s *stream) pressLocked() {
-	p := &s.whole.pace
-	if s.held <= s.lim.QueuedBytes/paceFraction || s.stalled || s.bounded() || p.over {
+	p := &s.h.streams.pace
+	if s.held <= s.h.lim.QueuedBytes/paceFraction || s.stalled || s.bounded() || p.over {
 		return
 	}
 	if most := p.pressed.Load(); most == nil || most.held < s.held {
@@ -41,16 +39,16 @@ func (s *stream) pressLocked() {
 
 // easeLocked notes that something was received on s, or that it has ended.
 func (s *stream) easeLocked() {
-	p := &s.whole.pace
+	p := &s.h.streams.pace
 	pressed := p.pressed.Load() == s
-	if s.held <= s.lim.QueuedBytes/paceFraction {
+	if s.held <= s.h.lim.QueuedBytes/paceFraction {
 		s.stalled = false
 		if pressed {
 			p.pressed.Store(nil)
 		}
 	}
 	if pressed {
-		signal(p.eased)
+		p.eased.raise()
 	}
 }
 
@@ -58,12 +56,13 @@ func (s *stream) easeLocked() {
 func (p *pace) endLocked() {
 	p.over = true
 	p.pressed.Store(nil)
-	signal(p.eased)
+	p.eased.raise()
 }
 
-// wait returns when the connection may be read again. The caller holds the read
-// role, not the lock, and has no flush to pay. unlock gives the lock of out back.
-func (p *pace) wait(out *netio.Output, unlock func()) {
+// awaitPace returns when the connection may be read again. The caller holds the read
+// role, not the lock, and has no flush to pay.
+func (h *half) awaitPace() {
+	p := &h.streams.pace
 	timer := time.NewTimer(paceStall)
 	defer timer.Stop()
 	for p.pressed.Load() != nil {
@@ -71,12 +70,12 @@ func (p *pace) wait(out *netio.Output, unlock func()) {
 		case <-p.eased:
 			timer.Reset(paceStall)
 		case <-timer.C:
-			out.Lock()
+			h.out.Lock()
 			if s := p.pressed.Load(); s != nil {
 				s.stalled = true
 				p.pressed.Store(nil)
 			}
-			unlock()
+			h.unlock()
 		}
 	}
 }

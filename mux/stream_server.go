@@ -3,7 +3,6 @@ package mux
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -29,17 +28,17 @@ func (c *ServerConn) openStreamLocked(ev *wire.Event) {
 	r := &s.r
 	r.stream, r.id, r.ev, r.routed, r.arrived = s, ev.ID, *ev, c.routeLocked(ev), c.arrived
 	r.ev.Body = buf.View{} // the stream takes it
-	s.host, s.out, s.sess, s.lim, s.peer, s.ctx = c, c.out, c.s, c.cfg.Limits, c.peer, c.cfg.Base
+	s.h, s.ctx = &c.half, c.cfg.Base
 	s.ev = wire.Event{ID: ev.ID, Tag: ev.Tag, Method: ev.Method}
 	s.opened = true
 	err := c.refuseLocked(r)
-	if err == nil && c.streams.open >= c.cfg.Limits.StreamsPerConn {
+	if err == nil && c.streams.open >= c.lim.StreamsPerConn {
 		err = refusal(rpc.ResourceExhausted, "too many streams on this connection")
 	}
 	if err == nil {
 		err = c.servable(r)
 	}
-	s.init(&c.streams, c.s.Caps())
+	s.init(c.sess.Caps())
 	c.streams.open++
 	c.stint.spent += openCost
 	c.listLocked(r)
@@ -89,7 +88,7 @@ func (c *ServerConn) endStream(s *serverStream, err error) {
 	wake(list)
 	s.drain()
 	c.out.Lock()
-	for !c.leaveLocked() {
+	for !c.leave() {
 		continue // it has flushed
 	}
 }
@@ -154,7 +153,7 @@ func (s *serverStream) cancel() {
 // streamLocked takes an event of a stream.
 func (c *ServerConn) streamLocked(ev *wire.Event, fx *aftermath) {
 	if ev.Flags&wire.Credit != 0 {
-		c.s.Apply(c.out.Out(), ev)
+		c.sess.Apply(c.out.Out(), ev)
 	}
 	if ev.Flags&wire.Open != 0 {
 		c.openStreamLocked(ev)
@@ -178,35 +177,18 @@ func (c *ServerConn) streamLocked(ev *wire.Event, fx *aftermath) {
 	fx.woken = s.stirLocked(fx.woken)
 }
 
-// wroteLocked is streamHost's method.
+// wroteLocked implements [side].
 func (c *ServerConn) wroteLocked(*stream, int) {}
 
-// releaseLocked is streamHost's method. More messages are to come: they share
-// the send of a goroutine that does not run yet.
-func (c *ServerConn) releaseLocked(later bool) {
+// stirredLocked implements [side].
+func (c *ServerConn) stirredLocked() haste {
 	c.nudgeLocked()
-	others := c.runningLocked() > 1
-	owes := c.out.ClaimLocked()
-	if owes && later {
-		owes = false
-		c.spawnLocked(func() {
-			runtime.Gosched()
-			flush(c.nc, false, c.spawn)
-		})
-	}
-	c.out.Unlock()
-	if owes {
-		flush(c.nc, others, c.spawn)
-	}
+	return among(c.runningLocked() - 1)
 }
 
-// awaitLocked is streamHost's method; the connection's workers read.
-func (c *ServerConn) awaitLocked(_ *stream, w *waiter) {
+// waitUnlocks implements [side]; the connection's workers read.
+func (c *ServerConn) waitUnlocks(_ *stream, w *waiter) {
 	w.onLocked()
-	c.nudgeLocked()
-	others := c.runningLocked() > 1
-	if c.out.Unlock() {
-		flush(c.nc, others, c.spawn)
-	}
+	c.unlockSent()
 	<-w.ch
 }

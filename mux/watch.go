@@ -20,9 +20,9 @@ const (
 	// stuck. A look a millisecond cost a server of sparse calls a fifth of its CPU.
 	watchEvery = 16 * time.Millisecond
 	watchSoon  = time.Millisecond
-	// restAfter is how many looks without a lone batch it takes until nobody
+	// forgetAfter is how many looks without a lone batch it takes until nobody
 	// looks any more.
-	restAfter = 4
+	forgetAfter = 4
 )
 
 // A lone batch is small and was quick so far, so it runs without a spare
@@ -51,7 +51,7 @@ func (l *lone) fits(n int, cost time.Duration) bool {
 // begin makes the queue of c, n requests, a lone batch.
 func (l *lone) begin(c *ServerConn, n int) {
 	l.left = n
-	c.cfg.Watch.look(c)
+	c.cfg.Watch.watch(c)
 }
 
 // next counts a request of m in; false: it is none of a lone batch.
@@ -87,8 +87,8 @@ type Watch struct {
 	}
 }
 
-// look takes c in, unless it is there.
-func (w *Watch) look(c *ServerConn) {
+// watch takes c in, unless it is there.
+func (w *Watch) watch(c *ServerConn) {
 	if c.lone.listed.Load() {
 		return
 	}
@@ -147,7 +147,7 @@ func (w *Watch) round() (next time.Duration) {
 		default:
 			l.still++
 		}
-		if l.still < restAfter {
+		if l.still < forgetAfter {
 			kept = append(kept, c)
 		} else {
 			l.listed.Store(false)

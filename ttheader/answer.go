@@ -18,7 +18,7 @@ func (s *Session) answer(ev *wire.Event, f *frame) error {
 	h := &s.in.head
 	if h.reset || h.drain != nil {
 		ev.Flags |= wire.GoAway
-		if s.in.kin && h.seq == 0 && f.shape == shapeTTHeader && !f.hasMessage() && string(h.drain) == drainLast {
+		if s.in.agreed.has(ours) && h.seq == 0 && f.shape == shapeTTHeader && !f.hasMessage() && string(h.drain) == drainLast {
 			ev.Flags |= wire.HasLast // ID 0
 		}
 	}

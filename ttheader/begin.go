@@ -24,7 +24,7 @@ func (s *Session) Begin(out *buf.Out, ev *wire.Event) buf.Mark {
 	case ev.Flags&wire.GoAway != 0:
 		s.beginGoAway(out, ev.Flags&wire.HasLast != 0)
 	case ev.Flags&wire.Ping != 0:
-		if s.side == wire.Client && s.out.kin {
+		if s.side == wire.Client && s.out.agreed.has(ours) {
 			s.appendSignal(out, 0, keyPing, "1")
 		}
 	case ev.Flags&wire.Part != 0 && ev.Offset > 0:
@@ -91,7 +91,7 @@ func (s *Session) beginGoAway(out *buf.Out, last bool) {
 	}
 	s.out.leaving = true
 	switch {
-	case !s.out.kin:
+	case !s.out.agreed.has(ours):
 	case last:
 		s.appendSignal(out, 0, keyDrain, drainLast)
 	default:
@@ -100,7 +100,7 @@ func (s *Session) beginGoAway(out *buf.Out, last bool) {
 }
 
 func (s *Session) beginCancel(out *buf.Out, ev *wire.Event) {
-	if !s.out.mux {
+	if !s.out.agreed.has(multiplexed) {
 		return
 	}
 	code := rpc.Canceled
@@ -178,12 +178,12 @@ func (s *Session) requestHeader(w *writer, ev *wire.Event) {
 	if ev.Flags&wire.Part != 0 {
 		w.number("", keyTotal, int64(ev.Total+envelopeLen(s.p.Compact, s.name(ev), int32(uint32(ev.ID)))))
 	}
-	if ev.Timeout > 0 && s.out.kin {
+	if ev.Timeout > 0 && s.out.agreed.has(ours) {
 		w.number("", keyTimeout, units(ev.Timeout, time.Microsecond))
 	}
 	w.pairs(ev.Header)
 	// Our kind takes the method from the message, and the finer timeout.
-	if !s.out.kin {
+	if !s.out.agreed.has(ours) {
 		w.integer(intMethod, ev.Method)
 		if ev.Timeout > 0 {
 			w.integerNumber(intTimeout, units(ev.Timeout, time.Millisecond))

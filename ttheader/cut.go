@@ -108,7 +108,7 @@ func (s *Session) take(in *buf.In, ev *wire.Event, f *frame) error {
 		in.Skip(in.Len())
 		s.in.err = f.fatal
 		ev.Flags |= wire.Close
-	case s.in.head.total != nil && s.in.chunks && f.hasMessage() && f.shape != shapeStream:
+	case s.in.head.total != nil && s.in.agreed.has(inPieces) && f.hasMessage() && f.shape != shapeStream:
 		return s.first(in, ev, f)
 	case ev.Flags&wire.Message != 0:
 		in.Skip(f.body)
@@ -211,7 +211,7 @@ func (s *Session) findTTHeader(p []byte) (f frame, need int, err error) {
 		return f, 0, headerTooLarge(o)
 	}
 	flags := binary.BigEndian.Uint16(p[6:])
-	if flags&flagPart != 0 && s.in.chunks {
+	if flags&flagPart != 0 && s.in.agreed.has(inPieces) {
 		return s.findPart(f, p, o)
 	}
 	large := s.tooMuch(n)
@@ -278,7 +278,7 @@ func (s *Session) parseHeader(p []byte, compact bool) error {
 	if len(p) > s.maxHeader {
 		return errHeaderLimit
 	}
-	q := parser{h: h, p: p, o: o, answer: s.side == wire.Client, kin: s.in.kin, lim: s.lim}
+	q := parser{h: h, p: p, o: o, answer: s.side == wire.Client, ours: s.in.agreed.has(ours), lim: s.lim}
 	return q.blocks()
 }
 

@@ -138,7 +138,7 @@ func fuzzStream(t *testing.T, s wire.Session, open *wire.Event) {
 	default:
 		got = say(wire.End, nil)
 	}
-	kin, small := s.(*Session).out.kin, len(open.Method) < 100 && len(open.Header) == 0
+	kin, small := s.(*Session).out.agreed.has(ours), len(open.Method) < 100 && len(open.Header) == 0
 	if want := map[bool]string{true: "2", false: ""}[!kin] + "4"; small && open.Err == nil && open.ID%4 == 3 && got != want {
 		t.Fatalf("frames %s, want %s", got, want)
 	}

@@ -73,7 +73,7 @@ type parser struct {
 	p      []byte // the frame up to the header's end
 	o      int    // where the parser is
 	answer bool   // the header is an answer's: keys are bare
-	kin    bool   // of our kind: some are wrapped all the same
+	ours   bool   // the peer is of our kind: some are wrapped all the same
 	lim    *rpc.Limits
 	fine   time.Duration // the finer timeout
 }
@@ -251,7 +251,7 @@ func (p *parser) user(k, v []byte, at int) error {
 	key := h.text[at-h.from:][:len(k)]
 	value := h.text[at+len(k)+2-h.from:][:len(v)]
 	switch {
-	case strings.HasPrefix(key, prefixTransient) && (!p.answer || p.kin):
+	case strings.HasPrefix(key, prefixTransient) && (!p.answer || p.ours):
 		return p.pair(&h.pairs, key[len(prefixTransient):], value, rpc.Transient)
 	case strings.HasPrefix(key, prefixPersistent) && !p.answer:
 		return p.pair(&h.pairs, key[len(prefixPersistent):], value, rpc.Persistent)

@@ -50,7 +50,7 @@ func TestIdleSessionHoldsLittle(t *testing.T) {
 			}
 		},
 		"pieces": func(s wire.Session) {
-			s.(*Session).in.mux, s.(*Session).in.chunks = true, true
+			s.(*Session).in.agreed = ours | multiplexed | inPieces
 			client := Protocol{}.Open(wire.Client, testLimits)
 			out := new(buf.Out)
 			defer out.Reset()

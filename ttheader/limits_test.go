@@ -43,7 +43,7 @@ func TestTooLongToSend(t *testing.T) {
 // befriend has s know that its peer is of our kind.
 func befriend(s wire.Session) {
 	var out buf.Out
-	s.Apply(&out, &wire.Event{Flags: wire.Settings, Tag: [2]uint64{tagOffer | tagMux}})
+	s.Apply(&out, &wire.Event{Flags: wire.Settings, Tag: [2]uint64{(ours | multiplexed).tag()}})
 	out.Reset()
 }
 

@@ -13,6 +13,71 @@ import (
 // version is the newest of docs/wire/negotiation.md that this side speaks.
 const version = 1
 
+// abilities is what was agreed with a peer of our kind: it was said in the offer and
+// in the hello, and this side understands it. Other peers, and those that were not
+// heard yet, have none.
+//
+// The reader settles it (Session.in), and hands it to the sending side (Session.out)
+// in the Tag of an event with Settings, whose bits these are.
+type abilities uint32
+
+const (
+	ours        abilities = 1 << 10 // the peer said an offer or a hello: it understands the keys of this project
+	multiplexed abilities = 1 << 11 // many calls in flight, answered in any order
+	inPieces    abilities = 1 << 13 // large messages in pieces, small ones in between
+	withStreams abilities = 1 << 15 // calls of several messages, with credit
+	pieceCredit abilities = 1 << 17 // credit for pieces
+
+	allAbilities = ours | multiplexed | inPieces | withStreams | pieceCredit
+)
+
+// said is what an offer and a hello call each ability, in the order in which they
+// are written.
+var said = [...]struct {
+	name string
+	abilities
+}{{"mux", multiplexed}, {"chunks", inPieces}, {"streams", withStreams}, {"credit", pieceCredit}}
+
+// has reports whether a has all of b.
+func (a abilities) has(b abilities) bool { return a&b == b }
+
+// add adds what the term name=value says.
+func (a *abilities) add(name, value string) {
+	for _, s := range said {
+		if s.name == name && value == "1" {
+			*a |= s.abilities
+		}
+	}
+}
+
+// whole is a without what does not go alone: pieces and streams are told apart by
+// their calls' ids, and without pieces there is no credit for them.
+func (a abilities) whole() abilities {
+	if !a.has(multiplexed) {
+		a &^= inPieces | withStreams
+	}
+	if !a.has(inPieces) {
+		a &^= pieceCredit
+	}
+	return a
+}
+
+// text is what an offer or a hello with a says, after its version.
+func (a abilities) text() string {
+	t := "v=" + strconv.Itoa(version)
+	for _, s := range said {
+		if a.has(s.abilities) {
+			t += ";" + s.name + "=1"
+		}
+	}
+	return t
+}
+
+// tag gives a as a part of Tag[0]; agreedIn reads it.
+func (a abilities) tag() uint64 { return uint64(a) }
+
+func agreedIn(tag [2]uint64) abilities { return abilities(tag[0]) & allAbilities }
+
 // maxTerms bounds what is read of an offer or a hello.
 const maxTerms = 32
 
@@ -35,7 +100,7 @@ func terms(text []byte, yield func(name, value string)) {
 
 // offerText is what a client's first frame says.
 func (s *Session) offerText() string {
-	t := "v=" + strconv.Itoa(version) + ";mux=1;chunks=1;streams=1;credit=1"
+	t := allAbilities.text()
 	if s.p.Host != "" {
 		t += ";host=" + url.QueryEscape(s.p.Host)
 	}
@@ -45,68 +110,39 @@ func (s *Session) offerText() string {
 // offered takes a client's offer. Parts that are not known are ignored.
 func (s *Session) offered(ev *wire.Event, text []byte) {
 	var v int
+	can, doors := ours, false
 	terms(text, func(name, value string) {
-		switch name {
+		switch can.add(name, value); name {
 		case "v":
 			v, _ = strconv.Atoi(value)
-		case "mux":
-			s.in.mux = value == "1"
-		case "chunks":
-			s.in.chunks = value == "1" && !s.p.NoChunks
-		case "streams":
-			s.in.streams = value == "1"
-		case "credit":
-			s.in.paced = value == "1"
 		case "host":
-			if value != "" && value == s.p.Host {
-				ev.Tag[0] |= tagDoors
-			}
+			doors = doors || value != "" && value == s.p.Host
 		}
 	})
+	if s.p.NoPieces {
+		can &^= inPieces
+	}
 	if v < 1 {
-		s.in.mux, s.in.chunks, s.in.streams, s.in.paced = false, false, false, false
-		ev.Tag[0] = 0
+		s.in.agreed, ev.Tag[0] = 0, 0
 		return
 	}
-	// Pieces and streams are told apart by their calls' ids.
-	s.in.chunks, s.in.streams = s.in.chunks && s.in.mux, s.in.streams && s.in.mux
-	s.in.paced = s.in.paced && s.in.chunks
+	s.in.agreed = can.whole()
 	ev.Flags |= wire.Settings
-	ev.Tag[0] |= tagOffer
-	if s.in.mux {
-		ev.Tag[0] |= tagMux
-	}
-	if s.in.chunks {
-		ev.Tag[0] |= tagChunks
-	}
-	if s.in.streams {
-		ev.Tag[0] |= tagStreams
-	}
-	if s.in.paced {
-		ev.Tag[0] |= tagPaced
+	if ev.Tag[0] |= s.in.agreed.tag(); doors {
+		ev.Tag[0] |= tagDoors
 	}
 }
 
 // helloText is a server's answer to an offer.
-func (s *Session) helloText(tag uint64) string {
-	t := "v=" + strconv.Itoa(version)
-	if tag&tagMux != 0 {
-		t += ";mux=1"
+func (s *Session) helloText(tag [2]uint64) string {
+	t := agreedIn(tag).text()
+	if tag[0]&tagDoors == 0 {
+		return t
 	}
-	if tag&tagChunks != 0 {
-		t += ";chunks=1"
-	}
-	if tag&tagStreams != 0 {
-		t += ";streams=1"
-	}
-	if tag&tagPaced != 0 {
-		t += ";credit=1"
-	}
-	doors := tag&tagDoors != 0
-	if doors && s.p.Unix != "" {
+	if s.p.Unix != "" {
 		t += ";unix=" + url.QueryEscape(s.p.Unix)
 	}
-	if doors && s.p.Shm != "" {
+	if s.p.Shm != "" {
 		t += ";shm=" + url.QueryEscape(s.p.Shm)
 	}
 	return t
@@ -117,44 +153,18 @@ func (s *Session) welcomed(ev *wire.Event, h *header) {
 	if !s.offers || s.in.settled || h.seq != 0 {
 		return
 	}
-	s.in.settled, s.in.kin = true, true
-	ev.Flags |= wire.Settings
-	ev.Tag[0] |= tagOffer
+	can := ours
 	terms(h.hello, func(name, value string) {
-		switch name {
-		case "mux":
-			if value == "1" {
-				ev.Tag[0] |= tagMux
-			}
-		case "chunks":
-			if value == "1" {
-				s.in.chunks = true
-				ev.Tag[0] |= tagChunks
-			}
-		case "streams":
-			if value == "1" {
-				s.in.streams = true
-				ev.Tag[0] |= tagStreams
-			}
-		case "credit":
-			if value == "1" {
-				s.in.paced = true
-				ev.Tag[0] |= tagPaced
-			}
+		switch can.add(name, value); name {
 		case "unix":
 			ev.Header.Add(KeyUnix, value)
 		case "shm":
 			ev.Header.Add(KeyShm, value)
 		}
 	})
-	if ev.Tag[0]&tagMux == 0 {
-		s.in.chunks, s.in.streams = false, false
-		ev.Tag[0] &^= tagChunks | tagStreams
-	}
-	if !s.in.chunks {
-		s.in.paced = false
-		ev.Tag[0] &^= tagPaced
-	}
+	s.in.settled, s.in.agreed = true, can.whole()
+	ev.Flags |= wire.Settings
+	ev.Tag[0] |= s.in.agreed.tag()
 }
 
 // appendSignal appends a whole frame: a TTHeader with one string, and no

@@ -214,7 +214,7 @@ func (s *Session) part(in *buf.In, f *frame) (ev wire.Event, err error) {
 			}
 		}
 	}
-	if f.counts && s.in.paced {
+	if f.counts && s.in.agreed.has(pieceCredit) {
 		s.give(&ev, n)
 	}
 	return ev, nil
@@ -234,7 +234,7 @@ func (s *Session) give(ev *wire.Event, n int) {
 // creditOf takes the credit that a frame without a message brings, if it does.
 func (s *Session) creditOf(ev *wire.Event, h *header) bool {
 	n, err := strconv.ParseUint(string(h.credit), 10, 31)
-	if !s.in.paced || h.seq != 0 || err != nil || n == 0 {
+	if !s.in.agreed.has(pieceCredit) || h.seq != 0 || err != nil || n == 0 {
 		return false
 	}
 	ev.Flags |= wire.Credit

@@ -13,7 +13,7 @@ import (
 func FuzzPieces(f *testing.F) {
 	lim := rpc.Limits{MessageBytes: 64 << 10}.WithDefaults()
 	hello := wire.Event{Flags: wire.Settings}
-	hello.Tag[0] = tagOffer | tagMux | tagChunks | tagPaced
+	hello.Tag[0] = (ours | multiplexed | inPieces | pieceCredit).tag()
 	seed := func(size int) []byte {
 		client := Protocol{}.Open(wire.Client, lim)
 		var out buf.Out
@@ -40,7 +40,7 @@ func FuzzPieces(f *testing.F) {
 			side = wire.Server
 		}
 		s := Protocol{}.Open(side, lim).(*Session)
-		s.in.mux, s.in.chunks, s.in.settled, s.in.paced = true, true, true, true
+		s.in.agreed, s.in.settled = ours|multiplexed|inPieces|pieceCredit, true
 		const owed = PieceWindow/2 - 300 // credit comes due soon
 		s.in.gathered = owed
 		given, most, fed := 0, owed+len(p), 0

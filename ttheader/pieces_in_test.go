@@ -98,7 +98,7 @@ func acquaintedOf(t *testing.T, clients, servers *rpc.Limits) (client, server wi
 	}
 	client.Apply(out, &evs[0])
 	out.Reset()
-	if !client.Caps().Chunks || !server.Caps().Chunks {
+	if !client.Caps().Pieces || !server.Caps().Pieces {
 		t.Fatal("pieces were not agreed upon")
 	}
 	return client, server, cin, sin

@@ -52,7 +52,7 @@ type Protocol struct {
 	Multiplexed bool // method names are "Service:method", as Apache's TMultiplexedProtocol writes them; a server takes them always
 	NonStrict   bool // old messages without a version are taken too, and answered alike
 	NoOffer     bool // a client does not ask whether the peer is one of its kind
-	NoChunks    bool // a server takes, and sends, large messages in one piece
+	NoPieces    bool // a server takes, and sends, large messages in one piece
 
 	// Host names this machine. A client's offer carries it; a server tells the
 	// two doors below only to clients of the same, non-empty host.

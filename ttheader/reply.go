@@ -59,7 +59,7 @@ func (s *Session) beginAnswer(out *buf.Out, ev *wire.Event) {
 // kitexBiz reports whether the error came as a business error of Kitex and the
 // client can read it as one. Our kind is told more in an exception.
 func (s *Session) kitexBiz(ev *wire.Event) bool {
-	return shape(ev.Tag[0]) <= shapeTTFramed && ev.Tag[0]&tagKitex != 0 && !s.out.kin && ev.Err.Details.Has(keyBizStatus)
+	return shape(ev.Tag[0]) <= shapeTTFramed && ev.Tag[0]&tagKitex != 0 && !s.out.agreed.has(ours) && ev.Err.Details.Has(keyBizStatus)
 }
 
 func (s *Session) appendEnvelope(b []byte, ev *wire.Event, typ thrift.MessageType) []byte {
@@ -74,7 +74,7 @@ func (s *Session) appendEnvelope(b []byte, ev *wire.Event, typ thrift.MessageTyp
 // text is what a peer reads of an error. Peers that are not told the code see
 // its name rather than nothing.
 func (s *Session) text(e *rpc.Error) string {
-	if e.Msg == "" && !s.out.kin {
+	if e.Msg == "" && !s.out.agreed.has(ours) {
 		return e.Code.String()
 	}
 	return e.Msg
@@ -87,7 +87,7 @@ func (s *Session) answerHeader(w *writer, ev *wire.Event, typ thrift.MessageType
 	if ev.Flags&wire.Part != 0 {
 		w.number("", keyTotal, int64(ev.Total+envelopeLen(compact, ev.Method, seqOf(ev.Tag))))
 	}
-	if ev.Err != nil && s.out.kin {
+	if ev.Err != nil && s.out.agreed.has(ours) {
 		s.errorKeys(w, ev)
 	}
 	if biz {
@@ -99,11 +99,11 @@ func (s *Session) answerHeader(w *writer, ev *wire.Event, typ thrift.MessageType
 		}
 	}
 	kitex := ev.Tag[0]&tagKitex != 0
-	if s.out.leaving && kitex && !s.out.kin {
+	if s.out.leaving && kitex && !s.out.agreed.has(ours) {
 		w.str("", keyReset, "1")
 	}
 	s.trailerPairs(w, ev.Trailer)
-	if kitex && !s.out.kin {
+	if kitex && !s.out.agreed.has(ours) {
 		w.integerNumber(intMessageType, int64(typ))
 	}
 	w.close()
@@ -118,7 +118,7 @@ func (s *Session) trailerPairs(w *writer, trailer rpc.Metadata) {
 	for _, p := range trailer {
 		plain := !internal(p.Key)
 		switch {
-		case s.out.kin && !rpc.Reserved(p.Key) && (!plain || strings.HasPrefix(p.Key, prefixTransient)):
+		case s.out.agreed.has(ours) && !rpc.Reserved(p.Key) && (!plain || strings.HasPrefix(p.Key, prefixTransient)):
 			// A name that Kitex gives a meaning to. Its clients cannot be told
 			// it; ours unwrap it.
 			w.str(prefixTransient, p.Key, p.Value)

@@ -33,7 +33,7 @@ func (s *Session) request(ev *wire.Event, f *frame) error {
 	ev.Service, ev.Method = s.in.names.intern(0, service), s.in.names.intern(1, method)
 	ev.Timeout = h.timeout
 	unordered := h.flags&flagUnordered != 0
-	if s.in.mux { // other forms have no place for the total of an answer in pieces: it goes whole
+	if s.in.agreed.has(multiplexed) { // other forms have no place for the total of an answer in pieces: it goes whole
 		unordered = f.shape <= shapeTTFramed
 	}
 	if unordered {
@@ -41,7 +41,7 @@ func (s *Session) request(ev *wire.Event, f *frame) error {
 	}
 	// Only a peer of our kind gives each call an id of its own; elsewhere the
 	// sequence ids of calls in flight may well be equal.
-	if ev.ID = uint64(uint32(f.seq)); !s.in.mux {
+	if ev.ID = uint64(uint32(f.seq)); !s.in.agreed.has(multiplexed) {
 		s.in.calls++
 		ev.ID = 1<<32 + s.in.calls
 	}
@@ -89,7 +89,7 @@ func called(service, name []byte) (_, method []byte) {
 // signalled is what a TTHeader without a message says.
 func (s *Session) signalled(ev *wire.Event, f *frame) error {
 	h := &s.in.head
-	if h.cancel != nil && s.in.mux {
+	if h.cancel != nil && s.in.agreed.has(multiplexed) {
 		code, ok := codeOf(h.cancel)
 		if !ok {
 			code = rpc.Canceled
@@ -109,7 +109,7 @@ func (s *Session) signalled(ev *wire.Event, f *frame) error {
 	if s.creditOf(ev, h) {
 		return nil
 	}
-	if h.ping && s.in.mux {
+	if h.ping && s.in.agreed.has(multiplexed) {
 		ev.Flags |= wire.Ping
 	}
 	if !h.ours {

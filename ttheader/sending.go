@@ -36,12 +36,12 @@ func (s *Session) granted(ev *wire.Event) {
 // is not known whether the peer grants credit, a stream has the first window.
 func (s *Session) Room(id uint64) int {
 	if id == 0 {
-		if s.out.paced {
+		if s.out.agreed.has(pieceCredit) {
 			return s.out.room
 		}
 		return math.MaxInt
 	}
-	if !s.out.credit && (!s.offers || s.out.known) {
+	if !s.out.agreed.has(withStreams) && (!s.offers || s.out.known) {
 		return math.MaxInt // a peer without credit
 	}
 	if st := s.out.streams[uint32(id)]; st != nil {
@@ -63,7 +63,7 @@ func (s *Session) beginStream(out *buf.Out, ev *wire.Event) {
 	if ev.Flags&(wire.Credit|wire.Reset) != 0 {
 		return
 	}
-	if o.sending == nil && (ev.Flags&wire.Open != 0 || s.side == wire.Server && !o.kin) {
+	if o.sending == nil && (ev.Flags&wire.Open != 0 || s.side == wire.Server && !o.agreed.has(ours)) {
 		s.streamFrame(out, ev, frameHeader)
 	}
 	if ev.Flags&wire.Message == 0 || o.err != nil {
@@ -71,7 +71,7 @@ func (s *Session) beginStream(out *buf.Out, ev *wire.Event) {
 	}
 	o.data = true
 	o.inner = out.Reserve(4)
-	if o.kin {
+	if o.agreed.has(ours) {
 		b := be32(append(out.Block(), dataFront...), s.streamID(ev))
 		out.Commit(append(b, dataBack...))
 	} else {
@@ -90,13 +90,13 @@ func (s *Session) endStream(out *buf.Out, ev *wire.Event) error {
 	spent := 0
 	switch {
 	case ev.Flags&wire.Credit != 0:
-		if o.credit {
+		if o.agreed.has(withStreams) {
 			s.streamFrame(out, ev, frameMeta)
 		}
 		return o.err
 	case ev.Flags&wire.Reset != 0:
 		s.streamFrame(out, ev, frameReset)
-		if s.side == wire.Client && !o.kin && o.sending != nil {
+		if s.side == wire.Client && !o.agreed.has(ours) && o.sending != nil {
 			s.streamFrame(out, &wire.Event{ID: ev.ID, Method: ev.Method}, frameTrailer) // as Kitex does
 		}
 	default:
@@ -168,7 +168,7 @@ func (s *Session) streamFrame(out *buf.Out, ev *wire.Event, typ string) {
 // streamBiz reports whether an error came as a business error of Kitex, which
 // has no exception.
 func (s *Session) streamBiz(ev *wire.Event) bool {
-	return !s.out.kin && ev.Err.Details.Has(keyBizStatus)
+	return !s.out.agreed.has(ours) && ev.Err.Details.Has(keyBizStatus)
 }
 
 func (s *Session) streamID(ev *wire.Event) uint32 {
@@ -191,7 +191,7 @@ func (s *Session) streamHead(w *writer, ev *wire.Event, typ string) {
 	case frameTrailer, frameReset:
 		s.streamEnd(w, ev, typ)
 	}
-	if !s.out.kin || typ == frameHeader {
+	if !s.out.agreed.has(ours) || typ == frameHeader {
 		w.integer(intMethod, ev.Method) // Kitex has it in each frame
 	}
 	w.integer(intFrameType, typ)
@@ -212,7 +212,7 @@ func (s *Session) streamRequest(w *writer, ev *wire.Event) {
 	if ev.Service != "" {
 		w.str("", keyService, ev.Service)
 	}
-	if ev.Timeout > 0 && (s.out.kin || unknown) {
+	if ev.Timeout > 0 && (s.out.agreed.has(ours) || unknown) {
 		w.number("", keyTimeout, units(ev.Timeout, time.Microsecond)) // Kitex has no deadline in streams
 	}
 	w.pairs(ev.Header)
@@ -220,7 +220,7 @@ func (s *Session) streamRequest(w *writer, ev *wire.Event) {
 
 // streamEnd writes what is said at the end of a stream besides an exception.
 func (s *Session) streamEnd(w *writer, ev *wire.Event, typ string) {
-	if ev.Err != nil && s.out.kin {
+	if ev.Err != nil && s.out.agreed.has(ours) {
 		s.errorKeys(w, ev)
 	}
 	if typ != frameTrailer || s.side == wire.Client {

@@ -31,12 +31,8 @@ type Session struct {
 		skip     int   // bytes of a frame that is too large
 		first    bool  // no frame was cut yet
 		settled  bool  // client: the peer said hello, or answered without
-		kin      bool  // client: the peer said hello
-		mux      bool  // server: the client may have many calls in flight
-		chunks   bool  // the peer may send messages in pieces
-		streams  bool  // calls of several messages were agreed, with credit
-		paced    bool  // credit for pieces was agreed
-		gathered int   // bytes of pieces that arrived and were not granted anew
+		agreed   abilities
+		gathered int // bytes of pieces that arrived and were not granted anew
 		parts    parts
 		allowed  int // bytes of a request, and of all that is unfinished; see Allow
 		calls    uint64
@@ -51,11 +47,7 @@ type Session struct {
 	out struct {
 		offered bool // client: the offer was sent
 		known   bool // client: what the peer can do is known
-		kin     bool // the peer said offer or hello: it understands the keys of this project
-		mux     bool
-		chunks  bool // the peer takes messages in pieces
-		credit  bool // streams were agreed: the peer grants what it takes of each
-		paced   bool // the peer grants what it takes of pieces
+		agreed  abilities
 		room    int  // bytes of pieces that the peer has granted and that were not sent
 		called  bool // client: a call of one message was sent
 		leaving bool // server: clients are told to go elsewhere
@@ -96,17 +88,13 @@ const (
 // Tag[0] is shape | flags<<8 | message's sequence id<<32, Tag[1] the header's,
 // and of a THeader its flags<<32.
 const (
-	tagOld     = 1 << (8 + iota) // without a version
-	tagKitex                     // Kitex's keys are welcome in the answer
-	tagOffer                     // Settings: the peer is of our kind
-	tagMux                       // Settings: it takes many calls at once
-	tagDoors                     // Settings: it runs on this machine
-	tagChunks                    // Settings: it takes messages in pieces
-	tagCompact                   // in the Compact protocol
-	tagStreams                   // Settings: it takes streams, and grants credit
-	tagZlib                      // it came compressed
-	tagPaced                     // Settings: it grants credit for pieces
-	tagGive                      // Credit: it is to be given, for pieces that arrived
+	tagOld     = 1 << 8  // without a version
+	tagKitex   = 1 << 9  // Kitex's keys are welcome in the answer
+	tagDoors   = 1 << 12 // Settings: the peer runs on this machine
+	tagCompact = 1 << 14 // in the Compact protocol
+	tagZlib    = 1 << 16 // it came compressed
+	tagGive    = 1 << 18 // Credit: it is to be given, for pieces that arrived
+	// What is left are those of Settings: abilities.
 )
 
 func seqOf(tag [2]uint64) int32 { return int32(tag[0] >> 32) }
@@ -127,16 +115,14 @@ func (s *Session) Apply(out *buf.Out, ev *wire.Event) {
 	if ev.Flags&wire.Settings == 0 {
 		return
 	}
-	s.out.mux, s.out.chunks, s.out.credit = ev.Tag[0]&tagMux != 0, ev.Tag[0]&tagChunks != 0, ev.Tag[0]&tagStreams != 0
-	if s.out.paced = ev.Tag[0]&tagPaced != 0; s.out.paced {
+	if s.out.agreed = agreedIn(ev.Tag); s.out.agreed.has(pieceCredit) {
 		s.out.room = PieceWindow
 	}
 	if s.side == wire.Client {
-		s.out.known, s.out.kin = true, ev.Tag[0]&tagOffer != 0
+		s.out.known = true
 		return
 	}
-	s.out.kin = true
-	s.appendSignal(out, 0, keyHello, s.helloText(ev.Tag[0]))
+	s.appendSignal(out, 0, keyHello, s.helloText(ev.Tag))
 	if s.out.leaving { // it was too early to say so before
 		s.beginGoAway(out, false)
 	}
@@ -144,13 +130,13 @@ func (s *Session) Apply(out *buf.Out, ev *wire.Event) {
 
 // Caps says what the peer can do, as far as it is known.
 func (s *Session) Caps() wire.Caps {
-	c := wire.Caps{Mux: s.out.mux, Chunks: s.out.chunks, Deadlines: s.p.Form == TTHeader || s.p.Form == THeader}
+	c := wire.Caps{Mux: s.out.agreed.has(multiplexed), Pieces: s.out.agreed.has(inPieces), Deadlines: s.p.Form == TTHeader || s.p.Form == THeader}
 	if s.p.Compact {
 		c.Encoding = rpc.Compact
 	}
 	// Kitex has connections for streams, and others for calls.
-	c.Streams = s.out.credit || s.side == wire.Server || s.p.Form == TTHeader && !s.out.kin && !s.out.called
-	if c.Pending = s.offers && !s.out.known; c.Pending || s.out.credit {
+	c.Streams = s.out.agreed.has(withStreams) || s.side == wire.Server || s.p.Form == TTHeader && !s.out.agreed.has(ours) && !s.out.called
+	if c.Pending = s.offers && !s.out.known; c.Pending || s.out.agreed.has(withStreams) {
 		c.Window, c.MessageCost = StreamWindow, StreamMessage
 	}
 	return c

@@ -85,7 +85,7 @@ func (s *Session) cutData(in *buf.In, p []byte, ev *wire.Event) bool {
 // eventID is the id of a stream's events. Ids of peers of another kind are not
 // those of their calls.
 func (s *Session) eventID(seq uint32) uint64 {
-	if s.side == wire.Server && !s.in.streams {
+	if s.side == wire.Server && !s.in.agreed.has(withStreams) {
 		return kitexStreams | uint64(seq)
 	}
 	return uint64(seq)
@@ -102,7 +102,7 @@ func (s *Session) streamed(ev *wire.Event, f *frame) error {
 	case frameMeta:
 		// With an offer it is the first frame, before which there is no stream.
 		n, err := strconv.ParseUint(string(h.credit), 10, 31)
-		if s.in.streams && h.offer == nil && err == nil && n > 0 {
+		if s.in.agreed.has(withStreams) && h.offer == nil && err == nil && n > 0 {
 			ev.Flags |= wire.Credit | wire.Stream
 			ev.Credit = int(n)
 		}
@@ -115,7 +115,7 @@ func (s *Session) streamed(ev *wire.Event, f *frame) error {
 		}
 	case frameData:
 		ev.Flags |= wire.Message | wire.Stream
-		if s.side == wire.Server && s.in.streams && len(h.method) > 0 { // as toward a peer that is not known
+		if s.side == wire.Server && s.in.agreed.has(withStreams) && len(h.method) > 0 { // as toward a peer that is not known
 			ev.Flags |= wire.Early
 		}
 		if f.fault != nil {

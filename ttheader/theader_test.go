@@ -341,7 +341,7 @@ func settle(t *testing.T, c, s wire.Session) {
 		t.Fatal(err)
 	}
 	c.Apply(nil, &hello)
-	if !c.Caps().Chunks {
+	if !c.Caps().Pieces {
 		t.Fatalf("%+v", c.Caps())
 	}
 }

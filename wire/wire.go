@@ -50,7 +50,7 @@ const (
 	// Unordered marks a request whose answer may overtake earlier ones; all
 	// others are answered in the order of their arrival.
 	Unordered
-	// Part marks a message that goes in several frames, where Caps has Chunks:
+	// Part marks a message that goes in several frames, where Caps has Pieces:
 	// Total is the size of the whole body, Offset what of it went before. The
 	// last piece has End. Only Begin sees pieces: Cut gathers them.
 	Part
@@ -215,7 +215,7 @@ type Session interface {
 type Caps struct {
 	Mux       bool // calls carry ids: many may be in flight, answers in any order
 	Streams   bool // calls of several messages, many at once
-	Chunks    bool // large messages go in pieces, small calls in between
+	Pieces    bool // large messages go in pieces, small calls in between
 	Deadlines bool // the caller's deadline reaches the server
 	Pending   bool // the peer was asked and has not said yet what it can do
 
