@@ -23,10 +23,10 @@ const (
 // once more, and waits until then. What was not sent has cost no server
 // anything; what was refused has, or was lost with its connection and does no
 // harm twice: it is paid from what calls have earned.
-func (p *Endpoint) again(ctx context.Context, n int, call *rpc.Call, err error) bool {
+func (e *Endpoint) again(ctx context.Context, n int, call *rpc.Call, err error) bool {
 	sent := rpc.SentOf(err)
 	may := sent.Retryable() || sent == rpc.Maybe && call.Method.Idempotent
-	if rpc.CodeOf(err) != rpc.Unavailable || !may || sent != rpc.NotSent && !p.spend() {
+	if rpc.CodeOf(err) != rpc.Unavailable || !may || sent != rpc.NotSent && !e.spend() {
 		return false
 	}
 	if n > 1 {
@@ -41,12 +41,12 @@ func (p *Endpoint) again(ctx context.Context, n int, call *rpc.Call, err error) 
 }
 
 // spend takes a retry from what was earned.
-func (p *Endpoint) spend() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.mu.earned < retryCalls {
+func (e *Endpoint) spend() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.mu.earned < retryCalls {
 		return false
 	}
-	p.mu.earned -= retryCalls
+	e.mu.earned -= retryCalls
 	return true
 }

@@ -44,11 +44,11 @@ type search struct {
 }
 
 // acquire finds or opens a connection with room for a call, and counts it in.
-func (p *Endpoint) acquire(ctx context.Context, q *search) (*pooled, error) {
+func (e *Endpoint) acquire(ctx context.Context, q *search) (*pooled, error) {
 	for {
-		s := p.choose(ctx, q)
+		s := e.choose(ctx, q)
 		if q.had != nil && s.turn == nil && (q.opens || s.use == nil && s.dial == nil) {
-			p.pass() // to somebody who may make something of it
+			e.pass() // to somebody who may make something of it
 		}
 		q.had = nil
 		switch {
@@ -57,14 +57,14 @@ func (p *Endpoint) acquire(ctx context.Context, q *search) (*pooled, error) {
 		case s.use != nil:
 			return s.use, nil
 		case s.dial != nil:
-			return p.await(ctx, s.dial)
+			return e.await(ctx, s.dial)
 		case s.turn != nil:
 			select {
 			case <-s.turn.come:
 				q.had = s.turn
 			case <-ctx.Done():
-				p.leave(s.turn)
-				return nil, p.interrupted(ctx)
+				e.leave(s.turn)
+				return nil, e.interrupted(ctx)
 			}
 		case s.wait != nil:
 			select {
@@ -73,7 +73,7 @@ func (p *Endpoint) acquire(ctx context.Context, q *search) (*pooled, error) {
 					return nil, s.wait.err
 				}
 			case <-ctx.Done():
-				return nil, p.interrupted(ctx)
+				return nil, e.interrupted(ctx)
 			}
 		default:
 			q.greeted = true
@@ -85,72 +85,72 @@ func (p *Endpoint) acquire(ctx context.Context, q *search) (*pooled, error) {
 			}
 			timer.Stop()
 			if ctx.Err() != nil {
-				return nil, p.interrupted(ctx)
+				return nil, e.interrupted(ctx)
 			}
 		}
 	}
 }
 
 // choose decides how a call gets its connection. What it dials may outlive ctx.
-func (p *Endpoint) choose(ctx context.Context, q *search) step {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (e *Endpoint) choose(ctx context.Context, q *search) step {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if !q.again {
 		q.again = true
-		p.mu.earned = min(p.mu.earned+1, retriesSaved*retryCalls)
+		e.mu.earned = min(e.mu.earned+1, retriesSaved*retryCalls)
 	}
-	if p.mu.closed {
-		return step{err: p.closedErr()}
+	if e.mu.closed {
+		return step{err: e.closedErr()}
 	}
-	if pc := p.leastLocked(); pc != nil {
+	if pc := e.leastLocked(); pc != nil {
 		if pc.load >= crowded {
-			pc = p.relieveLocked(ctx, pc, q)
+			pc = e.relieveLocked(ctx, pc, q)
 		}
 		pc.enter(q.bytes)
 		return step{use: pc}
 	}
-	if len(p.mu.queue) > 0 && q.had == nil && !q.opens && p.mu.kind == exclusive {
-		return step{turn: p.queueLocked(nil)}
+	if len(e.mu.queue) > 0 && q.had == nil && !q.opens && e.mu.kind == exclusive {
+		return step{turn: e.queueLocked(nil)}
 	}
-	if pc := p.idleLocked(q.opens); pc != nil {
+	if pc := e.idleLocked(q.opens); pc != nil {
 		pc.enter(q.bytes)
 		return step{use: pc}
 	}
-	if p.mu.flight != nil {
-		return step{wait: p.mu.flight}
+	if e.mu.flight != nil {
+		return step{wait: e.mu.flight}
 	}
-	if p.mu.kind != exclusive && !q.greeted {
-		for pc := range p.mu.all {
+	if e.mu.kind != exclusive && !q.greeted {
+		for pc := range e.mu.all {
 			if !pc.known {
 				return step{see: pc}
 			}
 		}
 	}
-	if err := p.restedLocked(); err != nil {
+	if err := e.restedLocked(); err != nil {
 		return step{err: err}
 	}
-	if p.mu.kind == exclusive || len(p.mu.all) > 0 {
-		if p.mu.own >= dialsAtOnce {
-			return step{turn: p.queueLocked(q.had)}
+	if e.mu.kind == exclusive || len(e.mu.all) > 0 {
+		if e.mu.own >= dialsAtOnce {
+			return step{turn: e.queueLocked(q.had)}
 		}
-		return step{dial: p.dialLocked(ctx, q)}
+		return step{dial: e.dialLocked(ctx, q)}
 	}
-	return step{wait: p.launchLocked(ctx)}
+	return step{wait: e.launchLocked(ctx)}
 }
 
 // relieveLocked gives the connection for a call where busy, which carries many, is the
 // one with the least load: one that has nothing to carry yet, or else busy, while
 // another is dialled for the next calls if there may be more.
-func (p *Endpoint) relieveLocked(ctx context.Context, busy *pooled, q *search) *pooled {
-	if pc := p.idleLocked(q.opens); pc != nil {
+func (e *Endpoint) relieveLocked(ctx context.Context, busy *pooled, q *search) *pooled {
+	if pc := e.idleLocked(q.opens); pc != nil {
 		return pc
 	}
 	most := shared
 	if q.bytes >= bulkBytes {
 		most = wide
 	}
-	if len(p.mu.all) < most && p.mu.flight == nil && p.restedLocked() == nil {
-		p.launchLocked(ctx)
+	if len(e.mu.all) < most && e.mu.flight == nil && e.restedLocked() == nil {
+		e.launchLocked(ctx)
 	}
 	return busy
 }
@@ -158,11 +158,11 @@ func (p *Endpoint) relieveLocked(ctx context.Context, busy *pooled, q *search) *
 // idleLocked takes a connection that has nothing else to carry: one for calls
 // off the idle ones, or one for streams, which may have some. A connection that
 // was not used yet is good for either.
-func (p *Endpoint) idleLocked(opens bool) *pooled {
+func (e *Endpoint) idleLocked(opens bool) *pooled {
 	if opens {
 		var best *pooled
-		for _, pc := range p.mu.opened {
-			if pc.calls < p.cfg.Limits.StreamsPerConn && (best == nil || pc.calls < best.calls) {
+		for _, pc := range e.mu.opened {
+			if pc.calls < e.cfg.Limits.StreamsPerConn && (best == nil || pc.calls < best.calls) {
 				best = pc
 			}
 		}
@@ -170,13 +170,13 @@ func (p *Endpoint) idleLocked(opens bool) *pooled {
 			return best
 		}
 	}
-	for i, pc := range slices.Backward(p.mu.idle) {
+	for i, pc := range slices.Backward(e.mu.idle) {
 		if !pc.fits(opens) {
 			continue
 		}
-		p.mu.idle = slices.Delete(p.mu.idle, i, i+1)
+		e.mu.idle = slices.Delete(e.mu.idle, i, i+1)
 		if pc.stale() {
-			p.dropLocked(pc)
+			e.dropLocked(pc)
 		} else if _, usable := pc.conn.Status(); usable {
 			pc.opens, pc.used = opens, true
 			return pc
@@ -187,9 +187,9 @@ func (p *Endpoint) idleLocked(opens bool) *pooled {
 
 // leastLocked is the connection for the next call among those that carry many:
 // the first with nothing in flight, else the one with the least load.
-func (p *Endpoint) leastLocked() *pooled {
+func (e *Endpoint) leastLocked() *pooled {
 	var best *pooled
-	for _, pc := range p.mu.muxed {
+	for _, pc := range e.mu.muxed {
 		if best == nil || pc.load < best.load {
 			best = pc
 		}

@@ -30,17 +30,17 @@ type flight struct {
 }
 
 // launchLocked starts the dial that others wait for.
-func (p *Endpoint) launchLocked(ctx context.Context) *flight {
+func (e *Endpoint) launchLocked(ctx context.Context) *flight {
 	f := &flight{done: make(chan struct{})}
-	p.mu.flight = f
-	p.work.Go(func() {
-		pc, err := p.connect(ctx, &search{spare: true})
+	e.mu.flight = f
+	e.work.Go(func() {
+		pc, err := e.connect(ctx, &search{spare: true})
 		if err == nil {
-			p.spare(pc, 0) // before the others look for it
+			e.spare(pc, 0) // before the others look for it
 		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.mu.flight = nil
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.mu.flight = nil
 		f.err = err
 		close(f.done)
 	})
@@ -50,90 +50,90 @@ func (p *Endpoint) launchLocked(ctx context.Context) *flight {
 // dialLocked starts the dial of one call. If the call does not wait for its end
 // the dial goes on, and the connection is there for others: calls that have less
 // time than a dial takes would never get one.
-func (p *Endpoint) dialLocked(ctx context.Context, q *search) *flight {
-	p.mu.own++
+func (e *Endpoint) dialLocked(ctx context.Context, q *search) *flight {
+	e.mu.own++
 	want := *q
 	f := &flight{done: make(chan struct{})}
-	p.work.Go(func() {
-		pc, err := p.connect(ctx, &want)
-		p.mu.Lock()
+	e.work.Go(func() {
+		pc, err := e.connect(ctx, &want)
+		e.mu.Lock()
 		f.pc, f.err = pc, err
 		left := f.left
 		close(f.done)
-		p.mu.Unlock()
+		e.mu.Unlock()
 		if left && err == nil {
-			p.spare(pc, want.bytes)
+			e.spare(pc, want.bytes)
 		}
-		p.dialled()
+		e.dialled()
 	})
 	return f
 }
 
 // await waits for the dial of a call.
-func (p *Endpoint) await(ctx context.Context, f *flight) (*pooled, error) {
+func (e *Endpoint) await(ctx context.Context, f *flight) (*pooled, error) {
 	select {
 	case <-f.done:
 		return f.pc, f.err
 	case <-ctx.Done():
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	select {
 	case <-f.done:
 		return f.pc, f.err // who makes the call finds that its time is over
 	default:
 	}
 	f.left = true
-	return nil, p.interruptedLocked(ctx)
+	return nil, e.interruptedLocked(ctx)
 }
 
 // connect dials a connection for a call of ctx, whose end does not end the dial,
 // and counts it in.
-func (p *Endpoint) connect(ctx context.Context, q *search) (*pooled, error) {
-	p.dials.Inc()
+func (e *Endpoint) connect(ctx context.Context, q *search) (*pooled, error) {
+	e.dials.Inc()
 	begun := time.Now()
-	dialing, cancel := context.WithTimeout(p.dialing, dialTimeout)
+	dialing, cancel := context.WithTimeout(e.dialing, dialTimeout)
 	defer cancel()
-	nc, err := hook.DialerOf(ctx, p.cfg.Dial)(dialing, p.cfg.Network, p.cfg.Addr, &netio.Config{WriteStall: p.cfg.Limits.WriteStall})
+	nc, err := hook.DialerOf(ctx, e.cfg.Dial)(dialing, e.cfg.Network, e.cfg.Addr, &netio.Config{WriteStall: e.cfg.Limits.WriteStall})
 	op := "dial"
-	if err == nil && p.cfg.TLS != nil {
+	if err == nil && e.cfg.TLS != nil {
 		op = "TLS handshake"
-		nc, err = p.secure(nc)
+		nc, err = e.secure(nc)
 	}
 	pc := &pooled{opens: q.opens, used: !q.spare}
 	pc.enter(q.bytes)
 	if err == nil {
-		proto := p.cfg.Protocol
-		if q.opens && p.known() == exclusive {
-			proto = p.cfg.Plain
+		proto := e.cfg.Protocol
+		if q.opens && e.known() == exclusive {
+			proto = e.cfg.Plain
 		}
-		pc.conn = mux.NewConn(nc, proto.Open(wire.Client, p.cfg.Limits), mux.Config{Limits: p.cfg.Limits, Logger: p.cfg.Logger, Total: p.total, Notify: func() { p.changed(pc) }})
+		pc.conn = mux.NewConn(nc, proto.Open(wire.Client, e.cfg.Limits), mux.Config{Limits: e.cfg.Limits, Logger: e.cfg.Logger, Total: e.total, Notify: func() { e.changed(pc) }})
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	switch {
-	case err == nil && p.mu.closed:
-		p.mu.Unlock()
+	case err == nil && e.mu.closed:
+		e.mu.Unlock()
 		pc.conn.Close()
-		p.mu.Lock() // for the deferred unlock
-		return nil, p.closedErr()
-	case p.mu.closed:
-		return nil, p.closedErr()
+		e.mu.Lock() // for the deferred unlock
+		return nil, e.closedErr()
+	case e.mu.closed:
+		return nil, e.closedErr()
 	case err != nil:
-		return nil, p.failedLocked(op, err, begun)
+		return nil, e.failedLocked(op, err, begun)
 	}
-	p.mu.why, pc.made = nil, time.Now() // the pause stays until the peer is heard
-	p.mu.all[pc] = struct{}{}
-	p.open.Inc()
-	p.settleLocked(pc)
+	e.mu.why, pc.made = nil, time.Now() // the pause stays until the peer is heard
+	e.mu.all[pc] = struct{}{}
+	e.open.Inc()
+	e.settleLocked(pc)
 	return pc, nil
 }
 
 // secure makes a connection one of TLS, within the time that the limits give. A
 // panic of the user's TLS code, or the end of its goroutine, costs this dial only:
 // nobody could recover it here, and others wait for the dial.
-func (p *Endpoint) secure(plain netio.Conn) (nc netio.Conn, err error) {
-	ctx, cancel := context.WithTimeout(p.dialing, p.cfg.Limits.Handshake)
+func (e *Endpoint) secure(plain netio.Conn) (nc netio.Conn, err error) {
+	ctx, cancel := context.WithTimeout(e.dialing, e.cfg.Limits.Handshake)
 	defer cancel()
 	err = errExit
 	over := make(chan struct{})
@@ -142,12 +142,12 @@ func (p *Endpoint) secure(plain netio.Conn) (nc netio.Conn, err error) {
 		defer func() {
 			if x := recover(); x != nil {
 				err = fmt.Errorf("panic in the TLS handshake: %v", x)
-				if p.cfg.Logger != nil {
-					p.cfg.Logger.Error("rpc: panic in a TLS handshake", "peer", p.cfg.Addr, "panic", fmt.Sprint(x), "stack", string(debug.Stack()))
+				if e.cfg.Logger != nil {
+					e.cfg.Logger.Error("rpc: panic in a TLS handshake", "peer", e.cfg.Addr, "panic", fmt.Sprint(x), "stack", string(debug.Stack()))
 				}
 			}
 		}()
-		nc, err = netio.Client(ctx, plain, p.tlsConfig())
+		nc, err = netio.Client(ctx, plain, e.tlsConfig())
 	}()
 	if <-over; err != nil {
 		discard(plain)
@@ -157,11 +157,11 @@ func (p *Endpoint) secure(plain netio.Conn) (nc netio.Conn, err error) {
 }
 
 // tlsConfig names the server after the target where the user did not.
-func (p *Endpoint) tlsConfig() *tls.Config {
-	cfg := p.cfg.TLS
+func (e *Endpoint) tlsConfig() *tls.Config {
+	cfg := e.cfg.TLS
 	if cfg.ServerName == "" && !cfg.InsecureSkipVerify {
 		cfg = cfg.Clone()
-		cfg.ServerName, _, _ = net.SplitHostPort(p.cfg.Addr)
+		cfg.ServerName, _, _ = net.SplitHostPort(e.cfg.Addr)
 	}
 	return cfg
 }

@@ -80,7 +80,7 @@ func New(cfg Config) *Endpoint {
 	if cfg.Network != "tcp" {
 		cfg.TLS = nil
 	}
-	p := &Endpoint{
+	e := &Endpoint{
 		cfg:     cfg,
 		streams: cfg.Protocol.Open(wire.Client, cfg.Limits).Caps().Streams,
 		total:   mux.NewTotal(cmp.Or(cfg.Limits.HeldPerClient, sys.Budget()), cfg.Stats, "rpc_client_"),
@@ -88,23 +88,23 @@ func New(cfg Config) *Endpoint {
 		dials:   cfg.Stats.Counter("rpc_client_dials", "Dials that were begun."),
 		failed:  cfg.Stats.Counter("rpc_client_dials_failed", "Dials that have failed, in their TLS handshake for example."),
 	}
-	p.ctx, p.cancel = context.WithCancel(context.Background())
-	p.dialing, p.stop = context.WithCancel(p.ctx)
-	p.mu.all = map[*pooled]struct{}{}
-	p.mu.earned = retriesSaved * retryCalls
-	return p
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	e.dialing, e.stop = context.WithCancel(e.ctx)
+	e.mu.all = map[*pooled]struct{}{}
+	e.mu.earned = retriesSaved * retryCalls
+	return e
 }
 
 // Do makes one call on a connection of the endpoint. What was certainly not begun,
 // because its connection was gone or draining, is tried on another one.
-func (p *Endpoint) Do(ctx context.Context, call *rpc.Call) error {
+func (e *Endpoint) Do(ctx context.Context, call *rpc.Call) error {
 	opens := call.Method.Kind > rpc.Oneway
-	if opens && !p.streams {
-		return p.fault(rpc.Unimplemented, fmt.Sprintf("%v is a stream, which %s messages cannot be", call.Method, p.cfg.Protocol.Name()), nil)
+	if opens && !e.streams {
+		return e.fault(rpc.Unimplemented, fmt.Sprintf("%v is a stream, which %s messages cannot be", call.Method, e.cfg.Protocol.Name()), nil)
 	}
 	bytes := call.Method.RequestBytes() + call.Method.ResponseBytes()
 	for n := 1; ; n++ {
-		again, err := p.try(ctx, call, search{opens: opens, again: n > 1, bytes: bytes}, n)
+		again, err := e.try(ctx, call, search{opens: opens, again: n > 1, bytes: bytes}, n)
 		if !again {
 			return err
 		}
@@ -112,29 +112,29 @@ func (p *Endpoint) Do(ctx context.Context, call *rpc.Call) error {
 }
 
 // try makes the nth attempt at a call. again: there is to be another one.
-func (p *Endpoint) try(ctx context.Context, call *rpc.Call, q search, n int) (again bool, err error) {
-	pc, err := p.acquire(ctx, &q)
+func (e *Endpoint) try(ctx context.Context, call *rpc.Call, q search, n int) (again bool, err error) {
+	pc, err := e.acquire(ctx, &q)
 	if err != nil {
 		return false, err
 	}
-	if err = p.use(ctx, call, pc, q.bytes); err == nil || rpc.EngineOf(call).Driven() {
+	if err = e.use(ctx, call, pc, q.bytes); err == nil || rpc.EngineOf(call).Driven() {
 		return false, err
 	}
-	if n < attempts && p.again(ctx, n, call, err) {
+	if n < attempts && e.again(ctx, n, call, err) {
 		return true, err
 	}
-	return false, p.doubt(err)
+	return false, e.doubt(err)
 }
 
 // use makes a call on pc, which it is counted into, and counts it out: also
 // when the caller's own code, which drives a stream, panics.
-func (p *Endpoint) use(ctx context.Context, call *rpc.Call, pc *pooled, bytes int) error {
+func (e *Endpoint) use(ctx context.Context, call *rpc.Call, pc *pooled, bytes int) error {
 	answered := false
-	defer func() { p.release(pc, bytes, answered) }()
+	defer func() { e.release(pc, bytes, answered) }()
 	err := pc.conn.Do(ctx, call)
 	answered = err == nil || rpc.SentOf(err) == rpc.Processed
 	if err != nil {
-		p.mistrust(pc, err)
+		e.mistrust(pc, err)
 	}
 	return err
 }
@@ -143,29 +143,29 @@ func (p *Endpoint) use(ctx context.Context, call *rpc.Call, pc *pooled, bytes in
 const closeGrace = 5 * time.Second
 
 // Close is Shutdown with five seconds. It is idempotent.
-func (p *Endpoint) Close() error {
+func (e *Endpoint) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
 	defer cancel()
-	return p.Shutdown(ctx)
+	return e.Shutdown(ctx)
 }
 
 // Shutdown takes no new calls, which fail with Sent == NotSent, waits for
 // those in flight until ctx ends, then fails them, and frees everything.
-func (p *Endpoint) Shutdown(ctx context.Context) error {
-	p.mu.Lock()
-	p.mu.closed = true
-	if p.mu.reaper != nil {
-		p.mu.reaper.Stop()
+func (e *Endpoint) Shutdown(ctx context.Context) error {
+	e.mu.Lock()
+	e.mu.closed = true
+	if e.mu.reaper != nil {
+		e.mu.reaper.Stop()
 	}
 	var each sync.WaitGroup
-	for pc := range p.mu.all {
+	for pc := range e.mu.all {
 		each.Go(func() { pc.conn.Shutdown(ctx) })
 	}
-	p.mu.Unlock()
-	p.stop()
-	defer context.AfterFunc(ctx, p.cancel)()
+	e.mu.Unlock()
+	e.stop()
+	defer context.AfterFunc(ctx, e.cancel)()
 	each.Wait()
-	p.work.Wait()
-	p.cancel()
+	e.work.Wait()
+	e.cancel()
 	return nil
 }

@@ -1,13 +1,13 @@
 package endpoint
 
 // Earned sets what calls have earned toward retries, and tells it.
-func (p *Endpoint) Earned(have int) (now func() int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.earned = have
+func (e *Endpoint) Earned(have int) (now func() int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.earned = have
 	return func() int {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return p.mu.earned
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return e.mu.earned
 	}
 }

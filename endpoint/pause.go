@@ -37,42 +37,42 @@ func (p *patience) fail(begun time.Time) {
 }
 
 // restedLocked is the error of a call that comes too soon after a failed dial.
-func (p *Endpoint) restedLocked() error {
-	if left := time.Until(p.mu.resume); left > 0 && p.mu.why != nil {
-		return p.mu.why
+func (e *Endpoint) restedLocked() error {
+	if left := time.Until(e.mu.resume); left > 0 && e.mu.why != nil {
+		return e.mu.why
 	}
 	return nil
 }
 
 // failedLocked notes a failed dial.
-func (p *Endpoint) failedLocked(op string, err error, begun time.Time) error {
-	p.failed.Inc()
-	p.mu.fail(begun)
-	e := p.fault(rpc.Unavailable, "", err)
-	e.Op = op
-	p.mu.why = e
-	return e
+func (e *Endpoint) failedLocked(op string, err error, begun time.Time) error {
+	e.failed.Inc()
+	e.mu.fail(begun)
+	fault := e.fault(rpc.Unavailable, "", err)
+	fault.Op = op
+	e.mu.why = fault
+	return fault
 }
 
 // hearLocked ends the patience with a peer that was heard on pc. Those made before the
 // last failure say nothing of the next one.
-func (p *Endpoint) hearLocked(pc *pooled) {
-	if (p.mu.pause > 0 || p.mu.unheard > 0) && !pc.made.Before(p.mu.last) && pc.conn.Heard() {
-		p.mu.patience = patience{}
+func (e *Endpoint) hearLocked(pc *pooled) {
+	if (e.mu.pause > 0 || e.mu.unheard > 0) && !pc.made.Before(e.mu.last) && pc.conn.Heard() {
+		e.mu.patience = patience{}
 	}
 }
 
 // unheardLocked notes that pc was lost, if that was before its peer said anything. A peer, or
 // what stands before it, that accepts and closes is as good as one that refuses;
 // but what may be chance, as often as a call is tried, costs no pause.
-func (p *Endpoint) unheardLocked(pc *pooled) {
-	if p.mu.closed || pc.conn.Heard() || pc.made.Before(p.mu.last) || time.Since(pc.made) > lastPause {
+func (e *Endpoint) unheardLocked(pc *pooled) {
+	if e.mu.closed || pc.conn.Heard() || pc.made.Before(e.mu.last) || time.Since(pc.made) > lastPause {
 		return // or lost with others, or as an idle one
 	}
-	if p.mu.unheard++; p.mu.unheard < attempts {
-		p.mu.last = time.Now()
+	if e.mu.unheard++; e.mu.unheard < attempts {
+		e.mu.last = time.Now()
 		return
 	}
-	p.mu.fail(pc.made)
-	p.mu.why = p.fault(rpc.Unavailable, fmt.Sprintf("the last %d connections were lost before their peer said anything; does it speak %s?", p.mu.unheard, p.cfg.Protocol.Name()), nil)
+	e.mu.fail(pc.made)
+	e.mu.why = e.fault(rpc.Unavailable, fmt.Sprintf("the last %d connections were lost before their peer said anything; does it speak %s?", e.mu.unheard, e.cfg.Protocol.Name()), nil)
 }

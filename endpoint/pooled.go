@@ -66,68 +66,68 @@ func (pc *pooled) stale() bool {
 }
 
 // spare counts out the call that pc was dialled for, and that it does not carry.
-func (p *Endpoint) spare(pc *pooled, bytes int) {
-	p.mu.Lock()
+func (e *Endpoint) spare(pc *pooled, bytes int) {
+	e.mu.Lock()
 	pc.used = false
-	p.mu.Unlock()
-	p.release(pc, bytes, false)
+	e.mu.Unlock()
+	e.release(pc, bytes, false)
 }
 
-func (p *Endpoint) known() kind {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.mu.kind
+func (e *Endpoint) known() kind {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.mu.kind
 }
 
 // changed is told by a connection that its status may differ.
-func (p *Endpoint) changed(pc *pooled) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.settleLocked(pc)
+func (e *Endpoint) changed(pc *pooled) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.settleLocked(pc)
 }
 
 // settleLocked brings pc onto the list where it belongs.
-func (p *Endpoint) settleLocked(pc *pooled) {
-	if _, ok := p.mu.all[pc]; !ok {
+func (e *Endpoint) settleLocked(pc *pooled) {
+	if _, ok := e.mu.all[pc]; !ok {
 		return
 	}
 	caps, usable := pc.conn.Status()
 	if !usable {
 		if !pc.used { // else its call tells: who gives one up ends the connection
-			p.unheardLocked(pc)
+			e.unheardLocked(pc)
 		}
-		p.dropLocked(pc)
+		e.dropLocked(pc)
 		return
 	}
-	p.hearLocked(pc)
+	e.hearLocked(pc)
 	if pc.known || caps.Pending {
 		return
 	}
 	pc.known, pc.muxed = true, caps.Mux
-	p.mu.kind = exclusive
+	e.mu.kind = exclusive
 	switch {
 	case pc.muxed:
-		p.mu.kind = multiplex
-		p.mu.idle = without(p.mu.idle, pc)
-		p.mu.muxed = append(p.mu.muxed, pc)
-		for len(p.mu.queue) > 0 {
-			p.passLocked() // there is room for all
+		e.mu.kind = multiplex
+		e.mu.idle = without(e.mu.idle, pc)
+		e.mu.muxed = append(e.mu.muxed, pc)
+		for len(e.mu.queue) > 0 {
+			e.passLocked() // there is room for all
 		}
 	case pc.opens:
-		p.mu.idle = without(p.mu.idle, pc)
-		p.mu.opened = append(p.mu.opened, pc)
+		e.mu.idle = without(e.mu.idle, pc)
+		e.mu.opened = append(e.mu.opened, pc)
 	}
 }
 
 // dropLocked forgets a connection that takes no new calls; it closes itself
 // when its last call has ended.
-func (p *Endpoint) dropLocked(pc *pooled) {
-	delete(p.mu.all, pc)
-	p.open.Dec()
-	p.mu.idle = without(p.mu.idle, pc)
-	p.mu.muxed = without(p.mu.muxed, pc)
-	p.mu.opened = without(p.mu.opened, pc)
-	p.work.Go(func() { pc.conn.Shutdown(p.ctx) })
+func (e *Endpoint) dropLocked(pc *pooled) {
+	delete(e.mu.all, pc)
+	e.open.Dec()
+	e.mu.idle = without(e.mu.idle, pc)
+	e.mu.muxed = without(e.mu.muxed, pc)
+	e.mu.opened = without(e.mu.opened, pc)
+	e.work.Go(func() { pc.conn.Shutdown(e.ctx) })
 }
 
 func without(list []*pooled, pc *pooled) []*pooled {
@@ -142,75 +142,75 @@ func without(list []*pooled, pc *pooled) []*pooled {
 // And its server may be about to close it. Many servers, those of Kitex and
 // Apache Thrift among them, close behind the exception that says that they did
 // not understand the request; the next call would meet that close.
-func (p *Endpoint) mistrust(pc *pooled, err error) {
-	e, ok := errors.AsType[*rpc.Error](err)
-	fails := ok && !e.Remote && e.Code == rpc.Unavailable
-	refuses := fails && e.Sent.Retryable()
-	closes := ok && e.Remote && (e.Code == rpc.Unimplemented || e.Code == rpc.InvalidArgument)
+func (e *Endpoint) mistrust(pc *pooled, err error) {
+	fault, ok := errors.AsType[*rpc.Error](err)
+	fails := ok && !fault.Remote && fault.Code == rpc.Unavailable
+	refuses := fails && fault.Sent.Retryable()
+	closes := ok && fault.Remote && (fault.Code == rpc.Unimplemented || fault.Code == rpc.InvalidArgument)
 	if !fails && !closes {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if fails {
-		p.unheardLocked(pc)
+		e.unheardLocked(pc)
 	}
-	p.settleLocked(pc)
-	if _, ok := p.mu.all[pc]; ok && (refuses || closes && !pc.muxed && !pc.opens) {
-		p.dropLocked(pc)
+	e.settleLocked(pc)
+	if _, ok := e.mu.all[pc]; ok && (refuses || closes && !pc.muxed && !pc.opens) {
+		e.dropLocked(pc)
 	}
 }
 
 // release counts a call of so many bytes out of pc, which its peer has answered
 // or not.
-func (p *Endpoint) release(pc *pooled, bytes int, answered bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.heard = p.mu.heard || answered
-	p.hearLocked(pc)
+func (e *Endpoint) release(pc *pooled, bytes int, answered bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.heard = e.mu.heard || answered
+	e.hearLocked(pc)
 	pc.calls--
 	pc.load -= load(bytes)
 	if pc.calls > 0 {
 		return
 	}
-	defer p.passLocked()
-	if _, ok := p.mu.all[pc]; !ok {
+	defer e.passLocked()
+	if _, ok := e.mu.all[pc]; !ok {
 		return
 	}
 	pc.since = time.Now()
 	if !pc.muxed {
-		p.settleLocked(pc)
-		if _, ok := p.mu.all[pc]; ok && !pc.muxed && !slices.Contains(p.mu.opened, pc) {
-			p.mu.idle = append(p.mu.idle, pc)
+		e.settleLocked(pc)
+		if _, ok := e.mu.all[pc]; ok && !pc.muxed && !slices.Contains(e.mu.opened, pc) {
+			e.mu.idle = append(e.mu.idle, pc)
 		}
 	}
-	if p.mu.reaper == nil && !p.mu.closed {
-		p.mu.reaper = time.AfterFunc(p.cfg.Limits.Idle, p.reap)
+	if e.mu.reaper == nil && !e.mu.closed {
+		e.mu.reaper = time.AfterFunc(e.cfg.Limits.Idle, e.reap)
 	}
 }
 
 // reap closes connections that had no call for longer than the limit. Its
 // timer runs only while there is something idle.
-func (p *Endpoint) reap() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.mu.closed {
+func (e *Endpoint) reap() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.mu.closed {
 		return
 	}
-	p.mu.reaper = nil
+	e.mu.reaper = nil
 	next := time.Duration(-1)
-	for pc := range p.mu.all {
+	for pc := range e.mu.all {
 		if pc.calls > 0 {
 			continue
 		}
-		left := p.cfg.Limits.Idle - time.Since(pc.since)
+		left := e.cfg.Limits.Idle - time.Since(pc.since)
 		if left <= 0 {
-			p.dropLocked(pc)
+			e.dropLocked(pc)
 		} else if next < 0 || left < next {
 			next = left
 		}
 	}
 	if next >= 0 {
-		p.mu.reaper = time.AfterFunc(next, p.reap)
+		e.mu.reaper = time.AfterFunc(next, e.reap)
 	}
 }

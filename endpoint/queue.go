@@ -9,47 +9,47 @@ type turn struct {
 
 // queueLocked makes a turn at the end of the queue; who has waited for one
 // already comes first.
-func (p *Endpoint) queueLocked(had *turn) *turn {
+func (e *Endpoint) queueLocked(had *turn) *turn {
 	t := &turn{come: make(chan struct{})}
 	if had != nil {
-		p.mu.queue = slices.Insert(p.mu.queue, 0, t)
+		e.mu.queue = slices.Insert(e.mu.queue, 0, t)
 	} else {
-		p.mu.queue = append(p.mu.queue, t)
+		e.mu.queue = append(e.mu.queue, t)
 	}
 	return t
 }
 
 // passLocked has the first in the queue look: a connection is idle, a dial is
 // over, or one who looked found nothing for itself.
-func (p *Endpoint) passLocked() {
-	if len(p.mu.queue) > 0 {
-		close(p.mu.queue[0].come)
-		p.mu.queue[0] = nil
-		p.mu.queue = p.mu.queue[1:]
+func (e *Endpoint) passLocked() {
+	if len(e.mu.queue) > 0 {
+		close(e.mu.queue[0].come)
+		e.mu.queue[0] = nil
+		e.mu.queue = e.mu.queue[1:]
 	}
 }
 
-func (p *Endpoint) pass() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.passLocked()
+func (e *Endpoint) pass() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.passLocked()
 }
 
 // leave gives up the turn of a call whose context has ended.
-func (p *Endpoint) leave(t *turn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if i := slices.Index(p.mu.queue, t); i >= 0 {
-		p.mu.queue = slices.Delete(p.mu.queue, i, i+1)
+func (e *Endpoint) leave(t *turn) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if i := slices.Index(e.mu.queue, t); i >= 0 {
+		e.mu.queue = slices.Delete(e.mu.queue, i, i+1)
 		return
 	}
-	p.passLocked() // it had come
+	e.passLocked() // it had come
 }
 
 // dialled ends a dial of a call's own.
-func (p *Endpoint) dialled() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.own--
-	p.passLocked()
+func (e *Endpoint) dialled() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.own--
+	e.passLocked()
 }
