@@ -134,7 +134,7 @@ func (e *Endpoint) use(ctx context.Context, call *rpc.Call, pc *pooled, bytes in
 	err := pc.conn.Do(ctx, call)
 	answered = err == nil || rpc.SentOf(err) == rpc.Processed
 	if err != nil {
-		e.mistrust(pc, err)
+		e.dropAfter(pc, err)
 	}
 	return err
 }

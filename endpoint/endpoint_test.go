@@ -16,10 +16,10 @@ import (
 	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
-// TestMistrust: a server that did not understand a request may close the
+// TestConnectionsThatFailedAreDropped: a server that did not understand a request may close the
 // connection behind its answer, as Kitex does, so that the next call is not to
 // go there; unless the peer is a Limosa, which does not.
-func TestMistrust(t *testing.T) {
+func TestConnectionsThatFailedAreDropped(t *testing.T) {
 	var peer atomic.Value // of the last call that was served; calls come one after another
 	peer.Store("")
 	target, _ := rig.Start(t, &limosa.Server{

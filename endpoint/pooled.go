@@ -134,7 +134,7 @@ func without(list []*pooled, pc *pooled) []*pooled {
 	return slices.DeleteFunc(list, func(x *pooled) bool { return x == pc })
 }
 
-// mistrust drops pc if err says that the next call had better not meet it.
+// dropAfter drops pc if err, of a call on it, says that the next call had better not meet it.
 //
 // A connection that takes no calls tells, and is gone from the endpoint by then; one
 // that refuses all the same is not to be given every call from now on.
@@ -142,7 +142,7 @@ func without(list []*pooled, pc *pooled) []*pooled {
 // And its server may be about to close it. Many servers, those of Kitex and
 // Apache Thrift among them, close behind the exception that says that they did
 // not understand the request; the next call would meet that close.
-func (e *Endpoint) mistrust(pc *pooled, err error) {
+func (e *Endpoint) dropAfter(pc *pooled, err error) {
 	fault, ok := errors.AsType[*rpc.Error](err)
 	fails := ok && !fault.Remote && fault.Code == rpc.Unavailable
 	refuses := fails && fault.Sent.Retryable()
