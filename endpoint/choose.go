@@ -25,12 +25,12 @@ const (
 
 // A step is what acquire has to do next; exactly one field is set.
 type step struct {
-	use  *pooled // take this connection
-	wait *flight // wait for this dial
-	turn *turn   // wait for this turn
-	see  *pooled // wait a moment for this connection's peer to say hello
-	dial *flight // wait for this dial, which is for this call alone
-	err  error   // give up
+	use   *pooled // take this connection
+	wait  *flight // wait for this dial
+	turn  *turn   // wait for this turn
+	greet *pooled // wait a moment for this connection's peer to say hello
+	dial  *flight // wait for this dial, which is for this call alone
+	err   error   // give up
 }
 
 // A search is what a call that looks for a connection wants, and has done.
@@ -79,7 +79,7 @@ func (e *Endpoint) acquire(ctx context.Context, q *search) (*pooled, error) {
 			q.greeted = true
 			timer := time.NewTimer(helloWait)
 			select {
-			case <-s.see.conn.Ready():
+			case <-s.greet.conn.Ready():
 			case <-timer.C:
 			case <-ctx.Done():
 			}
@@ -122,7 +122,7 @@ func (e *Endpoint) choose(ctx context.Context, q *search) step {
 	if e.mu.kind != exclusive && !q.greeted {
 		for pc := range e.mu.all {
 			if !pc.known {
-				return step{see: pc}
+				return step{greet: pc}
 			}
 		}
 	}
