@@ -10,14 +10,14 @@ const (
 	// helloWait is how long a call waits for a peer to say that it can carry
 	// many calls, before it opens a connection of its own.
 	helloWait = 5 * time.Millisecond
-	// crowded is the load from which another connection is opened: so many small
-	// calls in flight, or few large ones. shared is the most connections for small
-	// calls, wide the most for large ones, of bulkBytes and more: in one socket one
+	// loadForAnother is the load from which another connection is opened: so many small
+	// calls in flight, or few large ones. mostForSmall is the most connections for small
+	// calls, mostForLarge the most for large ones, of largeBytes and more: in one socket one
 	// after the other they wait for the kernel's buffers, and cost .3 more.
-	crowded   = 16
-	shared    = 2
-	wide      = 8
-	bulkBytes = 64 << 10
+	loadForAnother = 16
+	mostForSmall   = 2
+	mostForLarge   = 8
+	largeBytes     = 64 << 10
 	// dialsAtOnce is how many calls to a peer of one call at a time dial at the
 	// same time; others wait for the first connection that is free.
 	dialsAtOnce = 16
@@ -103,7 +103,7 @@ func (e *Endpoint) choose(ctx context.Context, q *search) step {
 		return step{err: e.closedErr()}
 	}
 	if pc := e.leastLocked(); pc != nil {
-		if pc.load >= crowded {
+		if pc.load >= loadForAnother {
 			pc = e.relieveLocked(ctx, pc, q)
 		}
 		pc.enter(q.bytes)
@@ -145,9 +145,9 @@ func (e *Endpoint) relieveLocked(ctx context.Context, busy *pooled, q *search) *
 	if pc := e.idleLocked(q.opens); pc != nil {
 		return pc
 	}
-	most := shared
-	if q.bytes >= bulkBytes {
-		most = wide
+	most := mostForSmall
+	if q.bytes >= largeBytes {
+		most = mostForLarge
 	}
 	if len(e.mu.all) < most && e.mu.flight == nil && e.restedLocked() == nil {
 		e.launchLocked(ctx)
