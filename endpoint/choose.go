@@ -35,7 +35,7 @@ type step struct {
 
 // A search is what a call that looks for a connection wants, and has done.
 type search struct {
-	opens   bool  // it is a stream
+	stream  bool  // it is a stream
 	again   bool  // it was counted before
 	bytes   int   // what its messages are expected to have
 	spare   bool  // it is no call's own: the connection is for whoever comes first
@@ -47,7 +47,7 @@ type search struct {
 func (e *Endpoint) acquire(ctx context.Context, q *search) (*pooled, error) {
 	for {
 		s := e.choose(ctx, q)
-		if q.had != nil && s.turn == nil && (q.opens || s.use == nil && s.dial == nil) {
+		if q.had != nil && s.turn == nil && (q.stream || s.use == nil && s.dial == nil) {
 			e.pass() // to somebody who may make something of it
 		}
 		q.had = nil
@@ -109,10 +109,10 @@ func (e *Endpoint) choose(ctx context.Context, q *search) step {
 		pc.enter(q.bytes)
 		return step{use: pc}
 	}
-	if len(e.mu.queue) > 0 && q.had == nil && !q.opens && e.mu.kind == exclusive {
+	if len(e.mu.queue) > 0 && q.had == nil && !q.stream && e.mu.kind == exclusive {
 		return step{turn: e.queueLocked(nil)}
 	}
-	if pc := e.idleLocked(q.opens); pc != nil {
+	if pc := e.idleLocked(q.stream); pc != nil {
 		pc.enter(q.bytes)
 		return step{use: pc}
 	}
@@ -142,7 +142,7 @@ func (e *Endpoint) choose(ctx context.Context, q *search) step {
 // one with the least load: one that has nothing to carry yet, or else busy, while
 // another is dialled for the next calls if there may be more.
 func (e *Endpoint) relieveLocked(ctx context.Context, busy *pooled, q *search) *pooled {
-	if pc := e.idleLocked(q.opens); pc != nil {
+	if pc := e.idleLocked(q.stream); pc != nil {
 		return pc
 	}
 	most := mostForSmall
@@ -158,8 +158,8 @@ func (e *Endpoint) relieveLocked(ctx context.Context, busy *pooled, q *search) *
 // idleLocked takes a connection that has nothing else to carry: one for calls
 // off the idle ones, or one for streams, which may have some. A connection that
 // was not used yet is good for either.
-func (e *Endpoint) idleLocked(opens bool) *pooled {
-	if opens {
+func (e *Endpoint) idleLocked(stream bool) *pooled {
+	if stream {
 		var best *pooled
 		for _, pc := range e.mu.opened {
 			if pc.calls < e.cfg.Limits.StreamsPerConn && (best == nil || pc.calls < best.calls) {
@@ -171,14 +171,14 @@ func (e *Endpoint) idleLocked(opens bool) *pooled {
 		}
 	}
 	for i, pc := range slices.Backward(e.mu.idle) {
-		if !pc.fits(opens) {
+		if !pc.fits(stream) {
 			continue
 		}
 		e.mu.idle = slices.Delete(e.mu.idle, i, i+1)
 		if pc.stale() {
 			e.dropLocked(pc)
 		} else if _, usable := pc.conn.Status(); usable {
-			pc.opens, pc.used = opens, true
+			pc.streams, pc.used = stream, true
 			return pc
 		}
 	}

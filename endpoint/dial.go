@@ -100,11 +100,11 @@ func (e *Endpoint) connect(ctx context.Context, q *search) (*pooled, error) {
 		op = "TLS handshake"
 		nc, err = e.secure(nc)
 	}
-	pc := &pooled{opens: q.opens, used: !q.spare}
+	pc := &pooled{streams: q.stream, used: !q.spare}
 	pc.enter(q.bytes)
 	if err == nil {
 		proto := e.cfg.Protocol
-		if q.opens && e.known() == exclusive {
+		if q.stream && e.known() == exclusive {
 			proto = e.cfg.Plain
 		}
 		pc.conn = mux.NewConn(nc, proto.Open(wire.Client, e.cfg.Limits), mux.Config{Limits: e.cfg.Limits, Logger: e.cfg.Logger, Total: e.total, Notify: func() { e.changed(pc) }})

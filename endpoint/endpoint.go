@@ -98,13 +98,13 @@ func New(cfg Config) *Endpoint {
 // Do makes one call on a connection of the endpoint. What was certainly not begun,
 // because its connection was gone or draining, is tried on another one.
 func (e *Endpoint) Do(ctx context.Context, call *rpc.Call) error {
-	opens := call.Method.Kind > rpc.Oneway
-	if opens && !e.streams {
+	stream := call.Method.Kind > rpc.Oneway
+	if stream && !e.streams {
 		return e.fault(rpc.Unimplemented, fmt.Sprintf("%v is a stream, which %s messages cannot be", call.Method, e.cfg.Protocol.Name()), nil)
 	}
 	bytes := call.Method.RequestBytes() + call.Method.ResponseBytes()
 	for n := 1; ; n++ {
-		again, err := e.try(ctx, call, search{opens: opens, again: n > 1, bytes: bytes}, n)
+		again, err := e.try(ctx, call, search{stream: stream, again: n > 1, bytes: bytes}, n)
 		if !again {
 			return err
 		}

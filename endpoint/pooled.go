@@ -23,15 +23,15 @@ const (
 
 // pooled is a connection of an endpoint; its fields are guarded by Endpoint.mu.
 type pooled struct {
-	conn  *mux.Conn
-	calls int       // in flight
-	load  int       // what they weigh
-	muxed bool      // carries many
-	opens bool      // its first call was a stream: a peer that says no hello takes only streams on it
-	used  bool      // it has carried something
-	known bool      // whether it does is settled
-	made  time.Time // dialled
-	since time.Time // idle since
+	conn    *mux.Conn
+	calls   int       // in flight
+	load    int       // what they weigh
+	muxed   bool      // carries many
+	streams bool      // its first call was a stream: a peer that says no hello takes only streams on it
+	used    bool      // it has carried something
+	known   bool      // whether it does is settled
+	made    time.Time // dialled
+	since   time.Time // idle since
 }
 
 // load is what a call weighs whose messages have so many bytes.
@@ -44,15 +44,15 @@ func (pc *pooled) enter(bytes int) {
 }
 
 // fits reports whether pc, which has nothing in flight, can carry a call, or
-// with opens a stream. Until its peer is known it goes on with what it began with.
-func (pc *pooled) fits(opens bool) bool {
+// a stream. Until its peer is known it goes on with what it began with.
+func (pc *pooled) fits(stream bool) bool {
 	switch {
 	case !pc.used:
-		return !opens || !pc.known
+		return !stream || !pc.known
 	case pc.known:
-		return !opens
+		return !stream
 	}
-	return pc.opens == opens
+	return pc.streams == stream
 }
 
 // untouchedMost is how long after its dial a connection may carry its first call. A
@@ -113,7 +113,7 @@ func (e *Endpoint) settleLocked(pc *pooled) {
 		for len(e.mu.queue) > 0 {
 			e.passLocked() // there is room for all
 		}
-	case pc.opens:
+	case pc.streams:
 		e.mu.idle = without(e.mu.idle, pc)
 		e.mu.opened = append(e.mu.opened, pc)
 	}
@@ -156,7 +156,7 @@ func (e *Endpoint) dropAfter(pc *pooled, err error) {
 		e.unheardLocked(pc)
 	}
 	e.settleLocked(pc)
-	if _, ok := e.mu.all[pc]; ok && (refuses || closes && !pc.muxed && !pc.opens) {
+	if _, ok := e.mu.all[pc]; ok && (refuses || closes && !pc.muxed && !pc.streams) {
 		e.dropLocked(pc)
 	}
 }
