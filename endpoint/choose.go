@@ -58,37 +58,46 @@ func (e *Endpoint) acquire(ctx context.Context, q *search) (*pooled, error) {
 			return s.use, nil
 		case s.dial != nil:
 			return e.await(ctx, s.dial)
-		case s.turn != nil:
-			select {
-			case <-s.turn.come:
-				q.had = s.turn
-			case <-ctx.Done():
-				e.leave(s.turn)
-				return nil, e.interrupted(ctx)
-			}
-		case s.wait != nil:
-			select {
-			case <-s.wait.done:
-				if s.wait.err != nil {
-					return nil, s.wait.err
-				}
-			case <-ctx.Done():
-				return nil, e.interrupted(ctx)
-			}
-		default:
-			q.greeted = true
-			timer := time.NewTimer(helloWait)
-			select {
-			case <-s.greet.conn.Ready():
-			case <-timer.C:
-			case <-ctx.Done():
-			}
-			timer.Stop()
-			if ctx.Err() != nil {
-				return nil, e.interrupted(ctx)
-			}
+		}
+		if err := e.wait(ctx, q, s); err != nil {
+			return nil, err
 		}
 	}
+}
+
+// wait waits for what may bring a call a connection: its turn, the dial of
+// others, or a hello.
+func (e *Endpoint) wait(ctx context.Context, q *search, s step) error {
+	switch {
+	case s.turn != nil:
+		select {
+		case <-s.turn.come:
+			q.had = s.turn
+			return nil
+		case <-ctx.Done():
+			e.leave(s.turn)
+			return e.interrupted(ctx)
+		}
+	case s.wait != nil:
+		select {
+		case <-s.wait.done:
+			return s.wait.err
+		case <-ctx.Done():
+			return e.interrupted(ctx)
+		}
+	}
+	q.greeted = true
+	timer := time.NewTimer(helloWait)
+	defer timer.Stop()
+	select {
+	case <-s.greet.conn.Ready():
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		return e.interrupted(ctx)
+	}
+	return nil
 }
 
 // choose decides how a call gets its connection. What it dials may outlive ctx.
