@@ -91,6 +91,7 @@ func (e *Endpoint) wait(ctx context.Context, q *search, s step) error {
 	defer timer.Stop()
 	select {
 	case <-s.greet.conn.Ready():
+		e.greeted(s.greet)
 	case <-timer.C:
 	case <-ctx.Done():
 	}

@@ -86,6 +86,16 @@ func (e *Endpoint) changed(pc *pooled) {
 	e.settleLocked(pc)
 }
 
+// greeted settles a connection whose peer has said hello, if it has not told yet: who
+// has waited for that would find no connection with room, and dial one.
+func (e *Endpoint) greeted(pc *pooled) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !pc.known {
+		e.settleLocked(pc)
+	}
+}
+
 // settleLocked brings pc onto the list where it belongs.
 func (e *Endpoint) settleLocked(pc *pooled) {
 	if _, ok := e.mu.all[pc]; !ok {
