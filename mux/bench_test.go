@@ -49,7 +49,7 @@ func benchmarkEcho(b *testing.B, callers int) {
 			served <- err
 			return
 		}
-		var watch mux.Watch
+		var watch mux.StallWatch
 		cfg := &mux.ServerConfig{Watch: &watch, Config: mux.Config{Limits: lim}, Base: context.Background(),
 			Route: func(string, string) (rpc.Handler, string, bool) { return h, "", true }}
 		mux.NewServerConn(nc, p.Open(wire.Server, lim), cfg).Run(func(err error) { served <- err })

@@ -24,7 +24,7 @@ import (
 type loopRig struct {
 	cfg   netio.Config
 	l     *netio.Listener
-	watch mux.Watch
+	watch mux.StallWatch
 	serve mux.ServerConfig
 	proto ttheader.Protocol
 	lim   *rpc.Limits

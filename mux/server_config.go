@@ -21,7 +21,7 @@ type ServerConfig struct {
 	Base  context.Context // the values that handlers see
 	Gate  *Gate           // nil: no limit over all connections
 	Total *Total          // nil: nothing is counted over all connections
-	Watch *Watch          // nil: every batch has a spare worker
+	Watch *StallWatch     // nil: every batch has a spare worker
 	Rush  *Rush           // nil: requests are begun in the order in which they are read, whoever leaves
 
 	// Zlib has a place for each message that is inflated or compressed at a time: a

@@ -3,9 +3,7 @@ package mux
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -97,16 +95,6 @@ type streams struct {
 	held  int // what waits in their queues
 	grown int // what their windows have beyond the first
 	pace  pace
-}
-
-// returnLocked takes what was lent out of the connection's account.
-func (s *stream) returnLocked() {
-	s.h.account.changeLocked(-s.lent)
-	s.lent = 0
-	for i := range s.stakes.lent {
-		s.h.account.unstakeLocked(&s.stakes.lent[i])
-	}
-	s.stakes.lent = s.stakes.lent[:0]
 }
 
 // crowdsLocked reports whether the connections of a server hold all that they may.
@@ -294,214 +282,6 @@ func (s *stream) CloseSend() error {
 	return err
 }
 
-// Receive implements [rpc.Stream].
-func (s *stream) Receive(msg any) error {
-	r := &s.receiving
-	r.Lock()
-	defer r.Unlock()
-	for r.at == len(r.taken) || r.eaten >= s.lowWater() {
-		if err := s.refill(); err != nil {
-			return err
-		}
-	}
-	v := r.taken[r.at]
-	r.taken[r.at] = buf.View{}
-	r.at++
-	r.eaten += v.Len() + s.cost
-	err := s.decode(v, msg)
-	v.Release()
-	return err
-}
-
-// lowWater is what is consumed before credit is given anew.
-func (s *stream) lowWater() int { return max(s.window/2, 1<<10) }
-
-func (s *stream) decode(v buf.View, msg any) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &rpc.Error{Code: rpc.Internal, Op: "decode", Peer: s.h.peer, Sent: rpc.Processed, Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
-		}
-	}()
-	if err := s.call.Method.Codec.Decode(v, msg, s.h.lim); err != nil {
-		return &rpc.Error{Code: rpc.CodeOf(coded(err, rpc.Internal, "")), Op: "decode", Peer: s.h.peer, Sent: rpc.Processed, Err: err}
-	}
-	return nil
-}
-
-// refill grants what was consumed and, if nothing is left, takes what has
-// arrived, or waits for it.
-func (s *stream) refill() error {
-	r := &s.receiving
-	s.h.out.Lock()
-	s.grantLocked()
-	switch {
-	case r.at < len(r.taken):
-		s.easeLocked()
-	case len(s.queue) > 0:
-		s.queue, r.taken = r.taken[:0], s.queue
-		r.at = 0
-		s.returnLocked()
-		s.h.streams.held -= s.held
-		s.lent, s.held = s.held, 0
-		s.stakes.lent, s.stakes.held = s.stakes.held, s.stakes.lent
-		s.easeLocked()
-	case s.ended && s.err != nil:
-		err := s.err
-		s.h.unlockSent()
-		return err
-	case s.gone: // also after an orderly end: what came meanwhile was dropped
-		s.h.unlockSent()
-		return s.interrupted()
-	case s.ended:
-		s.h.unlockSent()
-		return io.EOF
-	default:
-		s.inRow = 0
-		s.returnLocked()
-		if !s.opened {
-			if _, err := s.appendLocked(0, nil); err != nil {
-				s.h.unlockSent()
-				return err
-			}
-		}
-		s.h.side.waitUnlocks(s, &s.recv)
-		return nil
-	}
-	s.h.unlockSent()
-	return nil
-}
-
-// grantLocked gives the peer credit for what was consumed, once that is worth
-// a frame.
-func (s *stream) grantLocked() {
-	n := s.receiving.eaten
-	if n < s.lowWater() {
-		return
-	}
-	s.receiving.eaten = 0
-	if s.window == 0 || s.ended {
-		return
-	}
-	now := time.Now()
-	if s.window < windowMax && s.h.streams.grown+s.window <= growBudget && !s.granted.IsZero() && now.Sub(s.granted) < growWithin {
-		s.h.streams.grown += s.window
-		n += s.window
-		s.window *= 2
-	}
-	s.granted = now
-	ev := wire.Event{Flags: wire.Stream | wire.Credit, ID: s.ev.ID, Tag: s.ev.Tag, Method: s.ev.Method, Credit: n}
-	before := s.h.out.Out().Len()
-	if encode(s.h.out.Out(), s.h.sess, &ev, nil) == nil {
-		s.credit += n
-		s.h.side.wroteLocked(s, before)
-	}
-}
-
-// arrivedLocked takes an event of the peer's, whose body it owns. An error: it is
-// not taken, and the stream is to be refused.
-func (s *stream) arrivedLocked(ev *wire.Event) *rpc.Error {
-	body := ev.Body
-	ev.Body = buf.View{}
-	if err := s.toldLocked(ev); err != nil {
-		body.Release()
-		return err
-	}
-	switch {
-	case s.ended && ev.Flags&wire.Reset == 0 || s.gone && ev.Flags&^wire.Early == wire.Message|wire.Stream:
-		body.Release()
-	case ev.Flags&wire.Message != 0:
-		s.early = ev.Flags&wire.Early != 0
-		if err := s.holdLocked(body); err != nil {
-			body.Release()
-			return err
-		}
-		if ev.Flags&wire.End != 0 {
-			s.endLocked(nil)
-		}
-	case ev.Err != nil && ev.Flags&(wire.End|wire.Reset) == 0:
-		return ev.Err
-	case ev.Flags&(wire.End|wire.Reset) != 0:
-		var err error
-		switch {
-		case ev.Err == nil:
-		case s.first&wire.Open == 0: // a handler may return it, as one of rpc.Errorf
-			err = &rpc.Error{Code: ev.Err.Code, Msg: "the caller has given the call up"}
-		default:
-			e := *ev.Err
-			e.Peer = s.h.peer
-			err = &e
-		}
-		s.endLocked(err)
-	}
-	return nil
-}
-
-// toldLocked keeps the metadata of an event. All of a stream's together is bounded
-// as that of one call is.
-func (s *stream) toldLocked(ev *wire.Event) *rpc.Error {
-	n := len(s.trailer) + len(ev.Header) + len(ev.Trailer)
-	if n == len(s.trailer) || s.over {
-		return nil // after the end nobody looks at it
-	}
-	for _, p := range ev.Header {
-		s.told += len(p.Key) + len(p.Value)
-	}
-	for _, p := range ev.Trailer {
-		s.told += len(p.Key) + len(p.Value)
-	}
-	if n > s.h.lim.HeaderEntries || s.told > s.h.lim.HeaderBytes {
-		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.h.peer, Sent: rpc.Processed,
-			Msg: fmt.Sprintf("%d pairs and %d bytes of metadata on one stream", n, s.told)}
-	}
-	kept := weight(ev.Header) + weight(ev.Trailer)
-	s.meta += kept
-	s.h.account.changeLocked(kept)
-	s.trailer = append(append(s.trailer, ev.Header...), ev.Trailer...)
-	return nil
-}
-
-// pairBytes is what a pair of metadata costs besides its text.
-const pairBytes = 32
-
-// weight is what metadata costs to hold.
-func weight(md rpc.Metadata) (n int) {
-	for _, p := range md {
-		n += len(p.Key) + len(p.Value) + pairBytes
-	}
-	return n + n/8 // the allocator rounds up
-}
-
-// holdLocked puts a message into the queue, within the limits.
-func (s *stream) holdLocked(body buf.View) *rpc.Error {
-	n := body.Len() + max(s.cost, messageLeast)
-	switch {
-	case s.h.crowdsLocked():
-		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.h.peer, Sent: rpc.Processed, Msg: "the connections of this server hold all that they may"}
-	case s.h.account.refusingLocked():
-		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.h.peer, Sent: rpc.Processed, Msg: "this connection holds all that it may"}
-	case s.credit <= 0 && s.bounded():
-		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.h.peer, Msg: "the peer sends more than it was granted", Sent: rpc.Processed}
-	case s.held > s.h.lim.QueuedBytes && !s.bounded():
-		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.h.peer, Sent: rpc.Processed,
-			Msg: fmt.Sprintf("%d bytes of messages wait to be received, and the peer cannot be told to stop", s.held)}
-	case s.h.streams.held > heldFactor*s.h.lim.MessageBytes:
-		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.h.peer, Sent: rpc.Processed,
-			Msg: fmt.Sprintf("%d bytes of messages wait to be received on this connection", s.h.streams.held)}
-	}
-	s.credit -= body.Len() + s.cost
-	s.held += n
-	s.h.streams.held += n
-	s.h.account.changeLocked(n)
-	s.stakes.held = s.h.account.addLocked(s.stakes.held, body)
-	s.queue = append(s.queue, body)
-	s.pressLocked()
-	return nil
-}
-
-// bounded reports whether the peer knows credit, and knew that it does when it
-// sent what came last.
-func (s *stream) bounded() bool { return !s.early && s.h.sess.Caps().Window > 0 }
-
 // refuseLocked ends the call from this side because of what the peer sent.
 func (s *stream) refuseLocked(err *rpc.Error) {
 	s.resetLocked(err)
@@ -577,15 +357,4 @@ func (s *stream) dropLocked() {
 	s.h.streams.grown -= s.window - s.base
 	s.held, s.ended, s.over, s.gone = 0, true, true, true
 	s.easeLocked()
-}
-
-// drain gives back what was taken from the queue and not received.
-func (s *stream) drain() {
-	r := &s.receiving
-	r.Lock()
-	defer r.Unlock()
-	for _, v := range r.taken[r.at:] {
-		v.Release()
-	}
-	r.taken, r.at = nil, 0
 }

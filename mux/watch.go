@@ -27,7 +27,7 @@ const (
 
 // A lone batch is small and was quick so far, so it runs without a spare
 // worker: nobody needs to be woken. Should a handler block all the same, the
-// Watch starts the spare a moment later.
+// StallWatch starts the spare a moment later.
 type lone struct {
 	// Guarded by the output lock.
 	left int         // requests of the batch that nobody has begun
@@ -36,10 +36,10 @@ type lone struct {
 	// Atomic: odd while a lone request runs, changed with each.
 	seq atomic.Uint32
 
-	// Atomic: the Watch looks at the connection. It is written under its lock.
+	// Atomic: the StallWatch looks at the connection. It is written under its lock.
 	listed atomic.Bool
 
-	// Owned by the Watch, under its lock.
+	// Owned by the StallWatch, under its lock.
 	seen  uint32
 	still int // looks without a change
 }
@@ -74,10 +74,10 @@ func (l *lone) done(arrived time.Time) {
 	}
 }
 
-// A Watch looks after the lone batches of a server's connections. The zero
+// A StallWatch looks after the lone batches of a server's connections. The zero
 // value is ready; Close joins its goroutine, which runs only while there are
 // such batches.
-type Watch struct {
+type StallWatch struct {
 	work sync.WaitGroup
 	mu   struct {
 		sync.Mutex
@@ -88,7 +88,7 @@ type Watch struct {
 }
 
 // watch takes c in, unless it is there.
-func (w *Watch) watch(c *ServerConn) {
+func (w *StallWatch) watch(c *ServerConn) {
 	if c.lone.listed.Load() {
 		return
 	}
@@ -108,7 +108,7 @@ func (w *Watch) watch(c *ServerConn) {
 }
 
 // run looks as long as there is something to look at.
-func (w *Watch) run(stop chan struct{}) {
+func (w *StallWatch) run(stop chan struct{}) {
 	timer := time.NewTimer(watchEvery)
 	defer timer.Stop()
 	for {
@@ -127,7 +127,7 @@ func (w *Watch) run(stop chan struct{}) {
 
 // round looks once at every connection; those that have been quiet are let
 // go. It says when to look next, 0: none is left.
-func (w *Watch) round() (next time.Duration) {
+func (w *StallWatch) round() (next time.Duration) {
 	w.mu.Lock()
 	var stuck []*ServerConn
 	kept := w.mu.conns[:0]
@@ -177,9 +177,9 @@ func (c *ServerConn) rescue() {
 	c.unlock()
 }
 
-// Close ends the Watch and joins its goroutine. Lone batches that run still
+// Close ends the StallWatch and joins its goroutine. Lone batches that run still
 // are left alone: their connections are to be ended before.
-func (w *Watch) Close() {
+func (w *StallWatch) Close() {
 	w.mu.Lock()
 	w.mu.closed = true
 	if w.mu.stop != nil {

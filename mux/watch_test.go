@@ -15,7 +15,7 @@ import (
 )
 
 // A handler that was quick so far runs without a spare worker. When it then
-// waits for another call of its own connection, the Watch has to step in.
+// waits for another call of its own connection, the StallWatch has to step in.
 func TestLoneBatchThatBlocksIsRescued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := rpc.Limits{}.WithDefaults()
@@ -39,7 +39,7 @@ func TestLoneBatchThatBlocksIsRescued(t *testing.T) {
 				return err
 			}}
 		}
-		var watch mux.Watch
+		var watch mux.StallWatch
 		defer watch.Close()
 		a, b := pipe.New(pipe.Config{})
 		p := ttheader.Protocol{}

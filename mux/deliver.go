@@ -1,0 +1,284 @@
+package mux
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// apartBytes is the size from which an answer is decoded by its caller, not by
+// whoever reads the connection: others' answers may be right behind it.
+const apartBytes = 32 << 10
+
+// delivered is what deliver has come to.
+type delivered struct {
+	over bool // the holder is done: the leader answered, the reader without a role
+	owed bool // a reader that goes on has a flush to pay
+	full bool // this side holds what it may: a leader has given the role to a reader, which waits before it reads on
+}
+
+// A delivery is a batch that is being given out.
+type delivery struct {
+	delivered
+	leader   leader
+	fx       effects
+	answered int
+	woken    chain
+}
+
+// deliver makes of the batch what is to be made of it, and sees to the read role,
+// which the caller holds: l, or the reader goroutine.
+//
+// Those whose answers came are woken one by another, in a chain of which the
+// reader is the last: by its turn they have made their next calls, which it
+// sends at once. So they run one after the other on one processor, unless one
+// of them keeps it; then the rest of the chain is taken over by an idle one.
+func (c *Conn) deliver(l leader, after roleAfter) delivered {
+	d := delivery{leader: l, fx: c.lookUp()}
+	for i := range c.batch.list {
+		c.giveOut(&d, &c.batch.list[i], c.found[i])
+	}
+	c.batch.reset()
+	c.settle(&d, after)
+	return d.delivered
+}
+
+// giveOut gives an event to the call that it answers, whose slot s is, and to the
+// connection what is its own. What is a stream's, lookUp has given to it.
+func (c *Conn) giveOut(d *delivery, ev *wire.Event, s *slot) {
+	if concerns(ev) {
+		d.fx = d.fx.and(c.apply(ev))
+	}
+	if ev.Flags&wire.HasLast != 0 {
+		fx, over := c.refuseAbove(ev.ID, d.leader.slot)
+		d.fx, d.over = d.fx.and(fx), d.over || over
+	}
+	switch {
+	case s == nil:
+	case s.word.CompareAndSwap(word(ev.ID, waiting), word(ev.ID, filling)):
+		if ev.Body.Len() < apartBytes && ev.Flags&wire.Packed == 0 {
+			s.err = c.fill(s.call, ev)
+		} else {
+			c.keep(s, ev)
+		}
+		s.word.Store(word(ev.ID, done))
+		d.answered++
+		switch {
+		case s == d.leader.slot:
+			d.over = true
+		case s.apart: // its caller may wait for credit, not for the answer
+			s.done <- struct{}{}
+			c.granted.raise()
+		default:
+			d.woken.add(s)
+		}
+	default:
+		c.late(s, ev.ID)
+	}
+	ev.Body.Release()
+	if ev.Flags&wire.Close != 0 {
+		c.nc.Abort()
+	}
+}
+
+// settle counts the answers of a delivery out, decides in the same critical section
+// who reads from now on, and wakes those whose answers came.
+func (c *Conn) settle(d *delivery, after roleAfter) {
+	c.out.Lock()
+	c.life.inflight -= d.answered
+	c.onTheWay = c.onTheWay && d.answered == 0
+	c.peek.batches++
+	d.fx.tell = d.answered > 0 && c.knownLocked() || d.fx.tell
+	if w := d.leader.wait; w != nil {
+		d.over = !w.on
+	}
+	h := readerHolds
+	switch {
+	case d.leader.none():
+		if after == keepRole && d.woken.first != nil {
+			wake(d.fx.wake)
+			d.fx.wake, d.owed = nil, c.gatherLocked(&d.woken)
+		}
+	case d.over:
+		h = leaderLeaves
+	default:
+		h = leaderWaits
+	}
+	if d.full = after == keepRole && c.fullLocked(); d.full && h != readerHolds {
+		after = passRole
+	}
+	d.fx = d.fx.and(c.life.settle(h, after))
+	c.pauseUnreadLocked()
+	c.peekLocked()
+	d.over = d.over || h == readerHolds && c.life.role != reader
+	c.unlock()
+	d.woken.start()       // after the unlock: who is woken finds the lock free
+	if d.over && d.owed { // by a call that was given up since
+		d.owed = c.payFirst(d.owed)
+	}
+	c.carryOut(d.fx)
+}
+
+// pauseUnreadLocked is called by who held the read role, before the unlock: while nobody
+// has it, it is not the peer's doing that what it began is not whole.
+func (c *Conn) pauseUnreadLocked() {
+	if c.life.role == nobody {
+		c.frames.pause()
+	}
+}
+
+// gatherLocked wakes those of a chain and has the reader wait for its turn
+// behind them. It reports whether a flush was left to it.
+func (c *Conn) gatherLocked(woken *chain) (owed bool) {
+	c.gathers = true
+	c.unlock()
+	woken.last.next = c.turn
+	woken.start()
+	<-c.turn
+	c.out.Lock()
+	owed = c.owed
+	c.gathers, c.owed = false, false
+	return owed
+}
+
+// lookUp finds the slots of the answers in the batch, in one critical section,
+// and gives streams what is theirs: the waits that are over are its effects.
+func (c *Conn) lookUp() (fx effects) {
+	c.found = c.found[:0]
+	if len(c.batch.list) == 0 {
+		return fx
+	}
+	var woken *waiter
+	c.out.Lock()
+	c.account.turnLocked()
+	for i := range c.batch.list {
+		var s *slot
+		if ev := &c.batch.list[i]; ev.Flags&wire.Stream != 0 {
+			woken = c.streamLocked(ev, woken)
+		} else if ev.Flags&wire.End != 0 {
+			if s = c.slots.find(ev.ID); !c.caps.Mux && (s == nil || s.word.Load() != word(ev.ID, waiting) || ev.Flags&wire.Packed != 0) {
+				s = c.onlyLocked(ev)
+			}
+			if s != nil && s.stream != nil {
+				woken, s = c.misplacedLocked(ev, woken), nil
+			}
+		}
+		c.found = append(c.found, s)
+	}
+	fx = c.life.met(woken)
+	fx.kick = false // the caller is who leads
+	c.unlock()
+	return fx
+}
+
+// misplacedLocked ends a stream that was answered as if it were a call of one
+// message: nobody waits for such an answer to it.
+func (c *Conn) misplacedLocked(ev *wire.Event, list *waiter) *waiter {
+	if ev.Err == nil {
+		ev.Err = &rpc.Error{Code: rpc.DataLoss, Op: "call", Msg: "the peer has answered a stream with a message of no stream", Sent: rpc.Processed}
+	}
+	ev.Body.Release()
+	ev.Body = buf.View{}
+	ev.Flags = ev.Flags&^(wire.Message|wire.End) | wire.Stream | wire.Reset
+	return c.streamLocked(ev, list)
+}
+
+// onlyLocked gives an answer with a strange id, on a connection that carries
+// one call at a time, to that call: there is no other that it could be for. An
+// error is believed, since some servers number theirs at will; of anything
+// else it is not known what it answers. Of a packed one openUp judges.
+func (c *Conn) onlyLocked(ev *wire.Event) *slot {
+	for _, s := range c.slots.all {
+		if w := s.word.Load(); state(w&0xff) == waiting {
+			if ev.Err == nil && ev.Flags&wire.Packed == 0 {
+				ev.Err = errStrange()
+				ev.Flags |= wire.Close
+			}
+			ev.ID = w >> 8
+			return s
+		}
+	}
+	return nil
+}
+
+// errStrange is the error of a call that a strange answer came for.
+func errStrange() *rpc.Error {
+	return &rpc.Error{Code: rpc.DataLoss, Op: "call", Msg: "the answer has another call's id", Sent: rpc.Processed}
+}
+
+// apply takes what the peer said about the connection into effect.
+func (c *Conn) apply(ev *wire.Event) (fx effects) {
+	c.out.Lock()
+	out := c.out.Out()
+	before := out.Len()
+	c.sess.Apply(out, ev)
+	c.appended += uint64(out.Len() - before)
+	if ev.Flags&wire.Settings != 0 {
+		c.knownLocked()
+		fx.tell = true
+	}
+	if ev.Flags&wire.GoAway != 0 {
+		fx = fx.and(c.life.close(leaving))
+	}
+	c.unlock()
+	if ev.Flags&wire.Credit != 0 {
+		c.granted.raise()
+	}
+	return fx
+}
+
+// knownLocked ends the wait for the peer's hello: it has said it, or it has
+// answered without one and will not. It reports whether that is news.
+func (c *Conn) knownLocked() (news bool) {
+	select {
+	case <-c.ready:
+		return false
+	default:
+	}
+	c.caps = c.sess.Caps()
+	c.caps.Pending = false
+	close(c.ready)
+	return true
+}
+
+// late frees the slot of an abandoned call whose answer has come after all.
+// Anything else is an answer to nothing and is ignored.
+func (c *Conn) late(s *slot, id uint64) {
+	if !s.word.CompareAndSwap(word(id, gone), word(id, done)) {
+		return
+	}
+	c.out.Lock()
+	c.life.abandoned--
+	c.slots.put(s)
+	c.unlock()
+}
+
+// fill decodes an answer into its call. A codec that panics fails the call.
+func (c *Conn) fill(call *rpc.Call, ev *wire.Event) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &rpc.Error{Code: rpc.Internal, Op: "decode response", Peer: c.peer, Sent: rpc.Processed,
+				Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+		}
+	}()
+	call.Trailer = ev.Trailer
+	if ev.Err != nil {
+		e := *ev.Err
+		e.Peer = c.peer
+		return &e
+	}
+	if ev.Method != call.Method.Name {
+		return &rpc.Error{Code: rpc.DataLoss, Op: "call", Peer: c.peer, Sent: rpc.Processed,
+			Msg: fmt.Sprintf("%q was answered, %q was called", ev.Method, call.Method.Name)}
+	}
+	call.Method.NoteResponse(ev.Body.Len())
+	rpc.EngineOf(call).SetEncoding(ev.Encoding)
+	declared, err := rpc.EngineOf(call).DecodeResponse(ev.Body, c.lim)
+	if err != nil {
+		return &rpc.Error{Code: rpc.CodeOf(coded(err, rpc.Internal, "")), Op: "decode response", Peer: c.peer, Sent: rpc.Processed, Err: err}
+	}
+	return declared
+}
