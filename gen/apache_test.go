@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/thriftidl"
 )
 
 // What the compiler of Apache Thrift 0.25.0 says to `thrift --gen go -r` of each
@@ -112,7 +112,7 @@ func module(t *testing.T, root string) string {
 // TestCompact bounds the size of generated code by the size of the IDL.
 func TestCompact(t *testing.T) {
 	path := filepath.Join(apache(t), "test", "ThriftTest.thrift")
-	s, err := idl.Thrift{}.Load(path)
+	s, err := thriftidl.Reader{}.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ var methodNames = []string{"AppendThrift", "ReadThrift", "EncodeThrift", "Decode
 type member struct {
 	name string // of the Go field
 	id   int32
-	need idl.Requiredness
+	need idl.Presence
 	t    *idl.Type // without typedefs
 	view bool      // it is a view, which only the plan knows
 }
@@ -24,7 +24,7 @@ type member struct {
 func (e *emitter) members(fields []*idl.Field) []member {
 	ms := make([]member, len(fields))
 	for i, f := range fields {
-		ms[i] = member{name: e.name(f, ""), id: f.ID, need: f.Requiredness, t: f.Type.True(), view: e.g.lazy[f.Type]}
+		ms[i] = member{name: e.name(f, ""), id: f.ID, need: f.Presence, t: f.Type.True(), view: e.g.lazy[f.Type]}
 	}
 	return ms
 }

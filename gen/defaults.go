@@ -16,7 +16,7 @@ func defaultsOf(fields []*idl.Field) defaulting {
 	for _, f := range fields {
 		switch {
 		case f.Default == nil:
-		case !isScalar(f.Type) || f.Requiredness == idl.Optional:
+		case !isScalar(f.Type) || f.Presence == idl.Optional:
 			return largeDefaults
 		default:
 			kind = plainDefaults

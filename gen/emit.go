@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/thriftidl"
 )
 
 // emitter writes one Go file. What is imported is found out on the way.
@@ -183,7 +184,7 @@ func (e *emitter) bare(t *idl.Type) string {
 
 // fieldType is typ, or a pointer where an optional field needs one.
 func (e *emitter) fieldType(f *idl.Field) string {
-	if f.Requiredness == idl.Optional && isScalar(f.Type) {
+	if f.Presence == idl.Optional && isScalar(f.Type) {
 		return "*" + e.typ(f.Type)
 	}
 	return e.typ(f.Type)
@@ -199,10 +200,10 @@ func tag(f *idl.Field) string {
 }
 
 func requiredness(f *idl.Field) string {
-	if f.Requiredness == idl.Default {
+	if f.Presence == idl.Implicit {
 		return ""
 	}
-	return "," + string(f.Requiredness)
+	return "," + string(f.Presence)
 }
 
 func (e *emitter) typedef(d *idl.Typedef) {
@@ -303,7 +304,7 @@ func (e *emitter) setDefaults(name string, fields []*idl.Field) {
 func (e *emitter) exceptionText(name string, d *idl.Struct) {
 	var words, args []string
 	for _, f := range d.Fields {
-		if f.Requiredness == idl.Optional || !isScalar(f.Type) {
+		if f.Presence == idl.Optional || !isScalar(f.Type) {
 			continue
 		}
 		goName := e.name(f, "")
@@ -357,8 +358,8 @@ func (e *emitter) union(d *idl.Struct) {
 // schema embeds the file itself, without comments, so that tools can ask a
 // program what it speaks.
 func (e *emitter) schema() {
-	e.p("// %s gives the IDL of this file; idl.Unpack reads it.", e.name(e.f.File, "idl"))
-	text := idl.Pack(e.f.File, e.g.packName)
+	e.p("// %s gives the IDL of this file; thriftidl.Unpack reads it.", e.name(e.f.File, "idl"))
+	text := thriftidl.Pack(e.f.File, e.g.packName)
 	quoted := "`" + text + "`"
 	if !strconv.CanBackquote(strings.ReplaceAll(text, "\n", "")) {
 		quoted = strconv.Quote(text)

@@ -12,13 +12,14 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/thriftidl"
 )
 
 // load reads files that exist only in the test, in the order of their names
 // in list.
 func load(t testing.TB, files map[string]string, list ...string) *idl.Schema {
 	t.Helper()
-	s, err := idl.Thrift{Open: func(path string) ([]byte, error) {
+	s, err := thriftidl.Reader{Open: func(path string) ([]byte, error) {
 		if s, ok := files[path]; ok {
 			return []byte(s), nil
 		}
@@ -81,7 +82,7 @@ func TestDeterministic(t *testing.T) {
 	var first []File
 	for range 8 {
 		rand.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })
-		s, err := idl.Thrift{}.Load(paths...)
+		s, err := thriftidl.Reader{}.Load(paths...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -296,7 +297,7 @@ func FuzzGenerate(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := idl.Thrift{Open: func(path string) ([]byte, error) {
+		s, err := thriftidl.Reader{Open: func(path string) ([]byte, error) {
 			switch path {
 			case "a.thrift":
 				return []byte(text), nil

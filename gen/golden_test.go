@@ -14,6 +14,7 @@ import (
 	alone "github.com/limosa-rpc/limosa/gen/testdata/golden/no_namespace"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/shared"
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/thriftidl"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -261,7 +262,7 @@ func TestEnums(t *testing.T) {
 
 // The embedded schema is the IDL, and can be read back.
 func TestEmbeddedIDL(t *testing.T) {
-	s, err := idl.Unpack(hello.Service(server{}).IDL)
+	s, err := thriftidl.Unpack(hello.Service(server{}).IDL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +270,7 @@ func TestEmbeddedIDL(t *testing.T) {
 	if i < 0 || len(s.Files) != 2 {
 		t.Fatalf("%d files", len(s.Files))
 	}
-	orig, err := idl.Thrift{}.Load("testdata/idl/hello.thrift")
+	orig, err := thriftidl.Reader{}.Load("testdata/idl/hello.thrift")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func (e *emitter) lazyGetter(view string, i int, f *idl.Field) {
 		e.p("v := new(%s)\nif !%s.LazyInner(&x.Lazy, &v.Lazy, %d) {\nreturn nil\n}\nreturn v\n}", inner, lib, i)
 		return
 	}
-	optional := f.Requiredness == idl.Optional && isScalar(f.Type)
+	optional := f.Presence == idl.Optional && isScalar(f.Type)
 	call, plain := lazyScalar(f.Type.True().Kind)
 	switch {
 	case call == "" && optional:

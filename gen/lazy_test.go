@@ -14,7 +14,7 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/gen"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/lazy"
-	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/thriftidl"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -118,7 +118,7 @@ func TestLazyAnnotations(t *testing.T) {
 		"fine":      {"struct A {} (lazy)\nservice S { A f(1: A a, 2: i32 b) (lazy), A g(1: A a) (lazy = 'false') }", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := idl.Thrift{Open: func(string) ([]byte, error) { return []byte(tt.text), nil }}.Load("a.thrift")
+			s, err := thriftidl.Reader{Open: func(string) ([]byte, error) { return []byte(tt.text), nil }}.Load("a.thrift")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +147,7 @@ func TestLazyForAll(t *testing.T) {
 	// The code is compiled as a part of this module, where it is not.
 	overlay := strings.Builder{}
 	overlay.WriteString(`{"Replace": {`)
-	s, err := idl.Thrift{}.Load("testdata/idl/hello.thrift", "testdata/idl/clash.thrift", "testdata/idl/lazy.thrift")
+	s, err := thriftidl.Reader{}.Load("testdata/idl/hello.thrift", "testdata/idl/clash.thrift", "testdata/idl/lazy.thrift")
 	if err != nil {
 		t.Fatal(err)
 	}

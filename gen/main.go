@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/thriftidl"
 )
 
 // Command is the command limosa-gen, and limosa gen. Its fields are what the
@@ -68,7 +69,7 @@ func (c Command) Run(args []string) int {
 	if err != nil {
 		return c.fail(2, err)
 	}
-	schema, err := idl.Thrift{Include: o.include}.Load(files...)
+	schema, err := thriftidl.Reader{Include: o.include}.Load(files...)
 	if err != nil {
 		return c.fail(1, err)
 	}

@@ -141,7 +141,7 @@ func (e *emitter) result(m *idl.Method) {
 	}
 	for _, x := range m.Throws {
 		y := *x
-		y.Requiredness = idl.Optional
+		y.Presence = idl.Optional
 		ms = append(ms, e.members([]*idl.Field{&y})...)
 		ms[len(ms)-1].name = e.name(x, "")
 		lines = append(lines, e.name(x, "")+" "+e.typ(x.Type)+" "+tag(&y))

@@ -28,7 +28,7 @@ func isConstant(t *idl.Type) bool { return isScalar(t) && t.True().Kind != idl.U
 // fieldValue is value, or a pointer to it where the field is one.
 func (e *emitter) fieldValue(f *idl.Field, v *idl.Value) string {
 	s := e.value(f.Type, v)
-	if f.Requiredness != idl.Optional || !isScalar(f.Type) {
+	if f.Presence != idl.Optional || !isScalar(f.Type) {
 		return s
 	}
 	switch f.Type.True().Kind {

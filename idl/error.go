@@ -2,15 +2,8 @@ package idl
 
 import (
 	"fmt"
-	"sort"
 	"strings"
 )
-
-// maxErrors is how many errors of one load are collected; more help nobody.
-const maxErrors = 10
-
-// maxWarnings is large enough to see them all and small enough for any file.
-const maxWarnings = 200
 
 // An Error is one finding in a file.
 type Error struct {
@@ -79,61 +72,9 @@ func (e Errors) Unwrap() []error {
 	return errs
 }
 
-// findings collects errors and warnings while a schema is loaded.
-type findings struct {
-	errs  Errors
-	warns []*Error
-	full  bool
-}
-
-func newError(f *File, pos Pos, msg string) *Error {
-	return &Error{Path: f.Path, Pos: pos, Msg: msg, Source: sourceLine(f.Text, pos.Line)}
-}
-
-func (d *findings) errorf(f *File, pos Pos, format string, args ...any) {
-	if len(d.errs) >= maxErrors {
-		d.full = true
-		return
-	}
-	d.errs = append(d.errs, newError(f, pos, fmt.Sprintf(format, args...)))
-}
-
-func (d *findings) warnf(f *File, pos Pos, format string, args ...any) {
-	if len(d.warns) >= maxWarnings {
-		return
-	}
-	d.warns = append(d.warns, newError(f, pos, fmt.Sprintf(format, args...)))
-}
-
-// err gives what was collected, sorted by line within each file.
-func (d *findings) err() error {
-	if len(d.errs) == 0 {
-		return nil
-	}
-	order := map[string]int{}
-	for _, e := range d.errs {
-		if _, ok := order[e.Path]; !ok {
-			order[e.Path] = len(order)
-		}
-	}
-	sort.SliceStable(d.errs, func(i, j int) bool {
-		a, b := d.errs[i], d.errs[j]
-		if a.Path != b.Path {
-			return order[a.Path] < order[b.Path]
-		}
-		if a.Pos.Line != b.Pos.Line {
-			return a.Pos.Line < b.Pos.Line
-		}
-		return a.Pos.Col < b.Pos.Col
-	})
-	if d.full {
-		last := d.errs[len(d.errs)-1]
-		d.errs = append(d.errs, &Error{Path: last.Path, Msg: "too many errors"})
-	}
-	return d.errs
-}
-
-func sourceLine(text string, line int) string {
+// SourceLine gives a line of a text, counted from 1, without its end; "" if there
+// is none, or if it is too long to be shown.
+func SourceLine(text string, line int) string {
 	for ; line > 1; line-- {
 		_, rest, ok := strings.Cut(text, "\n")
 		if !ok {
@@ -149,6 +90,8 @@ func sourceLine(text string, line int) string {
 	return first
 }
 
-// Error makes a finding at a place of the file, for those who check more than
-// this package does.
-func (f *File) Error(pos Pos, msg string) *Error { return newError(f, pos, msg) }
+// Error makes a finding at a place of the file, for readers and for those who
+// check more than a reader does.
+func (f *File) Error(pos Pos, msg string) *Error {
+	return &Error{Path: f.Path, Pos: pos, Msg: msg, Source: SourceLine(f.Text, pos.Line)}
+}

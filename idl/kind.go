@@ -53,6 +53,11 @@ func (k *Kind) UnmarshalText(p []byte) error {
 	return fmt.Errorf("idl: unknown kind %q", p)
 }
 
+// MaxChain is how many typedefs, constants or parents of a service may stand
+// behind each other in a schema that a reader has accepted. So whatever walks
+// along them may recurse, and may count on an end.
+const MaxChain = 256
+
 // A Type is what a field, an argument, a constant or a typedef is made of.
 type Type struct {
 	Kind        Kind        `json:"kind"`
@@ -68,15 +73,13 @@ type Type struct {
 	Enum    *Enum    `json:"-"`
 	Struct  *Struct  `json:"-"`
 	Typedef *Typedef `json:"-"`
-
-	written string // a name as the file has it, while it is unresolved
 }
 
 // True follows typedefs to the type that they stand for.
 func (t *Type) True() *Type {
 	// Cycles are reported when a schema is loaded; the bound keeps code that
 	// is given an unfinished one from hanging.
-	for range maxChain + 1 {
+	for range MaxChain + 1 {
 		if t == nil || t.Kind != TypedefRef || t.Typedef == nil {
 			break
 		}
@@ -96,43 +99,6 @@ func (t *Type) String() string {
 		return "map<" + t.Key.String() + "," + t.Elem.String() + ">"
 	case t.Name != "":
 		return t.Name
-	case t.written != "":
-		return t.written
 	}
 	return t.Kind.String()
-}
-
-// A ValueKind is the kind of a Value, as it is written.
-type ValueKind string
-
-// The kinds of values. true and false are the integers 1 and 0.
-const (
-	IntValue    ValueKind = "int"
-	DoubleValue ValueKind = "double"
-	StringValue ValueKind = "string"
-	NameValue   ValueKind = "name"
-	ListValue   ValueKind = "list"
-	MapValue    ValueKind = "map"
-)
-
-// A Value is a constant as it is written. What it means depends on the type
-// that it is for; checkValue has made sure that it fits.
-type Value struct {
-	Kind ValueKind `json:"kind"`
-	Int  int64     `json:"int,omitempty"`
-	Text string    `json:"text,omitempty"` // a string's bytes, a double's or a name's spelling
-	List []*Value  `json:"list,omitempty"`
-	Map  []Entry   `json:"map,omitempty"` // also a struct's fields by name
-	Pos  Pos       `json:"pos"`
-
-	// What a name stands for; EnumValue also for a number of an enum.
-	Const     *Const     `json:"-"`
-	EnumValue *EnumValue `json:"-"`
-	Enum      *Enum      `json:"-"`
-}
-
-// An Entry is one pair of a map value.
-type Entry struct {
-	Key   *Value `json:"key"`
-	Value *Value `json:"value"`
 }

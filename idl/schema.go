@@ -1,12 +1,22 @@
-// Package idl reads interface definitions and gives them as one schema: the
-// language of Apache Thrift 0.25, with Kitex's streams.
+// Package idl is the model of interface definitions: what a file of an IDL says,
+// as plain data, whichever language it is written in.
 //
-// Package gen turns a Schema into Go; thrift/dynamic makes calls from one. The
-// package knows nothing of either: no Go names, no wire format. A Schema is
-// plain data and marshals to stable JSON, which is what a plug-in is given.
+//	.thrift ── idl/thriftidl ──┐                 ┌── gen            Go source
+//	                           ├── idl.Schema ───┼── thrift/dynamic calls without code
+//	.proto  ── a reader of  ───┘                 └── idl/breaking   what a change breaks
+//	           its own
 //
-// Sources: compiler/cpp/src/thrift/thriftl.ll, thrifty.yy and parse/ of Apache
-// Thrift 0.25. docs/how/idl.md tells where this reader is stricter or laxer.
+// A reader makes a [Schema]; everybody else knows the Schema alone. The model
+// knows neither of them: no syntax, no Go names, no wire format. A reader hands a
+// schema on only when all names in it are resolved, all values fit their types, and
+// nothing in it leads back to itself where that would have no meaning (see
+// [MaxChain]). What a reader needs on the way it keeps in tables of its own.
+//
+// A Schema marshals to stable JSON, which is what a plug-in of limosa-gen is
+// given: what is reached through a pointer that JSON leaves out stands beside it
+// by name and file.
+//
+// docs/how/idl.md tells more, and what a .proto file becomes.
 package idl
 
 // A Schema is a set of files with all that they include. It is not changed
@@ -18,9 +28,16 @@ type Schema struct {
 	Warnings []*Error `json:"warnings,omitempty"`
 }
 
+// A Language is an interface definition language.
+type Language string
+
+// The languages that have a reader: Thrift has package idl/thriftidl.
+const Thrift Language = "thrift"
+
 // A File is one file of definitions.
 type File struct {
-	Path       string      `json:"path"`             // as it was given or found
+	Path       string      `json:"path"` // as it was given or found
+	Language   Language    `json:"language"`
 	Name       string      `json:"name"`             // the prefix under which includers see it: the base name without its ending
 	Listed     bool        `json:"listed,omitempty"` // named in the call of Load, not only included
 	Doc        string      `json:"doc,omitempty"`
@@ -34,8 +51,6 @@ type File struct {
 	Structs    []*Struct   `json:"structs,omitempty"`
 	Services   []*Service  `json:"services,omitempty"`
 	Text       string      `json:"text"` // the file itself
-
-	scope *scope // names defined here; set while loading
 }
 
 // A Namespace is a package name for one target language, or for "*": all
@@ -126,9 +141,6 @@ type Enum struct {
 	Doc         string       `json:"doc,omitempty"`
 	Pos         Pos          `json:"pos"`
 	File        *File        `json:"-"`
-
-	byName   map[string]*EnumValue // set while loading, as byNumber is
-	byNumber map[int32]*EnumValue  // of several names the first one
 }
 
 // An EnumValue is one name of an Enum.
@@ -160,37 +172,41 @@ type Struct struct {
 	Doc         string      `json:"doc,omitempty"`
 	Pos         Pos         `json:"pos"`
 	File        *File       `json:"-"`
-
-	byName map[string]*Field // set when a value is first checked
 }
 
-// Requiredness says whether a field may be absent. Fields of a union are
-// always Optional.
-type Requiredness string
+// Presence says whether a field may be absent, which is one notion for all IDLs:
+// it decides what Go code sees, and what a codec has to check. Whether a zero
+// value of an Implicit field is written is the codec's rule, not the schema's.
+type Presence string
 
-// The three kinds of fields. Default is Apache's "opt-in, req-out": always
-// written, and not missed when reading.
+// The three presences.
 const (
-	Default  Requiredness = "default"
-	Required Requiredness = "required"
-	Optional Requiredness = "optional"
+	// Implicit fields always have a value, and nobody can tell a zero from an
+	// absent one: Thrift's fields without a word (always written, not missed when
+	// reading), Protobuf's proto3 fields without a label (zeros are not written).
+	Implicit Presence = "implicit"
+	// Required fields have to be there: the word in Thrift, the label in proto2.
+	Required Presence = "required"
+	// Optional fields know whether they are there: the word in Thrift, the label
+	// in Protobuf. All fields of a union are Optional: one of them is set.
+	Optional Presence = "optional"
 )
 
 // A Field is a member of a Struct, an argument, or a declared exception.
 type Field struct {
-	ID           int32        `json:"id"`
-	Implicit     bool         `json:"implicit_id,omitempty"` // no usable id was written: counted down from -1
-	Name         string       `json:"name"`
-	Type         *Type        `json:"type"`
-	Requiredness Requiredness `json:"requiredness"`
-	Reference    bool         `json:"reference,omitempty"` // written with &
-	Default      *Value       `json:"default,omitempty"`
-	XsdOptional  bool         `json:"xsd_optional,omitempty"`
-	XsdNillable  bool         `json:"xsd_nillable,omitempty"`
-	XsdAttrs     []*Field     `json:"xsd_attrs,omitempty"`
-	Annotations  Annotations  `json:"annotations,omitempty"`
-	Doc          string       `json:"doc,omitempty"`
-	Pos          Pos          `json:"pos"` // of its name
+	ID          int32       `json:"id"`
+	AutoID      bool        `json:"auto_id,omitempty"` // no usable id was written: counted down from -1
+	Name        string      `json:"name"`
+	Type        *Type       `json:"type"`
+	Presence    Presence    `json:"presence"`
+	Reference   bool        `json:"reference,omitempty"` // written with &
+	Default     *Value      `json:"default,omitempty"`
+	XsdOptional bool        `json:"xsd_optional,omitempty"`
+	XsdNillable bool        `json:"xsd_nillable,omitempty"`
+	XsdAttrs    []*Field    `json:"xsd_attrs,omitempty"`
+	Annotations Annotations `json:"annotations,omitempty"`
+	Doc         string      `json:"doc,omitempty"`
+	Pos         Pos         `json:"pos"` // of its name
 }
 
 // A Service is a set of methods. A method that came from Extends is not
@@ -198,6 +214,7 @@ type Field struct {
 type Service struct {
 	Name        string      `json:"name"`
 	Extends     string      `json:"extends,omitempty"` // as written
+	ExtendsPos  Pos         `json:"extends_pos,omitzero"`
 	Parent      *Service    `json:"-"`
 	ParentFile  string      `json:"extends_file,omitempty"` // path of the file that has it
 	Methods     []*Method   `json:"methods"`
@@ -205,9 +222,6 @@ type Service struct {
 	Doc         string      `json:"doc,omitempty"`
 	Pos         Pos         `json:"pos"`
 	File        *File       `json:"-"`
-
-	extendsPos Pos
-	byName     map[string]*Method // without those of parents; set while loading
 }
 
 // A Method is one call of a Service. With ClientStream the only argument, with

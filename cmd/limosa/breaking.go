@@ -14,11 +14,13 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/breaking"
+	"github.com/limosa-rpc/limosa/idl/thriftidl"
 )
 
 func (a *app) breakingCommand() *cli.Command {
 	var rules strings.Builder
-	for _, r := range idl.BreakingRules() {
+	for _, r := range breaking.Rules() {
 		fmt.Fprintf(&rules, "  %-24s %-9s %s\n", r.Name, r.Harms, r.Text)
 	}
 	return &cli.Command{
@@ -97,23 +99,23 @@ func (a *app) breaking(ctx context.Context, c *cli.Command) error {
 		return usagef("no .thrift file below %s", strings.Join(args, ", "))
 	}
 	include := c.StringSlice("I")
-	oldSchema, err := a.load(idl.Thrift{Include: include, Open: before.open}, before.name(), then)
+	oldSchema, err := a.load(thriftidl.Reader{Include: include, Open: before.open}, before.name(), then)
 	if err != nil {
 		return err
 	}
-	newSchema, err := a.load(idl.Thrift{Include: include}, "", now)
+	newSchema, err := a.load(thriftidl.Reader{Include: include}, "", now)
 	if err != nil {
 		return err
 	}
-	found := idl.Breaking(oldSchema, newSchema)
-	found = slices.DeleteFunc(found, func(b *idl.BreakingChange) bool { return except[b.Rule] || except[string(b.Harms)] })
+	found := breaking.Compare(oldSchema, newSchema)
+	found = slices.DeleteFunc(found, func(b *breaking.Change) bool { return except[b.Rule] || except[string(b.Harms)] })
 	return a.tellBreaking(found, before, c.String("o"))
 }
 
 // parseExcept reads what is to be left out, and refuses what is no rule.
 func parseExcept(flags []string) (map[string]bool, error) {
 	except, known := map[string]bool{}, map[string]bool{}
-	for _, r := range idl.BreakingRules() {
+	for _, r := range breaking.Rules() {
 		known[r.Name], known[string(r.Harms)] = true, true
 	}
 	for _, list := range flags {
@@ -130,7 +132,7 @@ func parseExcept(flags []string) (map[string]bool, error) {
 
 // load reads one side. Its errors are told one by one, those of the old side
 // with its name.
-func (a *app) load(from idl.Thrift, side string, paths []string) (*idl.Schema, error) {
+func (a *app) load(from thriftidl.Reader, side string, paths []string) (*idl.Schema, error) {
 	schema, err := from.Load(paths...)
 	errs, ok := errors.AsType[idl.Errors](err)
 	if !ok {
@@ -144,17 +146,17 @@ func (a *app) load(from idl.Thrift, side string, paths []string) (*idl.Schema, e
 
 // brokenLine is one line of -o json.
 type brokenLine struct {
-	Rule    string   `json:"rule"`
-	Harms   idl.Harm `json:"harms"`
-	Tree    string   `json:"tree"` // new, or old for what is gone
-	File    string   `json:"file"`
-	Line    int      `json:"line"`
-	Column  int      `json:"column"`
-	Message string   `json:"message"`
-	Source  string   `json:"source"`
+	Rule    string        `json:"rule"`
+	Harms   breaking.Harm `json:"harms"`
+	Tree    string        `json:"tree"` // new, or old for what is gone
+	File    string        `json:"file"`
+	Line    int           `json:"line"`
+	Column  int           `json:"column"`
+	Message string        `json:"message"`
+	Source  string        `json:"source"`
 }
 
-func (a *app) tellBreaking(found []*idl.BreakingChange, before *oldTree, format string) error {
+func (a *app) tellBreaking(found []*breaking.Change, before *oldTree, format string) error {
 	out := json.NewEncoder(a.stdout)
 	out.SetEscapeHTML(false)
 	for _, b := range found {

@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/limosa-rpc/limosa/gen"
-	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/thriftidl"
 )
 
 func (a *app) genCommand() *cli.Command {
@@ -61,7 +61,7 @@ Example:
 
 // generate makes a new project's code from its IDL.
 func (p *project) generate(dir string) error {
-	schema, err := idl.Thrift{}.Load(filepath.Join(dir, "idl", p.Name+".thrift"))
+	schema, err := thriftidl.Reader{}.Load(filepath.Join(dir, "idl", p.Name+".thrift"))
 	if err != nil {
 		return err
 	}

@@ -1606,7 +1606,7 @@ func (UnimplementedStorefront) Checkout(ctx context.Context, cart *Cart) (*Order
 	return nil, rpc.Unimplemented
 }
 
-// ShopIDL gives the IDL of this file; idl.Unpack reads it.
+// ShopIDL gives the IDL of this file; thriftidl.Unpack reads it.
 func ShopIDL() string {
 	return `#file shop/shop.thrift
 namespace go shop

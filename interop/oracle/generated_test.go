@@ -8,6 +8,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/demo/hello"
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/thriftidl"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/thrift/dynamic"
@@ -17,7 +18,7 @@ import (
 // through the plan, from there through JSON by the IDL that they were generated
 // from, and back: what arrives is what the plan alone would have given.
 func TestGeneratedPlannedAndDynamicAgree(t *testing.T) {
-	schema, err := idl.Thrift{}.Load("../../gen/testdata/idl/hello.thrift")
+	schema, err := thriftidl.Reader{}.Load("../../gen/testdata/idl/hello.thrift")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/breaking"
+	"github.com/limosa-rpc/limosa/idl/thriftidl"
 	"github.com/limosa-rpc/limosa/thrift/dynamic"
 )
 
@@ -107,7 +109,7 @@ func object(r *rand.Rand, list []*member) string {
 
 func loadOne(t *testing.T, source string) (*idl.Schema, *dynamic.Codec) {
 	t.Helper()
-	s, err := idl.Thrift{Open: func(path string) ([]byte, error) {
+	s, err := thriftidl.Reader{Open: func(path string) ([]byte, error) {
 		if path == "s.thrift" {
 			return []byte(source), nil
 		}
@@ -151,7 +153,7 @@ func crosses(t *testing.T, r *rand.Rand, from, to []*member, out, in *dynamic.Co
 	return ""
 }
 
-// TestBreakingIsTrue holds idl.Breaking against the codec: two versions of which
+// TestBreakingIsTrue holds breaking.Compare against the codec: two versions of which
 // it says nothing about the wire understand each other, both ways; and where they
 // do not, it has said so.
 func TestBreakingIsTrue(t *testing.T) {
@@ -170,9 +172,9 @@ func TestBreakingIsTrue(t *testing.T) {
 		a, oldCodec := loadOne(t, before)
 		b, newCodec := loadOne(t, after)
 		wire := false
-		found := idl.Breaking(a, b)
+		found := breaking.Compare(a, b)
 		for _, f := range found {
-			wire = wire || f.Harms == idl.HarmsWire
+			wire = wire || f.Harms == breaking.Wire
 		}
 		wrong := ""
 		for range 4 {

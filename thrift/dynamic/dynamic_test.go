@@ -13,6 +13,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/thriftidl"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/thrift/dynamic"
@@ -109,7 +110,7 @@ type Everything struct {
 
 func schema(t testing.TB) *idl.Schema {
 	t.Helper()
-	s, err := idl.Thrift{Open: func(path string) ([]byte, error) {
+	s, err := thriftidl.Reader{Open: func(path string) ([]byte, error) {
 		if path == "test.thrift" {
 			return []byte(source), nil
 		}

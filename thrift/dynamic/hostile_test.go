@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
-	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/thriftidl"
 	"github.com/limosa-rpc/limosa/thrift/dynamic"
 )
 
 // hostile reads text and makes a codec of the struct S in it.
 func hostile(t *testing.T, text string) (*dynamic.Codec, error) {
 	t.Helper()
-	s, err := idl.Thrift{Open: func(path string) ([]byte, error) {
+	s, err := thriftidl.Reader{Open: func(path string) ([]byte, error) {
 		if path == "a.thrift" {
 			return []byte(text), nil
 		}

@@ -115,7 +115,7 @@ func (c *compiler) structure(s *idl.Struct) *shape {
 func (c *compiler) fields(name string, list []*idl.Field) *shape {
 	sh := &shape{name: name, fields: make([]field, len(list)), byName: map[string]int{}, byID: map[int16]int{}}
 	for i, f := range list {
-		sh.fields[i] = field{name: f.Name, id: int16(f.ID), t: c.typ(f.Type), required: f.Requiredness == idl.Required}
+		sh.fields[i] = field{name: f.Name, id: int16(f.ID), t: c.typ(f.Type), required: f.Presence == idl.Required}
 		sh.byName[f.Name], sh.byID[int16(f.ID)] = i, i
 		if f.Default != nil || sh.fields[i].required {
 			sh.due = append(sh.due, i)
@@ -141,7 +141,7 @@ func (c *compiler) fields(name string, list []*idl.Field) *shape {
 func (c *compiler) results(m *idl.Method) *shape {
 	var list []*idl.Field
 	if m.Result != nil {
-		list = append(list, &idl.Field{ID: 0, Name: success, Type: m.Result, Requiredness: idl.Optional})
+		list = append(list, &idl.Field{ID: 0, Name: success, Type: m.Result, Presence: idl.Optional})
 	}
 	sh := c.fields(m.Name+"'s result", append(list, m.Throws...))
 	sh.single = true

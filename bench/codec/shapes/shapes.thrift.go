@@ -1161,7 +1161,7 @@ func (x *LazyWide) SetN49(v bool)              { thrift.LazySet(&x.Lazy, 48, v) 
 func (x *LazyWide) S50() string                { v, _ := thrift.LazyText(&x.Lazy, 49); return v }
 func (x *LazyWide) SetS50(v string)            { thrift.LazySet(&x.Lazy, 49, v) }
 
-// ShapesIDL gives the IDL of this file; idl.Unpack reads it.
+// ShapesIDL gives the IDL of this file; thriftidl.Unpack reads it.
 func ShapesIDL() string {
 	return `#file shapes/shapes.thrift
 namespace go shapes

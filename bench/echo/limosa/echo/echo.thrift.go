@@ -197,7 +197,7 @@ type Unimplemented = UnimplementedEcho
 // Dial is DialEcho.
 func Dial(target string) (*EchoClient, error) { return DialEcho(target) }
 
-// EchoIDL gives the IDL of this file; idl.Unpack reads it.
+// EchoIDL gives the IDL of this file; thriftidl.Unpack reads it.
 func EchoIDL() string {
 	return `#file echo/echo.thrift
 namespace go echo

@@ -1077,7 +1077,7 @@ const GEN int32 = 1
 
 const Gen int32 = 2
 
-// ClashIDL gives the IDL of this file; idl.Unpack reads it.
+// ClashIDL gives the IDL of this file; thriftidl.Unpack reads it.
 func ClashIDL() string {
 	return `#file clash/clash.thrift
 namespace go clash

@@ -62,7 +62,7 @@ type Unimplemented = UnimplementedEmpty
 // Dial is DialEmpty.
 func Dial(target string) (*EmptyClient, error) { return DialEmpty(target) }
 
-// EmptyIDL gives the IDL of this file; idl.Unpack reads it.
+// EmptyIDL gives the IDL of this file; thriftidl.Unpack reads it.
 func EmptyIDL() string {
 	return `#file empty/empty.thrift
 namespace go empty

@@ -2209,7 +2209,7 @@ type Unimplemented = UnimplementedKinds
 // Dial is DialKinds.
 func Dial(target string) (*KindsClient, error) { return DialKinds(target) }
 
-// KindsIDL gives the IDL of this file; idl.Unpack reads it.
+// KindsIDL gives the IDL of this file; thriftidl.Unpack reads it.
 func KindsIDL() string {
 	return `#file kinds/kinds.thrift
 namespace go kinds

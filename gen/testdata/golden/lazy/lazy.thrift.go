@@ -1486,7 +1486,7 @@ type Unimplemented = UnimplementedOrchard
 // Dial is DialOrchard.
 func Dial(target string) (*OrchardClient, error) { return DialOrchard(target) }
 
-// LazyIDL gives the IDL of this file; idl.Unpack reads it.
+// LazyIDL gives the IDL of this file; thriftidl.Unpack reads it.
 func LazyIDL() string {
 	return `#file lazy/lazy.thrift
 namespace go lazy

@@ -162,7 +162,7 @@ type Unimplemented = UnimplementedAlone2
 // Dial is DialAlone2.
 func Dial(target string) (*Alone2Client, error) { return DialAlone2(target) }
 
-// NoNamespaceIDL gives the IDL of this file; idl.Unpack reads it.
+// NoNamespaceIDL gives the IDL of this file; thriftidl.Unpack reads it.
 func NoNamespaceIDL() string {
 	return `#file no_namespace/no-namespace.thrift
 struct Alone{1:optional i32 x}

@@ -252,7 +252,7 @@ func NAMES() []string {
 	return []string{"a", "b"}
 }
 
-// SharedIDL gives the IDL of this file; idl.Unpack reads it.
+// SharedIDL gives the IDL of this file; thriftidl.Unpack reads it.
 func SharedIDL() string {
 	return `#file shared/shared.thrift
 namespace go shared

@@ -69,7 +69,7 @@ func (x *Thing) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Thing) String() string { return thrift.String(x) }
 
-// XIDL gives the IDL of this file; idl.Unpack reads it.
+// XIDL gives the IDL of this file; thriftidl.Unpack reads it.
 func XIDL() string {
 	return `#file x/x.thrift
 namespace go x

@@ -176,7 +176,7 @@ func (UnimplementedSide) Other(ctx context.Context, o *Other) (*Other, error) {
 	return nil, rpc.Unimplemented
 }
 
-// TypesLinuxIDL gives the IDL of this file; idl.Unpack reads it.
+// TypesLinuxIDL gives the IDL of this file; thriftidl.Unpack reads it.
 func TypesLinuxIDL() string {
 	return `#file demo/hello/types_linux.thrift
 namespace go demo.hello

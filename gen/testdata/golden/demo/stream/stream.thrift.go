@@ -307,7 +307,7 @@ type Unimplemented = UnimplementedHello
 // Dial is DialHello.
 func Dial(target string) (*HelloClient, error) { return DialHello(target) }
 
-// StreamIDL gives the IDL of this file; idl.Unpack reads it.
+// StreamIDL gives the IDL of this file; thriftidl.Unpack reads it.
 func StreamIDL() string {
 	return `#file demo/stream/stream.thrift
 namespace go demo.stream

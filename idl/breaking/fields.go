@@ -1,6 +1,10 @@
-package idl
+package breaking
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/limosa-rpc/limosa/idl"
+)
 
 // A fieldList is the fields of a struct or union, the arguments of a method, or
 // its declared exceptions, in both versions.
@@ -8,32 +12,32 @@ type fieldList struct {
 	role     string // the rules' prefix: field, argument, exception
 	of       string // what a text says behind the field's name
 	union    bool
-	from, to *File
+	from, to *idl.File
 }
 
-func (c *comparer) structs(a, b *Struct, from, to *File) {
+func (c *comparer) structs(a, b *idl.Struct, from, to *idl.File) {
 	at := place{to, b.Pos, false}
 	switch {
 	case a.Kind == b.Kind:
-	case a.Kind == Union || b.Kind == Union:
+	case a.Kind == idl.Union || b.Kind == idl.Union:
 		c.add("union-changed", at, "%s was %s and is %s", b.Name, a.Kind, b.Kind)
 	default:
 		c.add("type-kind-changed", at, "%s was %s and is %s", b.Name, a.Kind, b.Kind)
 	}
-	c.fields(&fieldList{"field", fmt.Sprintf("%s %s", b.Kind, b.Name), a.Kind == Union && b.Kind == Union, from, to}, a.Fields, b.Fields)
+	c.fields(&fieldList{"field", fmt.Sprintf("%s %s", b.Kind, b.Name), a.Kind == idl.Union && b.Kind == idl.Union, from, to}, a.Fields, b.Fields)
 }
 
 // fields compares two lists. A field is the same if its name is; where a name
 // is gone and its id has a name that is new, with the same type, it was renamed.
-func (c *comparer) fields(l *fieldList, old, new []*Field) {
-	byName, byID, known := map[string]*Field{}, map[int32]*Field{}, map[string]bool{}
+func (c *comparer) fields(l *fieldList, old, new []*idl.Field) {
+	byName, byID, known := map[string]*idl.Field{}, map[int32]*idl.Field{}, map[string]bool{}
 	for _, f := range new {
 		byName[f.Name], byID[f.ID] = f, f
 	}
 	for _, f := range old {
 		known[f.Name] = true
 	}
-	taken := map[*Field]bool{}
+	taken := map[*idl.Field]bool{}
 	for _, f := range old {
 		n, m := byName[f.Name], byID[f.ID]
 		switch {
@@ -62,7 +66,7 @@ func (c *comparer) fields(l *fieldList, old, new []*Field) {
 }
 
 // field compares two versions of one field.
-func (c *comparer) field(l *fieldList, a, b *Field) {
+func (c *comparer) field(l *fieldList, a, b *idl.Field) {
 	at := place{l.to, b.Pos, false}
 	switch c.types(a.Type, b.Type) {
 	case other:
@@ -75,45 +79,47 @@ func (c *comparer) field(l *fieldList, a, b *Field) {
 		}
 	}
 	switch {
-	case a.Requiredness == b.Requiredness || l.role == "exception":
-	case b.Requiredness == Required:
+	case a.Presence == b.Presence || l.role == "exception":
+	case b.Presence == idl.Required:
 		c.add("required-added", at, "%s %s of %s is required and was not", l.role, b.Name, l.of)
-	case a.Requiredness == Required:
+	case a.Presence == idl.Required:
 		c.add("required-removed", at, "%s %s of %s was required and is not", l.role, b.Name, l.of)
+	case b.Presence == idl.Optional:
+		c.add("optional-changed", at, "%s %s of %s is optional and was not", l.role, b.Name, l.of)
 	default:
-		c.add("optional-changed", at, "%s %s of %s was %s and is %s", l.role, b.Name, l.of, a.Requiredness, b.Requiredness)
+		c.add("optional-changed", at, "%s %s of %s was optional and is not", l.role, b.Name, l.of)
 	}
 }
 
-func (c *comparer) removed(l *fieldList, f *Field) {
+func (c *comparer) removed(l *fieldList, f *idl.Field) {
 	rule, what := l.role+"-removed", l.role
 	switch {
 	case l.union:
 		rule = "union-field-removed"
-	case f.Requiredness == Required && l.role != "exception":
+	case f.Presence == idl.Required && l.role != "exception":
 		rule, what = "required-removed", "required "+l.role
 	}
 	c.add(rule, place{l.from, f.Pos, true}, "%s %s (id %d) of %s is gone", what, f.Name, f.ID, l.of)
 }
 
-func (c *comparer) added(l *fieldList, f *Field) {
+func (c *comparer) added(l *fieldList, f *idl.Field) {
 	at := place{l.to, f.Pos, false}
 	switch {
 	case l.union:
 		c.add("union-field-added", at, "%s is new in %s: old readers will see no variant", f.Name, l.of)
 	case l.role == "exception":
 		c.add("exception-added", at, "exception %s of %s is new: old callers will see an answer without a result", f.Name, l.of)
-	case f.Requiredness == Required:
+	case f.Presence == idl.Required:
 		c.add("required-added", at, "required %s %s of %s is new", l.role, f.Name, l.of)
 	case l.role == "argument":
 		c.add("argument-added", at, "argument %s of %s is new", f.Name, l.of)
 	}
 }
 
-// methods gives all methods of a service, those of its parents too.
-func (s *Service) methods() map[string]*methodOf {
+// methodsOf gives all methods of a service, those of its parents too.
+func methodsOf(s *idl.Service) map[string]*methodOf {
 	all := map[string]*methodOf{}
-	for range maxChain { // loading has refused circles
+	for range idl.MaxChain { // loading has refused circles
 		if s == nil {
 			break
 		}
@@ -128,12 +134,12 @@ func (s *Service) methods() map[string]*methodOf {
 }
 
 type methodOf struct {
-	*Method
-	of *Service
+	*idl.Method
+	of *idl.Service
 }
 
-func (c *comparer) services(a, b *Service, from, to *File) {
-	now := b.methods()
+func (c *comparer) services(a, b *idl.Service, from, to *idl.File) {
+	now := methodsOf(b)
 	for _, m := range a.Methods {
 		n := now[m.Name]
 		if n == nil {
@@ -163,7 +169,7 @@ func (c *comparer) services(a, b *Service, from, to *File) {
 }
 
 // method compares two versions of a method. from is the file of the old one.
-func (c *comparer) method(a *Method, n *methodOf, from *File, service string) {
+func (c *comparer) method(a *idl.Method, n *methodOf, from *idl.File, service string) {
 	b, to := n.Method, n.of.File
 	of, at := "method "+service+"."+b.Name, place{to, b.Pos, false}
 	if a.Oneway != b.Oneway {
@@ -183,7 +189,7 @@ func (c *comparer) method(a *Method, n *methodOf, from *File, service string) {
 	c.fields(&fieldList{role: "exception", of: of, from: from, to: to}, a.Throws, b.Throws)
 }
 
-func streams(m *Method) string {
+func streams(m *idl.Method) string {
 	switch {
 	case m.ClientStream && m.ServerStream:
 		return "a stream in both directions"

@@ -1,12 +1,13 @@
-package idl
+package thriftidl
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/limosa-rpc/limosa/idl"
 )
 
 func sortByPos(list []named) {
@@ -16,7 +17,7 @@ func sortByPos(list []named) {
 }
 
 // values checks every constant and default of f against its type.
-func (r *resolver) values(f *File) {
+func (r *resolver) values(f *idl.File) {
 	for _, c := range f.Consts {
 		r.constant(c)
 	}
@@ -32,102 +33,102 @@ func (r *resolver) values(f *File) {
 }
 
 // constant checks c against its type, once.
-func (r *resolver) constant(c *Const) {
+func (r *resolver) constant(c *idl.Const) {
 	if r.fitted[c] {
 		return
 	}
 	r.fitted[c] = true
 	file := r.file
 	r.file = c.File
-	r.fit(c.Name, c.Type, c.Value, Pos{})
+	r.fit(c.Name, c.Type, c.Value, idl.Pos{})
 	r.file = file
 }
 
-func (r *resolver) defaults(list []*Field) {
+func (r *resolver) defaults(list []*idl.Field) {
 	for _, f := range list {
 		if f.Default != nil {
-			r.fit(f.Name, f.Type, f.Default, Pos{})
+			r.fit(f.Name, f.Type, f.Default, idl.Pos{})
 		}
 	}
 }
 
-var intBits = map[Kind]uint{I8: 8, I16: 16, I32: 32, I64: 64}
+var intBits = map[idl.Kind]uint{idl.I8: 8, idl.I16: 16, idl.I32: 32, idl.I64: 64}
 
 // fit checks that v can be the value of a t; what says whose value it is. at
 // is the place for errors when v is another constant's value, else zero.
-func (r *resolver) fit(what string, t *Type, v *Value, at Pos) {
+func (r *resolver) fit(what string, t *idl.Type, v *idl.Value, at idl.Pos) {
 	t = t.True()
 	pos := at
-	if pos == (Pos{}) {
+	if pos == (idl.Pos{}) {
 		pos = v.Pos
 	}
 	wrong := func() {
 		r.found.errorf(r.file, pos, "%s is of type %s: %s does not fit", what, t, v)
 	}
-	if v.Kind == NameValue {
+	if v.Kind == idl.NameValue {
 		r.fitName(what, t, v, pos)
 		return
 	}
 	switch t.Kind {
-	case Bool:
-		if v.Kind != IntValue {
+	case idl.Bool:
+		if v.Kind != idl.IntValue {
 			wrong()
 		}
-	case I8, I16, I32, I64:
+	case idl.I8, idl.I16, idl.I32, idl.I64:
 		bits := intBits[t.Kind]
-		if v.Kind != IntValue || v.Int < math.MinInt64>>(64-bits) || v.Int > math.MaxInt64>>(64-bits) {
+		if v.Kind != idl.IntValue || v.Int < math.MinInt64>>(64-bits) || v.Int > math.MaxInt64>>(64-bits) {
 			wrong()
 		}
-	case Double:
-		if v.Kind == DoubleValue {
+	case idl.Double:
+		if v.Kind == idl.DoubleValue {
 			if _, err := strconv.ParseFloat(v.Text, 64); err != nil {
 				wrong()
 			}
-		} else if v.Kind != IntValue {
+		} else if v.Kind != idl.IntValue {
 			wrong()
 		}
-	case String, Binary:
-		if v.Kind != StringValue {
+	case idl.String, idl.Binary:
+		if v.Kind != idl.StringValue {
 			wrong()
 		}
-	case UUID:
+	case idl.UUID:
 		if _, ok := v.UUID(); !ok {
 			wrong()
 		}
-	case EnumRef:
+	case idl.EnumRef:
 		r.fitEnum(what, t, v, pos)
-	case List, Set:
+	case idl.List, idl.Set:
 		r.fitList(what, t, v, at, wrong)
-	case Map:
+	case idl.Map:
 		r.fitMap(what, t, v, at, wrong)
-	case StructRef:
+	case idl.StructRef:
 		r.fitStruct(what, t, v, at, wrong)
 	}
 }
 
 // fitName checks a value that is another constant or an enum's value.
-func (r *resolver) fitName(what string, t *Type, v *Value, pos Pos) {
-	c, e, ev := lookup(r.file, v.Text)
-	first, second := bothHave(r.file, v.Text)
+func (r *resolver) fitName(what string, t *idl.Type, v *idl.Value, pos idl.Pos) {
+	c, e, ev := r.lookup(r.file, v.Text)
+	first, second := r.bothHave(r.file, v.Text)
 	switch {
 	case second != nil:
 		r.found.errorf(r.file, pos, "%s: %s is in %s and in %s, which are included under one name", what, v.Text, first.Path, second.Path)
-	case ev != nil && t.Kind == EnumRef && t.Enum != e:
-		if same := t.Enum.byName[ev.Name]; same != nil {
+	case ev != nil && t.Kind == idl.EnumRef && t.Enum != e:
+		if same := r.enums[t.Enum].byName[ev.Name]; same != nil {
 			// Apache's compiler looks at the part behind the dot only.
 			r.found.warnf(r.file, pos, "%s is a value of %s; %s.%s is taken", v.Text, e.Name, t.Enum.Name, same.Name)
 			v.Enum, v.EnumValue = t.Enum, same
 			return
 		}
 		r.found.errorf(r.file, pos, "%s is of type %s: %s is a value of enum %s", what, t, v.Text, e.Name)
-	case ev != nil && t.Kind == EnumRef:
+	case ev != nil && t.Kind == idl.EnumRef:
 		v.Enum, v.EnumValue = e, ev
 	case ev != nil:
 		v.Enum, v.EnumValue = e, ev
-		r.fit(what, t, &Value{Kind: IntValue, Int: int64(ev.Value), Pos: v.Pos}, pos)
+		r.fit(what, t, &idl.Value{Kind: idl.IntValue, Int: int64(ev.Value), Pos: v.Pos}, pos)
 	case c != nil:
 		r.fitConst(what, t, v, c, pos)
-	case t.Kind == EnumRef:
+	case t.Kind == idl.EnumRef:
 		r.unknownEnumValue(what, t, v, pos)
 	default:
 		r.found.errorf(r.file, pos, "%s: no constant or enum value is named %s", what, v.Text)
@@ -139,12 +140,12 @@ func (r *resolver) fitName(what string, t *Type, v *Value, pos Pos) {
 // their type, since the same text means different things for different types. So
 // nothing is followed but a chain of names, and a hostile file cannot make this
 // expensive.
-func (r *resolver) fitConst(what string, t *Type, v *Value, c *Const, pos Pos) {
+func (r *resolver) fitConst(what string, t *idl.Type, v *idl.Value, c *idl.Const, pos idl.Pos) {
 	v.Const = c
 	own := c.Type.True()
-	for range maxChain + 1 { // constCycles reports what is longer, or a circle
-		switch next, _, ev := lookup(c.File, c.Value.Text); {
-		case own.Kind == EnumRef && !byType(t):
+	for range idl.MaxChain + 1 { // constCycles reports what is longer, or a circle
+		switch next, _, ev := r.lookup(c.File, c.Value.Text); {
+		case own.Kind == idl.EnumRef && !byType(t):
 			r.fitEnumConst(what, t, c, pos)
 			return
 		case byType(own) || byType(t):
@@ -152,11 +153,11 @@ func (r *resolver) fitConst(what string, t *Type, v *Value, c *Const, pos Pos) {
 				r.found.errorf(r.file, pos, "%s is of type %s: constant %s is of type %s", what, t, c.Name, c.Type)
 			}
 			return
-		case c.Value.Kind != NameValue:
+		case c.Value.Kind != idl.NameValue:
 			r.fit(what, t, c.Value, pos)
 			return
 		case ev != nil:
-			r.fit(what, t, &Value{Kind: IntValue, Int: int64(ev.Value)}, pos)
+			r.fit(what, t, &idl.Value{Kind: idl.IntValue, Int: int64(ev.Value)}, pos)
 			return
 		case next == nil:
 			return // reported where that constant is
@@ -168,12 +169,12 @@ func (r *resolver) fitConst(what string, t *Type, v *Value, c *Const, pos Pos) {
 
 // fitEnumConst checks that the number of c, which is of an enum's type, can be the
 // value of a t.
-func (r *resolver) fitEnumConst(what string, t *Type, c *Const, pos Pos) {
-	for range maxChain + 1 {
+func (r *resolver) fitEnumConst(what string, t *idl.Type, c *idl.Const, pos idl.Pos) {
+	for range idl.MaxChain + 1 {
 		r.constant(c)
 		switch v := c.Value; {
 		case v.EnumValue != nil:
-			r.fit(what, t, &Value{Kind: IntValue, Int: int64(v.EnumValue.Value)}, pos)
+			r.fit(what, t, &idl.Value{Kind: idl.IntValue, Int: int64(v.EnumValue.Value)}, pos)
 			return
 		case v.Const == nil:
 			return // reported where that constant is
@@ -183,10 +184,10 @@ func (r *resolver) fitEnumConst(what string, t *Type, c *Const, pos Pos) {
 	}
 }
 
-func byType(t *Type) bool { return containerOrStruct(t) || t.Kind == EnumRef }
+func byType(t *idl.Type) bool { return containerOrStruct(t) || t.Kind == idl.EnumRef }
 
 // constCycles reports constants that lead back to themselves.
-func (r *resolver) constCycles(f *File) {
+func (r *resolver) constCycles(f *idl.File) {
 	for _, c := range f.Consts {
 		r.file = f
 		r.follow(c, 0)
@@ -195,7 +196,7 @@ func (r *resolver) constCycles(f *File) {
 
 // follow walks along what c refers to. done holds the constants that are known
 // to end; one that is in it with false is being walked.
-func (r *resolver) follow(c *Const, depth int) {
+func (r *resolver) follow(c *idl.Const, depth int) {
 	ended, seen := r.done[c]
 	switch {
 	case ended:
@@ -203,8 +204,8 @@ func (r *resolver) follow(c *Const, depth int) {
 	case seen:
 		r.found.errorf(c.File, c.Pos, "constant %s leads back to itself", c.Name)
 		return
-	case depth > maxChain:
-		r.found.errorf(c.File, c.Pos, "constant %s is used through more than %d others", c.Name, maxChain)
+	case depth > idl.MaxChain:
+		r.found.errorf(c.File, c.Pos, "constant %s is used through more than %d others", c.Name, idl.MaxChain)
 		return
 	}
 	r.done[c] = false
@@ -212,7 +213,7 @@ func (r *resolver) follow(c *Const, depth int) {
 	r.done[c] = true
 }
 
-func (r *resolver) followValue(v *Value, depth int) {
+func (r *resolver) followValue(v *idl.Value, depth int) {
 	if v.Const != nil {
 		r.follow(v.Const, depth+1)
 	}
@@ -225,13 +226,13 @@ func (r *resolver) followValue(v *Value, depth int) {
 	}
 }
 
-func containerOrStruct(t *Type) bool {
-	return t.Kind == List || t.Kind == Set || t.Kind == Map || t.Kind == StructRef
+func containerOrStruct(t *idl.Type) bool {
+	return t.Kind == idl.List || t.Kind == idl.Set || t.Kind == idl.Map || t.Kind == idl.StructRef
 }
 
-func (r *resolver) unknownEnumValue(what string, t *Type, v *Value, pos Pos) {
+func (r *resolver) unknownEnumValue(what string, t *idl.Type, v *idl.Value, pos idl.Pos) {
 	name := v.Text[strings.LastIndexByte(v.Text, '.')+1:]
-	same := t.Enum.byName[name]
+	same := r.enums[t.Enum].byName[name]
 	switch {
 	case same != nil && name == v.Text:
 		r.found.errorf(r.file, pos, "%s: write %s.%s", what, t.Enum.Name, name)
@@ -243,19 +244,19 @@ func (r *resolver) unknownEnumValue(what string, t *Type, v *Value, pos Pos) {
 	}
 }
 
-func (r *resolver) fitEnum(what string, t *Type, v *Value, pos Pos) {
-	if ev := t.Enum.byNumber[int32(v.Int)]; v.Kind == IntValue && ev != nil && int64(ev.Value) == v.Int {
+func (r *resolver) fitEnum(what string, t *idl.Type, v *idl.Value, pos idl.Pos) {
+	if ev := r.enums[t.Enum].byNumber[int32(v.Int)]; v.Kind == idl.IntValue && ev != nil && int64(ev.Value) == v.Int {
 		v.Enum, v.EnumValue = t.Enum, ev
 		return
 	}
 	r.found.errorf(r.file, pos, "%s: enum %s has no value %s", what, t.Enum.Name, v)
 }
 
-func (r *resolver) fitList(what string, t *Type, v *Value, at Pos, wrong func()) {
-	if v.Kind == MapValue && len(v.Map) == 0 {
+func (r *resolver) fitList(what string, t *idl.Type, v *idl.Value, at idl.Pos, wrong func()) {
+	if v.Kind == idl.MapValue && len(v.Map) == 0 {
 		return // ThriftTest writes "set<binary> s = {}"
 	}
-	if v.Kind != ListValue {
+	if v.Kind != idl.ListValue {
 		wrong()
 		return
 	}
@@ -264,11 +265,11 @@ func (r *resolver) fitList(what string, t *Type, v *Value, at Pos, wrong func())
 	}
 }
 
-func (r *resolver) fitMap(what string, t *Type, v *Value, at Pos, wrong func()) {
-	if v.Kind == ListValue && len(v.List) == 0 {
+func (r *resolver) fitMap(what string, t *idl.Type, v *idl.Value, at idl.Pos, wrong func()) {
+	if v.Kind == idl.ListValue && len(v.List) == 0 {
 		return
 	}
-	if v.Kind != MapValue {
+	if v.Kind != idl.MapValue {
 		wrong()
 		return
 	}
@@ -280,33 +281,33 @@ func (r *resolver) fitMap(what string, t *Type, v *Value, at Pos, wrong func()) 
 		if e.Key.EnumValue != nil {
 			key = strconv.Itoa(int(e.Key.EnumValue.Value))
 		}
-		if seen[key] && at == (Pos{}) {
+		if seen[key] && at == (idl.Pos{}) {
 			r.found.errorf(r.file, e.Key.Pos, "%s has the key %s twice", what, e.Key)
 		}
 		seen[key] = true
 	}
 }
 
-func (r *resolver) fitStruct(what string, t *Type, v *Value, at Pos, wrong func()) {
-	if v.Kind != MapValue {
+func (r *resolver) fitStruct(what string, t *idl.Type, v *idl.Value, at idl.Pos, wrong func()) {
+	if v.Kind != idl.MapValue {
 		wrong()
 		return
 	}
 	seen := map[string]bool{}
 	for i, e := range v.Map {
 		pos := at
-		if pos == (Pos{}) {
+		if pos == (idl.Pos{}) {
 			pos = e.Key.Pos
 		}
-		f := t.Struct.field(e.Key.Text)
+		f := r.field(t.Struct, e.Key.Text)
 		switch {
-		case e.Key.Kind != StringValue:
+		case e.Key.Kind != idl.StringValue:
 			r.found.errorf(r.file, pos, "%s is of type %s: its fields are named by strings", what, t)
 		case f == nil:
 			r.found.errorf(r.file, pos, "%s: %s %s has no field %q", what, t.Struct.Kind, t.Struct.Name, e.Key.Text)
 		case seen[f.Name]:
 			r.found.errorf(r.file, pos, "%s has the field %s twice", what, f.Name)
-		case t.Struct.Kind == Union && i > 0:
+		case t.Struct.Kind == idl.Union && i > 0:
 			r.found.errorf(r.file, pos, "%s: only one field of union %s can be set", what, t.Struct.Name)
 		default:
 			seen[f.Name] = true
@@ -315,68 +316,18 @@ func (r *resolver) fitStruct(what string, t *Type, v *Value, at Pos, wrong func(
 	}
 }
 
-// field finds a field by name; nil if there is none.
-func (s *Struct) field(name string) *Field {
-	if s.byName == nil {
-		s.byName = make(map[string]*Field, len(s.Fields))
+// field finds a field by name, of two with one name the first; nil if there is
+// none.
+func (r *resolver) field(s *idl.Struct, name string) *idl.Field {
+	byName := r.fields[s]
+	if byName == nil {
+		byName = make(map[string]*idl.Field, len(s.Fields))
 		for _, f := range s.Fields {
-			if s.byName[f.Name] == nil {
-				s.byName[f.Name] = f
+			if byName[f.Name] == nil {
+				byName[f.Name] = f
 			}
 		}
+		r.fields[s] = byName
 	}
-	return s.byName[name]
-}
-
-// UUID reads a uuid's text, with or without curly brackets.
-func (v *Value) UUID() (id [16]byte, ok bool) {
-	s := v.Text
-	if v.Kind != StringValue {
-		return id, false
-	}
-	if len(s) == 38 && s[0] == '{' && s[37] == '}' {
-		s = s[1:37]
-	}
-	if len(s) != 36 {
-		return id, false
-	}
-	n := 0
-	for i := 0; i < 36; i++ {
-		if i == 8 || i == 13 || i == 18 || i == 23 {
-			if s[i] != '-' {
-				return id, false
-			}
-			continue
-		}
-		b, err := strconv.ParseUint(s[i:i+1], 16, 8)
-		if err != nil {
-			return id, false
-		}
-		id[n/2] |= byte(b) << (4 * (1 - n%2))
-		n++
-	}
-	return id, true
-}
-
-// String gives the value roughly as a file would write it.
-func (v *Value) String() string {
-	switch v.Kind {
-	case IntValue:
-		return strconv.FormatInt(v.Int, 10)
-	case StringValue:
-		return strconv.Quote(v.Text)
-	case ListValue:
-		parts := make([]string, len(v.List))
-		for i, x := range v.List {
-			parts[i] = x.String()
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
-	case MapValue:
-		parts := make([]string, len(v.Map))
-		for i, e := range v.Map {
-			parts[i] = fmt.Sprintf("%s: %s", e.Key, e.Value)
-		}
-		return "{" + strings.Join(parts, ", ") + "}"
-	}
-	return v.Text
+	return byName[name]
 }

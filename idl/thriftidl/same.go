@@ -1,26 +1,28 @@
-package idl
+package thriftidl
+
+import "github.com/limosa-rpc/limosa/idl"
 
 // types numbers types, so that two are the same if their numbers are. Each type
 // of a schema is looked into once, however many typedefs lead to it: those that
 // double what the one before them stands for make very much of a few lines.
 type types struct {
-	ids   map[*Type]int
+	ids   map[*idl.Type]int
 	known map[typeKey]int
 	looks int // how often a type was asked for; a test bounds it
 }
 
 // typeKey is a type by the numbers of what it is made of; 0 stands for none.
 type typeKey struct {
-	kind      Kind
-	enum      *Enum
-	of        *Struct
+	kind      idl.Kind
+	enum      *idl.Enum
+	of        *idl.Struct
 	key, elem int
 }
 
-func newTypes() *types { return &types{ids: map[*Type]int{}, known: map[typeKey]int{}} }
+func newTypes() *types { return &types{ids: map[*idl.Type]int{}, known: map[typeKey]int{}} }
 
 // id gives a type's number; that of nil is 0.
-func (s *types) id(t *Type) int {
+func (s *types) id(t *idl.Type) int {
 	s.looks++
 	if t = t.True(); t == nil {
 		return 0
@@ -39,4 +41,4 @@ func (s *types) id(t *Type) int {
 }
 
 // same compares types with typedefs followed.
-func (s *types) same(a, b *Type) bool { return s.id(a) == s.id(b) }
+func (s *types) same(a, b *idl.Type) bool { return s.id(a) == s.id(b) }

@@ -1,18 +1,20 @@
-package idl
+package thriftidl
 
 import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/limosa-rpc/limosa/idl"
 )
 
 // lookup finds a constant or an enum's value by a name as f writes it: NAME,
 // Enum.NAME, file.NAME, file.Enum.NAME.
-func lookup(f *File, name string) (*Const, *Enum, *EnumValue) {
-	if c, e, v := f.own(name); c != nil || v != nil {
+func (r *resolver) lookup(f *idl.File, name string) (*idl.Const, *idl.Enum, *idl.EnumValue) {
+	if c, e, v := r.own(f, name); c != nil || v != nil {
 		return c, e, v
 	}
-	if all := f.foreign(name); len(all) > 0 {
+	if all := r.foreign(f, name); len(all) > 0 {
 		return all[0].constant, all[0].enum, all[0].value
 	}
 	return nil, nil, nil
@@ -20,11 +22,11 @@ func lookup(f *File, name string) (*Const, *Enum, *EnumValue) {
 
 // bothHave finds two files that f includes under one name and that both have
 // what a value's name in f stands for.
-func bothHave(f *File, name string) (first, second *File) {
-	if c, _, v := f.own(name); c != nil || v != nil {
+func (r *resolver) bothHave(f *idl.File, name string) (first, second *idl.File) {
+	if c, _, v := r.own(f, name); c != nil || v != nil {
 		return nil, nil
 	}
-	all := f.foreign(name)
+	all := r.foreign(f, name)
 	for _, x := range all[min(1, len(all)):] {
 		if x.file.Name == all[0].file.Name {
 			return all[0].file, x.file
@@ -35,51 +37,51 @@ func bothHave(f *File, name string) (first, second *File) {
 
 // A foreign is what a name stands for in an included file.
 type foreign struct {
-	file     *File
-	constant *Const
-	enum     *Enum
-	value    *EnumValue
+	file     *idl.File
+	constant *idl.Const
+	enum     *idl.Enum
+	value    *idl.EnumValue
 }
 
 // foreign finds what name stands for in the files that f includes, in their order.
 // A file's name may have dots, as what is in it may.
-func (f *File) foreign(name string) (all []foreign) {
+func (r *resolver) foreign(f *idl.File, name string) (all []foreign) {
 	for i, c := range []byte(name) {
 		if c != '.' {
 			continue
 		}
-		for _, in := range f.scope.includes[name[:i]] {
-			if c, e, v := in.own(name[i+1:]); c != nil || v != nil {
+		for _, in := range r.scopes[f].includes[name[:i]] {
+			if c, e, v := r.own(in, name[i+1:]); c != nil || v != nil {
 				all = append(all, foreign{in, c, e, v})
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b foreign) int { return cmp.Compare(f.scope.places[a.file], f.scope.places[b.file]) })
+	slices.SortFunc(all, func(a, b foreign) int { return cmp.Compare(r.scopes[f].places[a.file], r.scopes[f].places[b.file]) })
 	return all
 }
 
-func (f *File) own(name string) (*Const, *Enum, *EnumValue) {
-	if c := f.scope.consts[name]; c != nil {
+func (r *resolver) own(f *idl.File, name string) (*idl.Const, *idl.Enum, *idl.EnumValue) {
+	if c := r.scopes[f].consts[name]; c != nil {
 		return c, nil, nil
 	}
 	enum, value, _ := strings.Cut(name, ".")
-	t := f.scope.types[enum]
+	t := r.scopes[f].types[enum]
 	for range maxDepth { // a typedef of an enum may stand for it
-		d, ok := t.(*Typedef)
+		d, ok := t.(*idl.Typedef)
 		if !ok {
 			break
 		}
 		switch d.Type.Kind {
-		case TypedefRef:
+		case idl.TypedefRef:
 			t = d.Type.Typedef
-		case EnumRef:
+		case idl.EnumRef:
 			t = d.Type.Enum
 		default:
 			t = nil
 		}
 	}
-	if e, ok := t.(*Enum); ok {
-		if v := e.byName[value]; v != nil {
+	if e, ok := t.(*idl.Enum); ok {
+		if v := r.enums[e].byName[value]; v != nil {
 			return nil, e, v
 		}
 	}

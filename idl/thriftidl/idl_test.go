@@ -1,4 +1,4 @@
-package idl
+package thriftidl
 
 import (
 	"encoding/json"
@@ -10,11 +10,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/limosa-rpc/limosa/idl"
 )
 
 // load reads files that exist only in the test; the first is listed.
-func load(files map[string]string, first string) (*Schema, error) {
-	t := Thrift{Open: func(path string) ([]byte, error) {
+func load(files map[string]string, first string) (*idl.Schema, error) {
+	t := Reader{Open: func(path string) ([]byte, error) {
 		if s, ok := files[path]; ok {
 			return []byte(s), nil
 		}
@@ -24,7 +26,7 @@ func load(files map[string]string, first string) (*Schema, error) {
 }
 
 func TestGrammar(t *testing.T) {
-	s, err := Thrift{}.Load("testdata/grammar.thrift")
+	s, err := Reader{}.Load("testdata/grammar.thrift")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +50,7 @@ func TestGrammar(t *testing.T) {
 		{"type", f.Structs[2].Fields[10].Type.String(), "list<list<set<map<string,Point>>>>"},
 		{"cpp_type", f.Structs[2].Fields[13].Type.CppType, "l"},
 		{"implicit ids", fmt.Sprint(f.Structs[2].Fields[24].ID, f.Structs[2].Fields[25].ID), "-1 -2"},
-		{"union fields", string(f.Structs[3].Fields[1].Requiredness), "optional"},
+		{"union fields", string(f.Structs[3].Fields[1].Presence), "optional"},
 		{"parent", f.Services[0].Parent.Name, "Root"},
 		{"parent file", f.Services[0].ParentFile, "testdata/shared.thrift"},
 		{"async", fmt.Sprint(f.Services[0].Methods[2].Oneway), "true"},
@@ -70,7 +72,7 @@ func TestGrammar(t *testing.T) {
 func TestJSONIsStable(t *testing.T) {
 	var all [2]string
 	for i := range all {
-		s, err := Thrift{}.Load("testdata/grammar.thrift")
+		s, err := Reader{}.Load("testdata/grammar.thrift")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +81,7 @@ func TestJSONIsStable(t *testing.T) {
 			t.Fatal(err)
 		}
 		all[i] = string(p)
-		var back Schema
+		var back idl.Schema
 		if err := json.Unmarshal(p, &back); err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +178,7 @@ func TestErrors(t *testing.T) {
 		{"const i32 X = " + strings.Repeat("[", 70), "1:79: nested deeper than 64 levels"},
 	} {
 		_, err := load(map[string]string{"a.thrift": c.text}, "a.thrift")
-		errs, ok := errors.AsType[Errors](err)
+		errs, ok := errors.AsType[idl.Errors](err)
 		if !ok {
 			t.Errorf("%s\n  gives %v, want %s", c.text, err, c.want)
 			continue
@@ -196,12 +198,12 @@ func TestErrorShowsTheLine(t *testing.T) {
 
 func TestSeveralErrors(t *testing.T) {
 	_, err := load(map[string]string{"a.thrift": "struct A { 1: i32 }\nstruct B { oops }\nstruct C { 1: i32 fine }\nconst i32 = 5\n"}, "a.thrift")
-	errs, _ := errors.AsType[Errors](err)
+	errs, _ := errors.AsType[idl.Errors](err)
 	if len(errs) != 3 || errs[0].Pos.Line != 1 || errs[1].Pos.Line != 2 || errs[2].Pos.Line != 4 {
 		t.Errorf("syntax errors:\n%v", err)
 	}
 	_, err = load(map[string]string{"a.thrift": strings.Repeat("struct A { 1: X x }\n", 30)}, "a.thrift")
-	errs, _ = errors.AsType[Errors](err)
+	errs, _ = errors.AsType[idl.Errors](err)
 	if len(errs) != maxErrors+1 || errs[maxErrors].Msg != "too many errors" {
 		t.Errorf("%d errors:\n%v", len(errs), err)
 	}
@@ -216,7 +218,7 @@ func TestIncludes(t *testing.T) {
 		"dir/loop2.thrift":  "include \"loop.thrift\"",
 		"dir/hidden.thrift": "include \"b.thrift\"\nstruct S { 1: c.C c }",
 	}
-	th := Thrift{Include: []string{"other", "inc"}, Open: func(path string) ([]byte, error) {
+	th := Reader{Include: []string{"other", "inc"}, Open: func(path string) ([]byte, error) {
 		if s, ok := files[path]; ok {
 			return []byte(s), nil
 		}
@@ -328,7 +330,7 @@ func TestHostileIncludes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := s.Files[len(s.Files)-1]; f.Consts[n-1].Value.Const.Value.Int != 7 || f.Typedefs[n-1].Type.True().Kind != String {
+	if f := s.Files[len(s.Files)-1]; f.Consts[n-1].Value.Const.Value.Int != 7 || f.Typedefs[n-1].Type.True().Kind != idl.String {
 		t.Error("names are other ones")
 	}
 	if took := time.Since(start); took > 20*time.Second {
@@ -372,7 +374,7 @@ func TestEveryPrefix(t *testing.T) {
 	text, shared := grammar(t)
 	for n := range len(text) {
 		_, err := load(map[string]string{"a.thrift": text[:n], "shared.thrift": shared}, "a.thrift")
-		if errs, ok := errors.AsType[Errors](err); err != nil && (!ok || errs[0].Pos.Line == 0) {
+		if errs, ok := errors.AsType[idl.Errors](err); err != nil && (!ok || errs[0].Pos.Line == 0) {
 			t.Fatalf("prefix of %d bytes: %v", n, err)
 		}
 	}
@@ -402,10 +404,10 @@ func FuzzLoad(f *testing.F) {
 
 // repack packs a schema, reads that, and packs it again, which must change
 // nothing.
-func repack(t *testing.T, s *Schema) *Schema {
+func repack(t *testing.T, s *idl.Schema) *idl.Schema {
 	t.Helper()
-	name := func(f *File) string { return "p/" + f.Path }
-	pack := func(s *Schema, name func(*File) string) (text string) {
+	name := func(f *idl.File) string { return "p/" + f.Path }
+	pack := func(s *idl.Schema, name func(*idl.File) string) (text string) {
 		for _, f := range s.Files {
 			text += Pack(f, name)
 		}
@@ -416,19 +418,19 @@ func repack(t *testing.T, s *Schema) *Schema {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
-	if again := pack(back, func(f *File) string { return f.Path }); again != text {
+	if again := pack(back, func(f *idl.File) string { return f.Path }); again != text {
 		t.Fatalf("packed:\n%s\nand again:\n%s", text, again)
 	}
 	return back
 }
 
 func TestPack(t *testing.T) {
-	s, err := Thrift{}.Load("testdata/grammar.thrift")
+	s, err := Reader{}.Load("testdata/grammar.thrift")
 	if err != nil {
 		t.Fatal(err)
 	}
 	back := repack(t, s)
-	plain := func(s *Schema) string { // without what packing takes away
+	plain := func(s *idl.Schema) string { // without what packing takes away
 		for _, f := range s.Files {
 			f.Path, f.Text, f.Doc, f.Includes, f.Listed = "", "", "", nil, false
 		}
@@ -437,7 +439,7 @@ func TestPack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, re := range []string{`,?"(doc|file|extends_file)":"([^"\\]|\\.)*"`, `,?"(pos|stream_pos)":\{[^}]*\}`} {
+		for _, re := range []string{`,?"(doc|file|extends_file)":"([^"\\]|\\.)*"`, `,?"(pos|stream_pos|extends_pos)":\{[^}]*\}`} {
 			p = regexp.MustCompile(re).ReplaceAll(p, nil)
 		}
 		return string(p)

@@ -1,18 +1,17 @@
-package idl
+package thriftidl
 
 import (
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/limosa-rpc/limosa/idl"
 )
 
 // maxDepth bounds how deep types and values nest in a file. Nobody writes
 // this; it keeps a hostile file from the stack.
 const maxDepth = 64
-
-// maxChain bounds how many typedefs or constants may stand for each other.
-const maxChain = 256
 
 // keywords are the words that Apache's scanner never reads as an identifier.
 // Most of them may still name a field.
@@ -25,9 +24,9 @@ var keywords = map[string]bool{
 	"async": true, "true": false, "false": false,
 }
 
-var baseTypes = map[string]Kind{
-	"bool": Bool, "byte": I8, "i8": I8, "i16": I16, "i32": I32, "i64": I64, "double": Double,
-	"string": String, "binary": Binary, "uuid": UUID,
+var baseTypes = map[string]idl.Kind{
+	"bool": idl.Bool, "byte": idl.I8, "i8": idl.I8, "i16": idl.I16, "i32": idl.I32, "i64": idl.I64, "double": idl.Double,
+	"string": idl.String, "binary": idl.Binary, "uuid": idl.UUID,
 }
 
 func isKeyword(s string) bool {
@@ -40,7 +39,7 @@ func isKeyword(s string) bool {
 // until recover skips to where the next definition seems to begin. So no
 // production has to ask whether the one before it failed.
 type parser struct {
-	file  *File
+	file  *idl.File
 	toks  []token
 	at    int
 	bad   bool
@@ -50,7 +49,7 @@ type parser struct {
 }
 
 // parseFile fills f from f.Text. It reports false after any syntax error.
-func parseFile(f *File, found *findings) bool {
+func parseFile(f *idl.File, found *findings) bool {
 	p := &parser{file: f, toks: scan(f.Text), found: found}
 	p.headers()
 	for p.peek().kind != tokEOF {
@@ -200,14 +199,14 @@ func (p *parser) header(t *token) {
 	switch t.text {
 	case "include":
 		pos := p.peek().pos
-		f.Includes = append(f.Includes, &Include{Path: p.literal("the path of a file in quotes"), Pos: pos})
+		f.Includes = append(f.Includes, &idl.Include{Path: p.literal("the path of a file in quotes"), Pos: pos})
 		if p.bad {
 			f.Includes = f.Includes[:len(f.Includes)-1]
 		}
 	case "cpp_include":
 		f.CppInclude = append(f.CppInclude, p.literal("the path of a file in quotes"))
 	case "namespace":
-		n := Namespace{Scope: "*"}
+		n := idl.Namespace{Scope: "*"}
 		star := p.accept('*')
 		if !star {
 			n.Scope = p.dotted("a language or *").text
@@ -227,14 +226,14 @@ func (p *parser) header(t *token) {
 	}
 }
 
-func (p *parser) annotations() Annotations {
+func (p *parser) annotations() idl.Annotations {
 	if !p.accept('(') {
 		return nil
 	}
-	list := Annotations{}
+	list := idl.Annotations{}
 	for !p.is(')') && !p.is(tokEOF) && !p.bad {
 		key := p.dotted("an annotation")
-		a := Annotation{Key: key.text, Value: "1", Pos: key.pos}
+		a := idl.Annotation{Key: key.text, Value: "1", Pos: key.pos}
 		if p.accept('=') {
 			a.Value = p.literal("a string")
 		}
@@ -276,11 +275,11 @@ func (p *parser) nest() {
 
 // fieldType takes a type. A name is looked up later, so that definitions may
 // stand in any order.
-func (p *parser) fieldType(what string) *Type {
+func (p *parser) fieldType(what string) *idl.Type {
 	p.nest()
 	defer func() { p.depth-- }()
 	t := p.peek()
-	typ := &Type{Pos: t.pos}
+	typ := &idl.Type{Pos: t.pos}
 	if t.kind != tokName || p.bad {
 		p.unexpected(what)
 		return typ
@@ -300,23 +299,23 @@ func (p *parser) fieldType(what string) *Type {
 	case t.text == "stream" && p.toks[p.at+1].kind == '<':
 		p.failf(t, "stream<> stands only for a method's result or its only argument")
 	default:
-		typ.written = p.dotted(what).text
+		typ.Name = p.dotted(what).text
 	}
 	return typ
 }
 
-func (p *parser) container(typ *Type, word string) {
+func (p *parser) container(typ *idl.Type, word string) {
 	typ.CppType = p.cppType()
 	p.expect('<')
 	switch word {
 	case "map":
-		typ.Kind = Map
+		typ.Kind = idl.Map
 		typ.Key = p.fieldType("a type")
 		p.expect(',')
 	case "set":
-		typ.Kind = Set
+		typ.Kind = idl.Set
 	case "list":
-		typ.Kind = List
+		typ.Kind = idl.List
 	}
 	typ.Elem = p.fieldType("a type")
 	p.expect('>')
@@ -335,7 +334,7 @@ func (p *parser) cppType() string {
 }
 
 // streamType takes a type, or stream<type>.
-func (p *parser) streamType(what string) (t *Type, stream bool) {
+func (p *parser) streamType(what string) (t *idl.Type, stream bool) {
 	if p.isWord("stream") && p.toks[p.at+1].kind == '<' {
 		p.take()
 		p.expect('<')
@@ -346,26 +345,26 @@ func (p *parser) streamType(what string) (t *Type, stream bool) {
 	return p.fieldType(what), false
 }
 
-func (p *parser) value() *Value {
+func (p *parser) value() *idl.Value {
 	p.nest()
 	defer func() { p.depth-- }()
 	t := p.peek()
-	v := &Value{Pos: t.pos, Text: t.text}
+	v := &idl.Value{Pos: t.pos, Text: t.text}
 	switch t.kind {
 	case tokInt:
 		p.take()
-		v.Kind, v.Int, v.Text = IntValue, p.integer(t), ""
+		v.Kind, v.Int, v.Text = idl.IntValue, p.integer(t), ""
 	case tokDouble:
 		p.take()
-		v.Kind = DoubleValue
+		v.Kind = idl.DoubleValue
 	case tokLiteral:
 		p.take()
-		v.Kind = StringValue
+		v.Kind = idl.StringValue
 	case tokName:
-		v.Kind = NameValue
+		v.Kind = idl.NameValue
 		if t.text == "true" || t.text == "false" {
 			p.take()
-			v.Kind, v.Text = IntValue, ""
+			v.Kind, v.Text = idl.IntValue, ""
 			if t.text == "true" {
 				v.Int = 1
 			}
@@ -374,7 +373,7 @@ func (p *parser) value() *Value {
 		p.dotted("a value")
 	case '[':
 		p.take()
-		v.Kind, v.Text, v.List = ListValue, "", []*Value{}
+		v.Kind, v.Text, v.List = idl.ListValue, "", []*idl.Value{}
 		for !p.is(']') && !p.is(tokEOF) {
 			v.List = append(v.List, p.value())
 			p.separator()
@@ -382,9 +381,9 @@ func (p *parser) value() *Value {
 		p.expect(']')
 	case '{':
 		p.take()
-		v.Kind, v.Text, v.Map = MapValue, "", []Entry{}
+		v.Kind, v.Text, v.Map = idl.MapValue, "", []idl.Entry{}
 		for !p.is('}') && !p.is(tokEOF) {
-			e := Entry{Key: p.value()}
+			e := idl.Entry{Key: p.value()}
 			p.expect(':')
 			e.Value = p.value()
 			p.separator()

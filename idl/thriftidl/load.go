@@ -1,4 +1,4 @@
-package idl
+package thriftidl
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/limosa-rpc/limosa/idl"
 )
 
 const (
@@ -14,9 +16,9 @@ const (
 	maxIncludes  = 256 // how long a chain of files that include each other may be
 )
 
-// Thrift reads .thrift files. The zero value reads from the file system and
+// A Reader reads .thrift files. The zero value reads from the file system and
 // searches includes beside the file that names them.
-type Thrift struct {
+type Reader struct {
 	// Include lists directories to search for includes, after the directory
 	// of the including file.
 	Include []string
@@ -28,8 +30,8 @@ type Thrift struct {
 // Load reads the files at paths and all that they include, and checks them as
 // one schema. The error is an Errors: at most ten, each with its place. The
 // schema is nil then.
-func (t Thrift) Load(paths ...string) (*Schema, error) {
-	l := loader{Thrift: t, byID: map[string]*File{}, schema: &Schema{Files: []*File{}}}
+func (t Reader) Load(paths ...string) (*idl.Schema, error) {
+	l := loader{Reader: t, byID: map[string]*idl.File{}, schema: &idl.Schema{Files: []*idl.File{}}}
 	if l.Open == nil {
 		l.Open = os.ReadFile
 	}
@@ -37,7 +39,7 @@ func (t Thrift) Load(paths ...string) (*Schema, error) {
 		path = filepath.Clean(path)
 		f, err := l.load(path, nil)
 		if err != nil {
-			l.found.errs = append(l.found.errs, &Error{Path: path, Msg: openError(err), Err: err})
+			l.found.errs = append(l.found.errs, &idl.Error{Path: path, Msg: openError(err), Err: err})
 			continue
 		}
 		if f != nil {
@@ -45,8 +47,7 @@ func (t Thrift) Load(paths ...string) (*Schema, error) {
 		}
 	}
 	if !l.broken {
-		r := resolver{found: &l.found}
-		r.resolve(l.schema.Files)
+		newResolver(&l.found).resolve(l.schema.Files)
 	}
 	if err := l.found.err(); err != nil {
 		return nil, err
@@ -56,17 +57,17 @@ func (t Thrift) Load(paths ...string) (*Schema, error) {
 }
 
 type loader struct {
-	Thrift
-	schema *Schema
-	byID   map[string]*File // by absolute path; one that is being read has no Name yet
-	chain  []*File          // files being read, each included by the one before
+	Reader
+	schema *idl.Schema
+	byID   map[string]*idl.File // by absolute path; one that is being read has no Name yet
+	chain  []*idl.File          // files being read, each included by the one before
 	found  findings
 	broken bool // some file is not whole: names would be missed that are there
 }
 
 // load reads one file, after those that it includes. An error means that the
 // file itself cannot be opened; everything else goes to found.
-func (l *loader) load(path string, text []byte) (*File, error) {
+func (l *loader) load(path string, text []byte) (*idl.File, error) {
 	id := identity(path)
 	if f := l.byID[id]; f != nil {
 		return f, nil
@@ -77,12 +78,12 @@ func (l *loader) load(path string, text []byte) (*File, error) {
 			return nil, err
 		}
 	}
-	f := &File{Path: path, Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), Text: string(text)}
+	f := &idl.File{Path: path, Language: idl.Thrift, Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), Text: string(text)}
 	l.byID[id] = f
 	if len(text) > maxFileBytes {
 		l.broken = true
 		f.Text = ""
-		l.found.errorf(f, Pos{}, "file of %d bytes; %d are allowed", len(text), maxFileBytes)
+		l.found.errorf(f, idl.Pos{}, "file of %d bytes; %d are allowed", len(text), maxFileBytes)
 		return f, nil
 	}
 	l.chain = append(l.chain, f)
@@ -97,7 +98,7 @@ func (l *loader) load(path string, text []byte) (*File, error) {
 	return f, nil
 }
 
-func (l *loader) include(f *File, inc *Include) {
+func (l *loader) include(f *idl.File, inc *idl.Include) {
 	path, text, err := l.search(f, inc.Path)
 	if err != nil {
 		l.broken = true
@@ -121,7 +122,7 @@ func (l *loader) include(f *File, inc *Include) {
 	inc.File, _ = l.load(path, text)
 }
 
-func cycleText(files []*File, last string) string {
+func cycleText(files []*idl.File, last string) string {
 	var b strings.Builder
 	for _, f := range files {
 		b.WriteString(f.Path + " -> ")
@@ -130,7 +131,7 @@ func cycleText(files []*File, last string) string {
 }
 
 // search looks for an included file beside f, then along Include.
-func (l *loader) search(f *File, name string) (path string, text []byte, err error) {
+func (l *loader) search(f *idl.File, name string) (path string, text []byte, err error) {
 	dirs := append([]string{filepath.Dir(f.Path)}, l.Include...)
 	if filepath.IsAbs(name) {
 		dirs = []string{""}

@@ -1,4 +1,4 @@
-package idl
+package breaking
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/limosa-rpc/limosa/idl"
 )
 
 // alike says how near two types are to each other.
@@ -20,7 +22,7 @@ const (
 )
 
 // types compares two types, typedefs followed; nil stands for void.
-func (c *comparer) types(old, new *Type) alike {
+func (c *comparer) types(old, new *idl.Type) alike {
 	a, b := old.True(), new.True()
 	switch {
 	case a == nil || b == nil:
@@ -34,27 +36,27 @@ func (c *comparer) types(old, new *Type) alike {
 		}
 		return other
 	}
-	k := [2]*Type{a, b}
+	k := [2]*idl.Type{a, b}
 	got, known := c.alike[k]
 	if known {
 		return got
 	}
 	switch a.Kind {
-	case List, Set:
+	case idl.List, idl.Set:
 		got = c.types(a.Elem, b.Elem)
-	case Map:
+	case idl.Map:
 		got = max(c.types(a.Key, b.Key), c.types(a.Elem, b.Elem))
-	case EnumRef:
+	case idl.EnumRef:
 		got = c.named(a.Enum, b.Enum)
-	case StructRef:
+	case idl.StructRef:
 		got = c.named(a.Struct, b.Struct)
 	}
 	c.alike[k] = got
 	return got
 }
 
-func isText(k Kind) bool   { return k == String || k == Binary }
-func isNumber(k Kind) bool { return k == I32 || k == EnumRef }
+func isText(k idl.Kind) bool   { return k == idl.String || k == idl.Binary }
+func isNumber(k idl.Kind) bool { return k == idl.I32 || k == idl.EnumRef }
 
 // named compares two references. A type that is gone, where one stands that is
 // new, was renamed: it is that one from now on.
@@ -72,8 +74,8 @@ func (c *comparer) named(old, new any) alike {
 }
 
 // enums compares the values.
-func (c *comparer) enums(a, b *Enum, from, to *File) {
-	byName, byNumber := map[string]*EnumValue{}, map[int32]*EnumValue{}
+func (c *comparer) enums(a, b *idl.Enum, from, to *idl.File) {
+	byName, byNumber := map[string]*idl.EnumValue{}, map[int32]*idl.EnumValue{}
 	for _, v := range b.Values {
 		byName[v.Name] = v
 		if byNumber[v.Value] == nil {
@@ -102,8 +104,8 @@ type digester struct {
 }
 
 type digestKey struct {
-	t *Type
-	v *Value
+	t *idl.Type
+	v *idl.Value
 }
 
 type digest [sha256.Size]byte
@@ -112,13 +114,13 @@ func newDigester() *digester { return &digester{map[digestKey]digest{}} }
 
 // value gives the same for two values that mean the same as a t. A map's
 // entries and a set's elements may come in any order.
-func (d *digester) value(t *Type, v *Value) digest {
+func (d *digester) value(t *idl.Type, v *idl.Value) digest {
 	if v == nil {
 		return digest{}
 	}
 	t = t.True()
-	for range maxChain + 1 {
-		if v.Kind != NameValue || v.Const == nil {
+	for range idl.MaxChain + 1 {
+		if v.Kind != idl.NameValue || v.Const == nil {
 			break
 		}
 		v = v.Const.Value
@@ -132,10 +134,10 @@ func (d *digester) value(t *Type, v *Value) digest {
 	return sum
 }
 
-func (d *digester) sum(t *Type, v *Value) digest {
+func (d *digester) sum(t *idl.Type, v *idl.Value) digest {
 	b := []byte{byte(t.Kind)} // a value that is there differs from an absent one
 	switch t.Kind {
-	case List, Set, Map, StructRef:
+	case idl.List, idl.Set, idl.Map, idl.StructRef:
 		var parts []digest
 		for _, x := range v.List {
 			parts = append(parts, d.value(t.Elem, x))
@@ -143,22 +145,22 @@ func (d *digester) sum(t *Type, v *Value) digest {
 		for _, e := range v.Map {
 			parts = append(parts, d.entry(t, e))
 		}
-		if t.Kind != List {
+		if t.Kind != idl.List {
 			slices.SortFunc(parts, func(a, b digest) int { return bytes.Compare(a[:], b[:]) })
 		}
 		for _, p := range parts {
 			b = append(b, p[:]...)
 		}
-	case Double:
+	case idl.Double:
 		x := float64(v.Int)
-		if v.Kind == DoubleValue {
+		if v.Kind == idl.DoubleValue {
 			x, _ = strconv.ParseFloat(v.Text, 64) // fit has looked at it
 		}
 		b = binary.BigEndian.AppendUint64(b, math.Float64bits(x))
-	case UUID:
+	case idl.UUID:
 		id, _ := v.UUID()
 		b = append(b, id[:]...)
-	case String, Binary:
+	case idl.String, idl.Binary:
 		b = append(b, v.Text...)
 	default:
 		n := v.Int
@@ -170,9 +172,9 @@ func (d *digester) sum(t *Type, v *Value) digest {
 	return sha256.Sum256(b)
 }
 
-func (d *digester) entry(t *Type, e Entry) digest {
+func (d *digester) entry(t *idl.Type, e idl.Entry) digest {
 	var key, elem digest
-	if t.Kind == Map {
+	if t.Kind == idl.Map {
 		key, elem = d.value(t.Key, e.Key), d.value(t.Elem, e.Value)
 	} else if t.Struct != nil {
 		key = sha256.Sum256([]byte(e.Key.Text))
@@ -186,11 +188,11 @@ func (d *digester) entry(t *Type, e Entry) digest {
 }
 
 // brief is a value for a line of text.
-func brief(v *Value) string {
+func brief(v *idl.Value) string {
 	switch {
 	case v == nil:
 		return "absent"
-	case v.Kind == ListValue || v.Kind == MapValue:
+	case v.Kind == idl.ListValue || v.Kind == idl.MapValue:
 		return fmt.Sprintf("a %s of %d", v.Kind, len(v.List)+len(v.Map))
 	}
 	const most = 60

@@ -1,4 +1,4 @@
-package idl
+package breaking
 
 import (
 	"fmt"
@@ -6,26 +6,30 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/limosa-rpc/limosa/idl/thriftidl"
+
+	"github.com/limosa-rpc/limosa/idl"
 )
 
 // compareFiles compares two sets of files. a.thrift is the one that is named;
 // all others that exist on that side are named as well.
-func compareFiles(t testing.TB, old, new map[string]string) []*BreakingChange {
+func compareFiles(t testing.TB, old, new map[string]string) []*Change {
 	t.Helper()
-	var both [2]*Schema
+	var both [2]*idl.Schema
 	for i, files := range []map[string]string{old, new} {
 		var paths []string
 		for p := range files {
 			paths = append(paths, p)
 		}
 		slices.Sort(paths)
-		s, err := Thrift{Open: opener(files)}.Load(paths...)
+		s, err := thriftidl.Reader{Open: opener(files)}.Load(paths...)
 		if err != nil {
 			t.Fatalf("side %d: %v", i, err)
 		}
 		both[i] = s
 	}
-	return Breaking(both[0], both[1])
+	return Compare(both[0], both[1])
 }
 
 func opener(files map[string]string) func(string) ([]byte, error) {
@@ -37,7 +41,12 @@ func opener(files map[string]string) func(string) ([]byte, error) {
 	}
 }
 
-func texts(found []*BreakingChange) []string {
+// load reads files that exist only in the test; the first is listed.
+func load(files map[string]string, first string) (*idl.Schema, error) {
+	return thriftidl.Reader{Open: opener(files)}.Load(first)
+}
+
+func texts(found []*Change) []string {
 	var list []string
 	for _, b := range found {
 		old := ""
@@ -51,7 +60,7 @@ func texts(found []*BreakingChange) []string {
 
 // Each rule with what sets it off; the first word of want names the rule. In
 // the end all rules must have been there.
-func TestBreakingRules(t *testing.T) {
+func TestRules(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range []struct{ old, new, want string }{
 		{"struct S { 1: i32 a, 2: string b }", "struct S { 1: i32 a, 3: string b }", "field-id-changed 1:32"},
@@ -151,7 +160,7 @@ func TestBreakingRules(t *testing.T) {
 	}
 	seen["type-moved"] = true
 	names := map[string]bool{}
-	for _, r := range BreakingRules() {
+	for _, r := range Rules() {
 		if !seen[r.Name] || names[r.Name] || r.Text == "" || r.Harms == "" {
 			t.Errorf("rule %s: seen %t, twice %t", r.Name, seen[r.Name], names[r.Name])
 		}
@@ -163,7 +172,7 @@ func TestBreakingRules(t *testing.T) {
 	}
 }
 
-func TestBreakingMessages(t *testing.T) {
+func TestMessages(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"struct S { 1: i32 a }", "struct S { 1: list<i64> a }", "a.thrift:1:25: field a of struct S was i32 and is list<i64>"},
 		{"struct S { 1: i32 a }", "struct S { 1: string b }", "a.thrift:1:22: id 1 of struct S was that of i32 a and is that of string b"},
@@ -180,8 +189,8 @@ func TestBreakingMessages(t *testing.T) {
 }
 
 // A file that is only included and no longer is may still be there.
-func TestBreakingJudgesOnlyWhatItSees(t *testing.T) {
-	open := func(files map[string]string) *Schema {
+func TestJudgesOnlyWhatItSees(t *testing.T) {
+	open := func(files map[string]string) *idl.Schema {
 		s, err := load(files, "a.thrift")
 		if err != nil {
 			t.Fatal(err)
@@ -190,11 +199,11 @@ func TestBreakingJudgesOnlyWhatItSees(t *testing.T) {
 	}
 	old := map[string]string{"a.thrift": "include \"b.thrift\"\nstruct S { 1: b.T t }", "b.thrift": "struct T { 1: i32 a } struct U { 1: i32 a }"}
 	gone := open(map[string]string{"a.thrift": "struct S { 1: i32 t }"})
-	if got := strings.Join(texts(Breaking(open(old), gone)), ", "); got != "field-type-changed 1:19" {
+	if got := strings.Join(texts(Compare(open(old), gone)), ", "); got != "field-type-changed 1:19" {
 		t.Errorf("no longer included: %s", got)
 	}
 	changed := map[string]string{"a.thrift": old["a.thrift"], "b.thrift": "struct T { 1: i64 a }"}
-	found := Breaking(open(old), open(changed))
+	found := Compare(open(old), open(changed))
 	if got := strings.Join(texts(found), ", "); got != "field-type-changed 1:19, type-removed old 1:30" {
 		t.Errorf("included: %s", got)
 	}
@@ -204,7 +213,7 @@ func TestBreakingJudgesOnlyWhatItSees(t *testing.T) {
 }
 
 // Findings come in the order of files and lines, each time the same.
-func TestBreakingIsStable(t *testing.T) {
+func TestIsStable(t *testing.T) {
 	old, new := map[string]string{}, map[string]string{}
 	for i := range 20 {
 		old[fmt.Sprintf("f%02d.thrift", i)] = "struct A { 1: i32 a } struct X { 1: i32 a }"
@@ -225,7 +234,7 @@ func TestBreakingIsStable(t *testing.T) {
 }
 
 // Types and values that double at each step, and many findings in one file.
-func TestBreakingHostile(t *testing.T) {
+func TestHostile(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("typedef i32 T0\nconst list<i32> C0 = [1]\n")
 	elem := "list<i32>"
@@ -254,9 +263,9 @@ func TestBreakingHostile(t *testing.T) {
 	}
 }
 
-// FuzzBreaking compares anything with anything. With itself nothing differs, and
+// FuzzCompare compares anything with anything. With itself nothing differs, and
 // every finding has a place and a rule.
-func FuzzBreaking(f *testing.F) {
+func FuzzCompare(f *testing.F) {
 	f.Add("struct S { 1: i32 a = 5 } service T { void m(1: S s) }", "union S { 1: i64 a } service T { S m() }")
 	f.Add("enum E { A, B } const E X = E.A", "enum E { B } typedef E F")
 	f.Add("service A { void m() } service B extends A { }", "service A { } service B { oneway void m() }")
@@ -265,14 +274,14 @@ func FuzzBreaking(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if found := Breaking(x, x); len(found) > 0 {
+		if found := Compare(x, x); len(found) > 0 {
 			t.Fatalf("with itself: %v", found)
 		}
 		y, err := load(map[string]string{"a.thrift": b}, "a.thrift")
 		if err != nil {
 			return
 		}
-		for _, c := range Breaking(x, y) {
+		for _, c := range Compare(x, y) {
 			if c.Harms == "" || c.Pos.Line < 1 || c.Pos.Col < 1 || c.Msg == "" {
 				t.Fatalf("%+v", c)
 			}

@@ -1,4 +1,4 @@
-package idl
+package thriftidl
 
 import (
 	"bufio"
@@ -8,6 +8,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/limosa-rpc/limosa/idl"
 )
 
 // packHead begins each file of a packed schema. It is a comment, so that a
@@ -17,7 +19,7 @@ const packHead = "#file "
 // Pack gives a file without comments, a definition to a line, under the name
 // that name gives it; its includes are named likewise. Packed files can be
 // joined in any order; Unpack reads them.
-func Pack(f *File, name func(*File) string) string {
+func Pack(f *idl.File, name func(*idl.File) string) string {
 	var b strings.Builder
 	b.WriteString(packHead + name(f) + "\n")
 	toks, last, depth, include := scan(f.Text), tokEOF, 0, 0
@@ -78,7 +80,7 @@ func quote(s string) string {
 
 // Unpack reads what Pack made, of one file or of several joined. A file that
 // is there twice counts once. All files are listed ones.
-func Unpack(packed string) (*Schema, error) {
+func Unpack(packed string) (*idl.Schema, error) {
 	files := map[string]string{}
 	var names []string
 	var b strings.Builder
@@ -111,7 +113,7 @@ func Unpack(packed string) (*Schema, error) {
 		return nil, errors.New("idl: the packed schema is empty")
 	}
 	// Names are paths from the root, wherever the including file is.
-	t := Thrift{Include: []string{"."}, Open: func(p string) ([]byte, error) {
+	t := Reader{Include: []string{"."}, Open: func(p string) ([]byte, error) {
 		if text, ok := files[filepath.ToSlash(p)]; ok {
 			return []byte(text), nil
 		}

@@ -1,6 +1,10 @@
-package idl
+package thriftidl
 
-import "math"
+import (
+	"math"
+
+	"github.com/limosa-rpc/limosa/idl"
+)
 
 // definition takes one definition and hangs it into the file.
 func (p *parser) definition() {
@@ -32,7 +36,7 @@ func (p *parser) definition() {
 		}
 	case "struct", "union", "exception":
 		p.take()
-		if s := p.structure(StructKind(t.text), t.doc); !p.bad {
+		if s := p.structure(idl.StructKind(t.text), t.doc); !p.bad {
 			f.Structs = append(f.Structs, s)
 		}
 	case "service":
@@ -47,31 +51,31 @@ func (p *parser) definition() {
 	}
 }
 
-func (p *parser) constant(doc string) *Const {
+func (p *parser) constant(doc string) *idl.Const {
 	typ := p.fieldType("a type")
 	name := p.name("a constant's name")
 	p.expect('=')
-	c := &Const{Name: name.text, Type: typ, Value: p.value(), Doc: doc, Pos: name.pos, File: p.file}
+	c := &idl.Const{Name: name.text, Type: typ, Value: p.value(), Doc: doc, Pos: name.pos, File: p.file}
 	p.separator()
 	return c
 }
 
-func (p *parser) typedef(doc string) *Typedef {
+func (p *parser) typedef(doc string) *idl.Typedef {
 	typ := p.fieldType("a type")
 	name := p.name("a type's name")
-	d := &Typedef{Name: name.text, Type: typ, Annotations: p.annotations(), Doc: doc, Pos: name.pos, File: p.file}
+	d := &idl.Typedef{Name: name.text, Type: typ, Annotations: p.annotations(), Doc: doc, Pos: name.pos, File: p.file}
 	p.separator()
 	return d
 }
 
-func (p *parser) enum(doc string) *Enum {
+func (p *parser) enum(doc string) *idl.Enum {
 	name := p.name("an enum's name")
-	e := &Enum{Name: name.text, Values: []*EnumValue{}, Doc: doc, Pos: name.pos, File: p.file}
+	e := &idl.Enum{Name: name.text, Values: []*idl.EnumValue{}, Doc: doc, Pos: name.pos, File: p.file}
 	p.expect('{')
 	next := int64(0)
 	for !p.is('}') && !p.is(tokEOF) {
 		t := p.name("an enum value's name")
-		v := &EnumValue{Name: t.text, Doc: t.doc, Pos: t.pos}
+		v := &idl.EnumValue{Name: t.text, Doc: t.doc, Pos: t.pos}
 		n, at := next, t
 		if p.accept('=') {
 			at = p.peek()
@@ -96,7 +100,7 @@ func (p *parser) enum(doc string) *Enum {
 
 // senum takes the enumerated string of Thrift's first versions. Apache dropped
 // it; it was a string on the wire and is read as one.
-func (p *parser) senum(t *token) *Typedef {
+func (p *parser) senum(t *token) *idl.Typedef {
 	name := p.name("a type's name")
 	p.found.warnf(p.file, t.pos, "senum is gone from Thrift: %s is read as a string", name.text)
 	p.expect('{')
@@ -105,33 +109,33 @@ func (p *parser) senum(t *token) *Typedef {
 		p.separator()
 	}
 	p.expect('}')
-	return &Typedef{
-		Name: name.text, Type: &Type{Kind: String, Pos: t.pos}, Annotations: p.annotations(),
+	return &idl.Typedef{
+		Name: name.text, Type: &idl.Type{Kind: idl.String, Pos: t.pos}, Annotations: p.annotations(),
 		Doc: t.doc, Pos: name.pos, File: p.file,
 	}
 }
 
-func (p *parser) structure(kind StructKind, doc string) *Struct {
+func (p *parser) structure(kind idl.StructKind, doc string) *idl.Struct {
 	name := p.name("a type's name")
-	s := &Struct{Name: name.text, Kind: kind, Doc: doc, Pos: name.pos, File: p.file}
-	if kind != Exception {
+	s := &idl.Struct{Name: name.text, Kind: kind, Doc: doc, Pos: name.pos, File: p.file}
+	if kind != idl.Exception {
 		s.XsdAll = p.acceptWord("xsd_all")
 	}
 	s.Fields = p.fields('{', '}')
-	if kind == Union && !p.bad {
+	if kind == idl.Union && !p.bad {
 		p.unionFields(s)
 	}
 	s.Annotations = p.annotations()
 	return s
 }
 
-func (p *parser) unionFields(s *Struct) {
-	var with *Field
+func (p *parser) unionFields(s *idl.Struct) {
+	var with *idl.Field
 	for _, f := range s.Fields {
-		if f.Requiredness == Required {
+		if f.Presence == idl.Required {
 			p.found.errorf(p.file, f.Pos, "field %s of union %s cannot be required: one of a union's fields is set", f.Name, s.Name)
 		}
-		f.Requiredness = Optional
+		f.Presence = idl.Optional
 		if f.Default != nil && with != nil {
 			p.found.errorf(p.file, f.Pos, "union %s has two defaults: %s and %s", s.Name, with.Name, f.Name)
 		}
@@ -143,11 +147,11 @@ func (p *parser) unionFields(s *Struct) {
 
 // fields takes a list of fields in brackets, of a struct, a method's arguments
 // or its exceptions.
-func (p *parser) fields(open, shut tokenKind) []*Field {
+func (p *parser) fields(open, shut tokenKind) []*idl.Field {
 	p.nest()
 	defer func() { p.depth-- }()
 	p.expect(open)
-	list := []*Field{}
+	list := []*idl.Field{}
 	auto := int32(-1)
 	for !p.is(shut) && !p.is(tokEOF) {
 		list = append(list, p.field(&auto))
@@ -159,8 +163,8 @@ func (p *parser) fields(open, shut tokenKind) []*Field {
 	return list
 }
 
-func (p *parser) uniqueFields(list []*Field) {
-	ids, names := map[int32]*Field{}, map[string]*Field{}
+func (p *parser) uniqueFields(list []*idl.Field) {
+	ids, names := map[int32]*idl.Field{}, map[string]*idl.Field{}
 	for _, f := range list {
 		if old := ids[f.ID]; old != nil {
 			p.found.errorf(p.file, f.Pos, "field %s: id %d is already that of %s in line %d", f.Name, f.ID, old.Name, old.Pos.Line)
@@ -171,21 +175,21 @@ func (p *parser) uniqueFields(list []*Field) {
 	}
 }
 
-func (p *parser) field(auto *int32) *Field {
+func (p *parser) field(auto *int32) *idl.Field {
 	first := p.peek()
-	f := &Field{Doc: first.doc, Requiredness: Default}
+	f := &idl.Field{Doc: first.doc, Presence: idl.Implicit}
 	p.fieldID(f, auto)
 	switch {
 	case p.acceptWord("required"):
-		f.Requiredness = Required
+		f.Presence = idl.Required
 	case p.acceptWord("optional"):
-		f.Requiredness = Optional
+		f.Presence = idl.Optional
 	}
 	f.Type = p.fieldType("a field's type")
 	f.Reference = p.accept('&')
 	name := p.fieldName()
 	f.Name, f.Pos = name.text, name.pos
-	if f.Implicit {
+	if f.AutoID {
 		p.found.warnf(p.file, f.Pos, "field %s has no id: it gets %d, which changes with the order of the fields", f.Name, f.ID)
 	}
 	if p.accept('=') {
@@ -203,7 +207,7 @@ func (p *parser) field(auto *int32) *Field {
 
 // fieldID takes "1:". Without it, and with a number that is not positive,
 // Apache's compiler counts down from -1.
-func (p *parser) fieldID(f *Field, auto *int32) {
+func (p *parser) fieldID(f *idl.Field, auto *int32) {
 	t := p.peek()
 	if t.kind == tokInt {
 		p.take()
@@ -221,7 +225,7 @@ func (p *parser) fieldID(f *Field, auto *int32) {
 	if *auto < math.MinInt16 {
 		p.failf(t, "too many fields without an id")
 	}
-	f.ID, f.Implicit = *auto, true
+	f.ID, f.AutoID = *auto, true
 	*auto--
 }
 
@@ -233,12 +237,12 @@ func (p *parser) fieldName() *token {
 	return p.name("a field's name")
 }
 
-func (p *parser) service(doc string) *Service {
+func (p *parser) service(doc string) *idl.Service {
 	name := p.name("a service's name")
-	s := &Service{Name: name.text, Methods: []*Method{}, Doc: doc, Pos: name.pos, File: p.file}
+	s := &idl.Service{Name: name.text, Methods: []*idl.Method{}, Doc: doc, Pos: name.pos, File: p.file}
 	if p.acceptWord("extends") {
 		parent := p.dotted("a service's name")
-		s.Extends, s.extendsPos = parent.text, parent.pos
+		s.Extends, s.ExtendsPos = parent.text, parent.pos
 	}
 	p.expect('{')
 	for !p.is('}') && !p.is(tokEOF) {
@@ -249,9 +253,9 @@ func (p *parser) service(doc string) *Service {
 	return s
 }
 
-func (p *parser) method() *Method {
+func (p *parser) method() *idl.Method {
 	first := p.peek()
-	m := &Method{Doc: first.doc}
+	m := &idl.Method{Doc: first.doc}
 	m.Oneway = p.acceptWord("oneway") || p.acceptWord("async")
 	result := p.peek()
 	if !p.acceptWord("void") {
@@ -276,10 +280,10 @@ func (p *parser) method() *Method {
 
 // arguments takes the arguments; the one of a client's stream may be
 // stream<T>.
-func (p *parser) arguments(m *Method) {
+func (p *parser) arguments(m *idl.Method) {
 	if pos, id, ok := p.streamArgument(); ok {
 		p.expect('(')
-		f := &Field{Requiredness: Default, Doc: p.peek().doc, ID: -1, Implicit: !id}
+		f := &idl.Field{Presence: idl.Implicit, Doc: p.peek().doc, ID: -1, AutoID: !id}
 		auto := int32(-1)
 		if id {
 			p.fieldID(f, &auto)
@@ -293,22 +297,22 @@ func (p *parser) arguments(m *Method) {
 			p.failf(p.peek(), "a stream must be a method's only argument")
 		}
 		p.expect(')')
-		m.Args, m.ClientStream, m.StreamPos = []*Field{f}, true, pos
+		m.Args, m.ClientStream, m.StreamPos = []*idl.Field{f}, true, pos
 		return
 	}
 	m.Args = p.fields('(', ')')
 	for _, f := range m.Args {
-		if f.Requiredness == Optional { // an argument is always sent
+		if f.Presence == idl.Optional { // an argument is always sent
 			p.found.warnf(p.file, f.Pos, "optional means nothing for argument %s", f.Name)
-			f.Requiredness = Default
+			f.Presence = idl.Implicit
 		}
 	}
 }
 
 // streamArgument looks ahead for "( [id :] stream <".
-func (p *parser) streamArgument() (pos Pos, id, ok bool) {
+func (p *parser) streamArgument() (pos idl.Pos, id, ok bool) {
 	if p.bad {
-		return Pos{}, false, false
+		return idl.Pos{}, false, false
 	}
 	t := p.toks[p.at:]
 	if len(t) > 3 && t[1].kind == tokInt && t[2].kind == ':' {
@@ -317,11 +321,11 @@ func (p *parser) streamArgument() (pos Pos, id, ok bool) {
 	if len(t) > 2 && t[1].kind == tokName && t[1].text == "stream" && t[2].kind == '<' {
 		return t[1].pos, id, true
 	}
-	return Pos{}, false, false
+	return idl.Pos{}, false, false
 }
 
 // streaming reads Kitex's annotation and checks what goes together.
-func (p *parser) streaming(m *Method) {
+func (p *parser) streaming(m *idl.Method) {
 	for _, a := range m.Annotations {
 		if a.Key != "streaming.mode" {
 			continue

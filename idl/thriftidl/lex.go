@@ -1,8 +1,10 @@
-package idl
+package thriftidl
 
 import (
 	"fmt"
 	"strings"
+
+	"github.com/limosa-rpc/limosa/idl"
 )
 
 // tokenKind is a symbol's own character, or one of these.
@@ -20,7 +22,7 @@ const (
 type token struct {
 	kind   tokenKind
 	text   string // a literal's value; else the spelling
-	pos    Pos
+	pos    idl.Pos
 	indent int    // column, if the token is the first one of its line; else 0
 	doc    string // the last /** */ comment since the token before
 }
@@ -52,7 +54,7 @@ func scan(text string) []token {
 	}
 }
 
-func (l *lexer) pos() Pos { return Pos{Line: l.line, Col: l.off - l.lineStart + 1} }
+func (l *lexer) pos() idl.Pos { return idl.Pos{Line: l.line, Col: l.off - l.lineStart + 1} }
 
 func (l *lexer) newline() {
 	l.line++

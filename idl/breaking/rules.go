@@ -1,0 +1,80 @@
+// Package breaking compares two versions of a schema and says whom the change
+// hurts: peers on the wire, those who compile against generated code, or those who
+// count on a value. It works on the model of package idl alone, so that every IDL
+// that has a reader has it; limosa breaking is its command.
+//
+// docs/how/idl.md tells how definitions are paired and types compared.
+package breaking
+
+import "slices"
+
+// A Harm says whom a change hurts.
+type Harm string
+
+// The three harms. Wire is the worst: programs made from the two versions
+// misunderstand each other. With Source they understand each other, but code
+// that uses what is generated has to be changed. With Behavior both stay as they
+// are, and mean something else.
+const (
+	Wire     Harm = "wire"
+	Source   Harm = "source"
+	Behavior Harm = "behavior"
+)
+
+// A Rule is one kind of change that Compare finds.
+type Rule struct {
+	Name  string // stable: what configurations and scripts know it by
+	Harms Harm
+	Text  string // one line
+}
+
+// Rules lists all rules, the worst first.
+func Rules() []Rule { return slices.Clone(rules) }
+
+var rules = []Rule{
+	{"argument-id-changed", Wire, "an argument has another id"},
+	{"argument-id-reused", Wire, "an argument's id is that of another one, with another type"},
+	{"argument-type-changed", Wire, "an argument has another type"},
+	{"enum-value-changed", Wire, "an enum's value has another number"},
+	{"enum-value-removed", Wire, "an enum's number has no name any more"},
+	{"exception-id-changed", Wire, "a declared exception of a method has another id"},
+	{"exception-id-reused", Wire, "a declared exception's id is that of another one, with another type"},
+	{"exception-removed", Wire, "a method does not declare an exception any more"},
+	{"exception-type-changed", Wire, "a declared exception of a method has another type"},
+	{"field-id-changed", Wire, "a field has another id"},
+	{"field-id-reused", Wire, "a field's id is that of another field, with another type"},
+	{"field-type-changed", Wire, "a field has another type"},
+	{"method-removed", Wire, "a service has a method no more, not from a parent either"},
+	{"oneway-changed", Wire, "a method became oneway, or ceased to be"},
+	{"required-added", Wire, "a field or argument is required that was not, or did not exist"},
+	{"required-removed", Wire, "a field or argument is not required any more, or is gone"},
+	{"result-type-changed", Wire, "a method has another result"},
+	{"service-removed", Wire, "a service is gone"},
+	{"stream-changed", Wire, "a method streams where it did not, or the other way round"},
+	{"union-changed", Wire, "a struct or exception became a union, or the other way round"},
+	{"union-field-removed", Wire, "a union has a variant no more"},
+
+	{"argument-added", Source, "a method has one more argument"},
+	{"argument-removed", Source, "a method has an argument no more"},
+	{"argument-renamed", Source, "an argument has another name"},
+	{"const-removed", Source, "a constant is gone"},
+	{"const-type-changed", Source, "a constant has another type"},
+	{"enum-value-renamed", Source, "an enum's number has another name"},
+	{"exception-renamed", Source, "a declared exception of a method has another name"},
+	{"field-removed", Source, "a field that is not required is gone"},
+	{"field-renamed", Source, "a field has another name"},
+	{"namespace-changed", Source, "code is generated into another package"},
+	{"optional-changed", Source, "a field became optional, or ceased to be"},
+	{"service-base-changed", Source, "a service extends another one, or none any more"},
+	{"type-kind-changed", Source, "a name stands for another kind of type"},
+	{"type-moved", Source, "a type or service moved to another file"},
+	{"type-removed", Source, "a struct, union, exception, enum or typedef is gone"},
+	{"type-renamed", Source, "a type has another name"},
+	{"type-respelled", Source, "a type has another one's bytes: string and binary, i32 and an enum"},
+	{"typedef-changed", Source, "a typedef stands for another type"},
+
+	{"const-changed", Behavior, "a constant has another value"},
+	{"default-changed", Behavior, "a default value was changed, added or removed"},
+	{"exception-added", Behavior, "a method declares one more exception, which old callers cannot read"},
+	{"union-field-added", Behavior, "a union has one more variant, which old readers see as none"},
+}

@@ -1,0 +1,392 @@
+package thriftidl
+
+import (
+	"strings"
+
+	"github.com/limosa-rpc/limosa/idl"
+)
+
+// scope has what one file defines, by name.
+type scope struct {
+	types    map[string]any // *Typedef, *Enum, *Struct
+	services map[string]*idl.Service
+	consts   map[string]*idl.Const
+	includes map[string][]*idl.File // by the name that stands before the dot, each once
+	places   map[*idl.File]int      // of the files in includes: the index of the first include
+}
+
+// include notes what the file includes. A name is looked up here and not in the
+// includes, so that many of both do not cost their product.
+func (s *scope) include(list []*idl.Include) {
+	s.includes, s.places = map[string][]*idl.File{}, map[*idl.File]int{}
+	for i, inc := range list {
+		f := inc.File
+		if _, twice := s.places[f]; f != nil && !twice {
+			s.includes[f.Name], s.places[f] = append(s.includes[f.Name], f), i
+		}
+	}
+}
+
+// resolver ties names to definitions and checks what the grammar cannot. What it
+// has to look up often it keeps in tables of its own: the model stays plain data.
+type resolver struct {
+	found   *findings
+	file    *idl.File // whose names are being looked up
+	scopes  map[*idl.File]*scope
+	enums   map[*idl.Enum]*enumIndex
+	fields  map[*idl.Struct]map[string]*idl.Field   // see field
+	methods map[*idl.Service]map[string]*idl.Method // see methodsOf
+	done    map[*idl.Const]bool                     // see follow
+	fitted  map[*idl.Const]bool                     // see constant
+	depth   map[*idl.Typedef]int                    // see typedefDepth
+	same    *types
+}
+
+// enumIndex finds an enum's values. Of several names for a number the first one
+// counts; two values of one name are an error.
+type enumIndex struct {
+	byName   map[string]*idl.EnumValue
+	byNumber map[int32]*idl.EnumValue
+}
+
+func newResolver(found *findings) *resolver {
+	return &resolver{
+		found: found, scopes: map[*idl.File]*scope{}, enums: map[*idl.Enum]*enumIndex{},
+		fields: map[*idl.Struct]map[string]*idl.Field{}, methods: map[*idl.Service]map[string]*idl.Method{},
+		done: map[*idl.Const]bool{}, fitted: map[*idl.Const]bool{}, depth: map[*idl.Typedef]int{}, same: newTypes(),
+	}
+}
+
+func (r *resolver) resolve(files []*idl.File) {
+	for _, f := range files {
+		r.collect(f)
+	}
+	for _, f := range files { // all names of all files before any value
+		r.file = f
+		r.types(f)
+	}
+	for _, f := range files {
+		for _, d := range f.Typedefs {
+			r.typedefDepth(d, 0)
+		}
+	}
+	if len(r.found.errs) > 0 {
+		return // what follows walks along resolved types
+	}
+	for _, f := range files {
+		r.file = f
+		r.parents(f)
+	}
+	for _, f := range files {
+		r.file = f
+		r.services(f)
+		r.values(f)
+	}
+	for _, f := range files {
+		r.constCycles(f)
+	}
+}
+
+// collect puts the definitions of f into its scope.
+func (r *resolver) collect(f *idl.File) {
+	own := &scope{types: map[string]any{}, services: map[string]*idl.Service{}, consts: map[string]*idl.Const{}}
+	own.include(f.Includes)
+	r.scopes[f] = own
+	seen := map[string]idl.Pos{}
+	once := func(name string, pos idl.Pos, what string) {
+		if old, ok := seen[name]; ok {
+			r.found.errorf(f, pos, "%s %s: the name is taken in line %d", what, name, old.Line)
+			return
+		}
+		seen[name] = pos
+	}
+	for _, d := range f.Typedefs {
+		own.types[d.Name] = d
+	}
+	for _, e := range f.Enums {
+		own.types[e.Name] = e
+		r.enumNames(f, e)
+	}
+	for _, s := range f.Structs {
+		own.types[s.Name] = s
+	}
+	for _, s := range f.Services {
+		own.services[s.Name] = s
+	}
+	for _, d := range inOrder(f) {
+		once(d.name, d.pos, d.what)
+	}
+	clear(seen) // constants have a name space of their own
+	for _, c := range f.Consts {
+		once(c.Name, c.Pos, "constant")
+		own.consts[c.Name] = c
+	}
+}
+
+type named struct {
+	name, what string
+	pos        idl.Pos
+}
+
+// inOrder lists what shares the name space of types, as it stands in the file.
+func inOrder(f *idl.File) []named {
+	var list []named
+	for _, d := range f.Typedefs {
+		list = append(list, named{d.Name, "typedef", d.Pos})
+	}
+	for _, d := range f.Enums {
+		list = append(list, named{d.Name, "enum", d.Pos})
+	}
+	for _, d := range f.Structs {
+		list = append(list, named{d.Name, string(d.Kind), d.Pos})
+	}
+	for _, d := range f.Services {
+		list = append(list, named{d.Name, "service", d.Pos})
+	}
+	sortByPos(list)
+	return list
+}
+
+func (r *resolver) enumNames(f *idl.File, e *idl.Enum) {
+	x := &enumIndex{make(map[string]*idl.EnumValue, len(e.Values)), make(map[int32]*idl.EnumValue, len(e.Values))}
+	r.enums[e] = x
+	for _, v := range e.Values {
+		if old := x.byName[v.Name]; old != nil {
+			r.found.errorf(f, v.Pos, "enum %s has two values named %s, the first in line %d", e.Name, v.Name, old.Pos.Line)
+		}
+		x.byName[v.Name] = v
+		if x.byNumber[v.Value] == nil {
+			x.byNumber[v.Value] = v
+		}
+	}
+}
+
+// types resolves every type that f names.
+func (r *resolver) types(f *idl.File) {
+	for _, d := range f.Typedefs {
+		r.typ(d.Type)
+	}
+	for _, c := range f.Consts {
+		r.typ(c.Type)
+	}
+	for _, s := range f.Structs {
+		r.fieldTypes(s.Fields)
+	}
+	for _, s := range f.Services {
+		for _, m := range s.Methods {
+			if m.Result != nil {
+				r.typ(m.Result)
+			}
+			r.fieldTypes(m.Args)
+			r.fieldTypes(m.Throws)
+		}
+	}
+}
+
+func (r *resolver) fieldTypes(list []*idl.Field) {
+	for _, f := range list {
+		r.typ(f.Type)
+		r.fieldTypes(f.XsdAttrs)
+	}
+}
+
+func (r *resolver) typ(t *idl.Type) {
+	if t.Key != nil {
+		r.typ(t.Key)
+	}
+	if t.Elem != nil {
+		r.typ(t.Elem)
+	}
+	if t.Kind != idl.Invalid || t.Name == "" {
+		return
+	}
+	f, name := r.file, t.Name
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		prefix := name[:i]
+		name = name[i+1:]
+		if f = r.included(t.Name, t.Pos, prefix, func(f *idl.File) bool { return r.scopes[f].types[name] != nil }); f == nil {
+			r.found.errorf(r.file, t.Pos, "unknown type %s: nothing named %s is included", t.Name, prefix)
+			return
+		}
+	}
+	switch d := r.scopes[f].types[name].(type) {
+	case *idl.Typedef:
+		t.Kind, t.Typedef = idl.TypedefRef, d
+	case *idl.Enum:
+		t.Kind, t.Enum = idl.EnumRef, d
+	case *idl.Struct:
+		t.Kind, t.Struct = idl.StructRef, d
+	default:
+		if r.scopes[f].services[name] != nil {
+			r.found.errorf(r.file, t.Pos, "%s is a service, not a type", t.Name)
+			return
+		}
+		r.found.errorf(r.file, t.Pos, "unknown type %s%s", t.Name, r.hint(f, name))
+		return
+	}
+	t.Name, t.File = name, f.Path
+}
+
+// hint names a type that is written alike.
+func (r *resolver) hint(f *idl.File, name string) string {
+	if len(r.found.errs) >= maxErrors {
+		return ""
+	}
+	for _, d := range inOrder(f) {
+		if strings.EqualFold(d.name, name) && d.what != "service" {
+			return ": there is " + d.name
+		}
+	}
+	return ""
+}
+
+// included finds the file that is meant by the prefix of a name as written: of
+// those that are included under it the one that has the name, else the first.
+// nil: there is no such include.
+func (r *resolver) included(written string, pos idl.Pos, prefix string, has func(*idl.File) bool) *idl.File {
+	var first, found *idl.File
+	for _, f := range r.scopes[r.file].includes[prefix] {
+		if first == nil {
+			first = f
+		}
+		switch {
+		case !has(f):
+		case found != nil:
+			r.found.errorf(r.file, pos, "%s is in %s and in %s, which are included under one name", written, found.Path, f.Path)
+			return found
+		default:
+			found = f
+		}
+	}
+	if found == nil {
+		return first
+	}
+	return found
+}
+
+// typedefDepth reports typedefs that lead back to themselves, directly or
+// through containers: neither Go nor anyone else can have such a type. Types
+// nest at most MaxChain deep through typedefs, so that all that walks along
+// them may recurse.
+func (r *resolver) typedefDepth(d *idl.Typedef, above int) int {
+	const walking = -1
+	switch n := r.depth[d]; {
+	case n == walking:
+		r.found.errorf(d.File, d.Pos, "typedef %s stands for itself", d.Name)
+		return 1
+	case n > 0:
+		return n
+	case above > idl.MaxChain:
+		r.found.errorf(d.File, d.Pos, "typedef %s is used through more than %d others", d.Name, idl.MaxChain)
+		return 1
+	}
+	r.depth[d] = walking
+	n := 1 + r.typeDepth(d.Type, above+1)
+	if n > idl.MaxChain {
+		r.found.errorf(d.File, d.Pos, "typedef %s leads through more than %d others", d.Name, idl.MaxChain)
+		n = 1
+	}
+	r.depth[d] = n
+	return n
+}
+
+func (r *resolver) typeDepth(t *idl.Type, above int) int {
+	switch {
+	case t == nil:
+		return 0
+	case t.Typedef != nil:
+		return r.typedefDepth(t.Typedef, above)
+	}
+	return max(r.typeDepth(t.Key, above), r.typeDepth(t.Elem, above))
+}
+
+func (r *resolver) parents(f *idl.File) {
+	for _, s := range f.Services {
+		if s.Extends != "" {
+			r.parent(s)
+		}
+	}
+}
+
+// services checks methods.
+func (r *resolver) services(f *idl.File) {
+	for _, s := range f.Services {
+		for _, m := range s.Methods {
+			for _, x := range m.Throws {
+				if t := x.Type.True(); t.Struct == nil || t.Struct.Kind != idl.Exception {
+					r.found.errorf(f, x.Type.Pos, "method %s throws %s, which is no exception", m.Name, x.Type)
+				}
+			}
+		}
+		r.methodNames(s)
+	}
+}
+
+func (r *resolver) parent(s *idl.Service) {
+	f, name := r.file, s.Extends
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		prefix := name[:i]
+		name = name[i+1:]
+		f = r.included(s.Extends, s.ExtendsPos, prefix, func(f *idl.File) bool { return r.scopes[f].services[name] != nil })
+	}
+	if f == nil || r.scopes[f].services[name] == nil {
+		r.found.errorf(r.file, s.ExtendsPos, "service %s extends the unknown service %s", s.Name, s.Extends)
+		return
+	}
+	p, steps := r.scopes[f].services[name], 0
+	for up := p; up != nil; up = up.Parent {
+		switch steps++; {
+		case up == s:
+			r.found.errorf(r.file, s.ExtendsPos, "service %s extends itself", s.Name)
+			return
+		case steps > idl.MaxChain:
+			r.tooManyParents(s)
+			return
+		}
+	}
+	s.Parent, s.ParentFile = p, f.Path
+}
+
+func (r *resolver) tooManyParents(s *idl.Service) {
+	r.found.errorf(s.File, s.ExtendsPos, "service %s extends more than %d others", s.Name, idl.MaxChain)
+}
+
+// methodNames reports names that s has twice, those of its parents included.
+func (r *resolver) methodNames(s *idl.Service) {
+	steps := 0
+	for up := s.Parent; up != nil; up = up.Parent {
+		if steps++; steps > idl.MaxChain { // its parents were found after it was
+			r.tooManyParents(s)
+			return
+		}
+		r.methodsOf(up)
+	}
+	own := r.methodsOf(s)
+	for _, m := range s.Methods {
+		if old := own[m.Name]; old != m {
+			r.found.errorf(r.file, m.Pos, "service %s has two methods %s, the first in line %d", s.Name, m.Name, old.Pos.Line)
+			continue
+		}
+		for up := s.Parent; up != nil; up = up.Parent {
+			if r.methodsOf(up)[m.Name] != nil {
+				r.found.errorf(r.file, m.Pos, "method %s: %s has one of this name from service %s", m.Name, s.Name, up.Name)
+			}
+		}
+	}
+}
+
+// methodsOf finds the methods of s by their names, those of its parents not
+// among them; of two methods of one name the first one counts.
+func (r *resolver) methodsOf(s *idl.Service) map[string]*idl.Method {
+	byName := r.methods[s]
+	if byName == nil {
+		byName = make(map[string]*idl.Method, len(s.Methods))
+		for _, m := range s.Methods {
+			if byName[m.Name] == nil {
+				byName[m.Name] = m
+			}
+		}
+		r.methods[s] = byName
+	}
+	return byName
+}
