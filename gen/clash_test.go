@@ -117,7 +117,7 @@ func TestOneFileOfTwo(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	code, _, stderr := run(dir, "-out", "out", "a_b.thrift")
-	if code != 1 || !strings.Contains(stderr, "out/n/a_b.thrift.go: was made from a-b.thrift: if that is no more, delete it") {
+	if code != 1 || !strings.Contains(stderr, "out/n/a_b.thrift.codec.go: was made from a-b.thrift: if that is no more, delete it") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }

@@ -1,6 +1,17 @@
-// Package gen turns a schema of package idl into Go source: one file for each
-// IDL file, in the shape that docs/how/gen.md shows. It is what the commands
+// Package gen turns a schema of package idl into Go source. It is what the commands
 // limosa-gen and limosa gen run.
+//
+// Each IDL file becomes two Go files, in the shape that docs/how/gen.md shows:
+//
+//	hello.thrift ─┬─ hello.thrift.go        what a user reads: types, getters, the interface, client and server
+//	              └─ hello.thrift.codec.go  what the run time calls: how those types travel
+//
+// The first is the same for every IDL, and an emitter writes it. What differs from
+// IDL to IDL is in a backend: see there for what a new one has to bring.
+//
+//	idl.Schema ── plan (gen.go, names.go, clash.go) ── emitter (struct.go, service.go, …)
+//	              packages, names, what cannot be       │
+//	                                                    └── backend (thrift*.go)
 //
 // A file and what it includes give the same bytes in every run. Names that are no
 // Go names, or that are taken in their file, get underscores at their end.
@@ -8,11 +19,8 @@ package gen
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"fmt"
-	"go/format"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,9 +29,6 @@ import (
 
 // Version stands in the head of every generated file.
 const Version = "0.1.0"
-
-// Suffix ends the name of every generated file.
-const Suffix = ".thrift.go"
 
 // A File is one generated file.
 type File struct {
@@ -46,8 +51,16 @@ type Config struct {
 
 // Generate makes the Go files of all files of s, included ones as well. An
 // error is an idl.Errors, with places in the IDL.
-func (c Config) Generate(s *idl.Schema) ([]File, error) {
-	g := &generator{Config: c, pkgs: map[string]*pkg{}, files: map[*idl.File]*file{}, names: map[key]string{}, lazy: map[*idl.Type]bool{}}
+func (c Config) Generate(s *idl.Schema) ([]File, error) { return c.generator().generate(s) }
+
+func (c Config) generator() *generator {
+	g := &generator{Config: c, pkgs: map[string]*pkg{}, files: map[*idl.File]*file{}, names: map[key]string{}}
+	g.backs = newBackends(g)
+	return g
+}
+
+// generate is Generate with the backends that g has.
+func (g *generator) generate(s *idl.Schema) ([]File, error) {
 	g.plan(s)
 	if len(g.errs) > 0 {
 		return nil, g.errs
@@ -55,11 +68,11 @@ func (c Config) Generate(s *idl.Schema) ([]File, error) {
 	var out []File
 	for _, p := range g.order {
 		for _, f := range p.files {
-			text, err := g.file(f)
+			types, codecs, err := g.file(f)
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, File{Path: path.Join(p.dir, f.out), Content: text})
+			out = append(out, File{Path: path.Join(p.dir, f.out), Content: types}, File{Path: path.Join(p.dir, codecName(f.out)), Content: codecs})
 		}
 	}
 	if len(g.errs) > 0 {
@@ -69,15 +82,19 @@ func (c Config) Generate(s *idl.Schema) ([]File, error) {
 	return out, nil
 }
 
+// A generator is the state of one Generate. plan fills it; what follows reads it.
 type generator struct {
 	Config
+	backs map[idl.Language]backend
 	pkgs  map[string]*pkg // by dir
 	order []*pkg
 	files map[*idl.File]*file
 	names map[key]string
-	lazy  map[*idl.Type]bool // arguments and results that are views
 	errs  idl.Errors
 }
+
+// back gives the backend of a file. plan has refused files that have none.
+func (g *generator) back(f *idl.File) backend { return g.backs[f.Language] }
 
 // pkg is one Go package that is generated.
 type pkg struct {
@@ -125,6 +142,10 @@ func (g *generator) plan(s *idl.Schema) {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Path, b.Path))
 	})
 	for _, f := range files {
+		if g.back(f) == nil {
+			g.errorf(f, idl.Pos{}, "there is no generator for files of the language %q", f.Language)
+			return
+		}
 		dir := packageDir(f)
 		p := g.pkgs[dir]
 		if p == nil {
@@ -132,7 +153,7 @@ func (g *generator) plan(s *idl.Schema) {
 			g.pkgs[dir] = p
 			g.order = append(g.order, p)
 		}
-		x := &file{File: f, pkg: p, out: outName(f.Name), names: newScope(), decls: map[string]declared{}}
+		x := &file{File: f, pkg: p, out: outName(f.Name) + g.back(f).suffix() + ".go", names: newScope(), decls: map[string]declared{}}
 		for _, y := range p.files {
 			if y.out == x.out {
 				g.errorf(f, idl.Pos{}, "%s is in the Go package %s as well: both would be %s", y.Path, dir, x.out)
@@ -147,8 +168,10 @@ func (g *generator) plan(s *idl.Schema) {
 	for _, f := range files {
 		for _, s := range f.Services {
 			g.nameMethods(g.files[f], s)
-			g.markLazy(g.files[f], s)
 		}
+	}
+	for _, f := range files {
+		g.back(f).check(g.files[f])
 	}
 	for _, p := range g.order {
 		g.clashes(p)
@@ -197,7 +220,14 @@ func packageName(s string) string {
 	return s
 }
 
-// outName gives the Go file of an IDL file. The go command looks at what a
+// codecEnd ends the names of files of codecs. No file of types is called so: the
+// name of an IDL file stands before the suffix of its language.
+const codecEnd = ".codec.go"
+
+// codecName gives the file of codecs that stands beside a file of types.
+func codecName(types string) string { return strings.TrimSuffix(types, ".go") + codecEnd }
+
+// outName gives the Go file of an IDL file, without its endings. The go command looks at what a
 // file's name ends with before its first dot, and so must we.
 func outName(name string) string {
 	name = strings.ReplaceAll(name, "-", "_")
@@ -208,7 +238,7 @@ func outName(name string) string {
 	if i := strings.LastIndexByte(head, '_'); i >= 0 && buildWords[head[i+1:]] {
 		name = head + "_idl" + name[len(head):]
 	}
-	return name + Suffix
+	return name
 }
 
 // cycles reports Go packages that would import each other. Files never include
@@ -247,36 +277,36 @@ func (g *generator) cycles() {
 	}
 }
 
-// file makes one Go file.
-func (g *generator) file(f *file) (string, error) {
-	e := &emitter{g: g, f: f, imports: map[string]string{}}
-	e.use("limosa")
+// file makes the two Go files of an IDL file.
+func (g *generator) file(f *file) (types, codecs string, err error) {
+	t, c := g.emitter(f), g.emitter(f)
+	t.use("limosa")
 	for _, d := range f.Typedefs {
-		e.typedef(d)
+		t.typedef(d)
 	}
 	for _, d := range f.Enums {
-		e.enum(d)
+		t.enum(d)
+		c.enumText(d)
 	}
 	for _, d := range f.Structs {
-		e.structure(d)
+		if d.Kind == idl.Union {
+			t.union(d)
+			continue
+		}
+		t.structure(d)
+		c.back.codec(c, d)
 	}
 	for _, d := range f.Services {
-		e.service(d)
+		t.service(d)
+		c.messages(d)
 	}
 	for _, d := range f.Consts {
-		e.constant(d)
+		t.constant(d)
 	}
-	e.schema()
-	var b strings.Builder
-	fmt.Fprintf(&b, head+"%s from %s. DO NOT EDIT.\n", Version, filepath.Base(f.Path))
-	fmt.Fprintf(&b, "// IDL: sha256:%x\n\n", sha256.Sum256([]byte(f.Text)))
-	b.WriteString(comment(f.Doc, ""))
-	fmt.Fprintf(&b, "package %s\n\n%s\n", f.pkg.name, e.importBlock())
-	b.WriteString("// Does not compile against a runtime that this code is too old for.\nconst _ = limosa.Gen1\n\n")
-	b.WriteString(e.b.String())
-	src, err := format.Source([]byte(b.String()))
-	if err != nil { // a mistake in this package; the text helps to find it
-		return "", fmt.Errorf("%s: generated code is no Go: %w\n%s", f.Path, err, b.String())
+	c.schema()
+	if types, err = t.source(f.Doc, "// Does not compile against a runtime that this code is too old for.\nconst _ = limosa.Gen1\n"); err != nil {
+		return "", "", err
 	}
-	return string(src), nil
+	codecs, err = c.source("", c.back.note(f.out)+"\n")
+	return types, codecs, err
 }

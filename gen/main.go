@@ -2,14 +2,13 @@ package gen
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,18 +20,32 @@ import (
 )
 
 // Command is the command limosa-gen, and limosa gen. Its fields are what the
-// command is called and where it writes.
+// command is called, what it reads, and where it writes.
 type Command struct {
 	Name   string // "limosa-gen" if empty
 	Dir    string // working directory for relative paths; "" is the process's
 	Stdout io.Writer
 	Stderr io.Writer
+	// Readers has the reader of each IDL by the ending of its files. nil:
+	// limosa-gen's own, which is Thrift's and pulls nothing into a user's go.mod.
+	// A program that has another one puts it beside that: see [ThriftReader].
+	Readers map[string]Reader
 }
 
-const usage = `usage: %s [flags] FILES|DIRS...
+// A Reader makes a schema of the files at paths and all that they include, which it
+// searches beside the including file and then in the directories of include.
+// An error is an idl.Errors, with places in the files.
+type Reader func(include, paths []string) (*idl.Schema, error)
 
-Generates Go from .thrift files and all that they include; of a directory, from
-all .thrift files below it. Exit codes: 0 done, 1 an error in an IDL or, with
+// ThriftReader reads files that end with ".thrift".
+func ThriftReader(include, paths []string) (*idl.Schema, error) {
+	return thriftidl.Reader{Include: include}.Load(paths...)
+}
+
+const usage = `usage: %[1]s [flags] FILES|DIRS...
+
+Generates Go from %[2]s files and all that they include; of a directory, from
+all %[2]s files below it. Exit codes: 0 done, 1 an error in an IDL or, with
 -check, stale code, 2 wrong use or a missing file.
 
 `
@@ -58,6 +71,9 @@ func (c Command) Run(args []string) int {
 	if c.Name == "" {
 		c.Name = "limosa-gen"
 	}
+	if c.Readers == nil {
+		c.Readers = map[string]Reader{".thrift": ThriftReader}
+	}
 	o, err := c.flags(args)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
@@ -69,7 +85,7 @@ func (c Command) Run(args []string) int {
 	if err != nil {
 		return c.fail(2, err)
 	}
-	schema, err := thriftidl.Reader{Include: o.include}.Load(files...)
+	schema, err := c.read(o.include, files)
 	if err != nil {
 		return c.fail(1, err)
 	}
@@ -121,7 +137,7 @@ func (c Command) flags(args []string) (*options, error) {
 	})
 	err := f.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(c.Stdout, usage, c.Name)
+		fmt.Fprintf(c.Stdout, usage, c.Name, strings.Join(c.endings(), " and "))
 		f.SetOutput(c.Stdout)
 		f.PrintDefaults()
 		return nil, err
@@ -165,7 +181,7 @@ func (c Command) inputs(paths []string) ([]string, error) {
 			if d.IsDir() && path != p && strings.HasPrefix(d.Name(), ".") {
 				return filepath.SkipDir
 			}
-			if !d.IsDir() && filepath.Ext(path) == ".thrift" {
+			if !d.IsDir() && c.Readers[filepath.Ext(path)] != nil {
 				files = append(files, path)
 			}
 			return nil
@@ -174,10 +190,42 @@ func (c Command) inputs(paths []string) ([]string, error) {
 			return nil, err
 		}
 		if len(files) == n {
-			return nil, fmt.Errorf("%s: there is no .thrift file below it", p)
+			return nil, fmt.Errorf("%s: there is no %s file below it", p, strings.Join(c.endings(), " or "))
 		}
 	}
 	return files, nil
+}
+
+// endings lists those of the files that are read.
+func (c Command) endings() []string { return slices.Sorted(maps.Keys(c.Readers)) }
+
+// read gives the files to their readers, and joins what those give. Where there
+// is one reader it gets all files that are named, whatever they are called.
+func (c Command) read(include, files []string) (*idl.Schema, error) {
+	endings, byEnding := c.endings(), map[string][]string{}
+	for _, f := range files {
+		ending := filepath.Ext(f)
+		switch {
+		case len(endings) == 1:
+			ending = endings[0]
+		case c.Readers[ending] == nil:
+			return nil, fmt.Errorf("%s: its name does not end with %s", f, strings.Join(endings, " or "))
+		}
+		byEnding[ending] = append(byEnding[ending], f)
+	}
+	all := new(idl.Schema)
+	for _, ending := range endings {
+		if len(byEnding[ending]) == 0 {
+			continue
+		}
+		s, err := c.Readers[ending](include, byEnding[ending])
+		if err != nil {
+			return nil, err
+		}
+		all.Files = append(all.Files, s.Files...)
+		all.Warnings = append(all.Warnings, s.Warnings...)
+	}
+	return all, nil
 }
 
 // cause leaves out the path of a file error, which is shown already.
@@ -241,122 +289,4 @@ func (c Command) runPlugin(command string, schema *idl.Schema) ([]File, error) {
 		}
 	}
 	return files, nil
-}
-
-// check compares with what is there and writes nothing.
-func (c Command) check(o *options, files []File) int {
-	stale := 0
-	for _, f := range files {
-		path := filepath.Join(o.out, filepath.FromSlash(f.Path))
-		have, err := os.ReadFile(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			fmt.Fprintf(c.Stderr, "%s: missing\n", path)
-		case err != nil:
-			fmt.Fprintf(c.Stderr, "%s: %v\n", path, cause(err))
-		case string(have) != f.Content:
-			fmt.Fprintf(c.Stderr, "%s: stale\n", path)
-		default:
-			continue
-		}
-		stale++
-	}
-	return min(stale, 1)
-}
-
-// write brings files below dir; those that are as they should be are not
-// touched. It cannot be led out of dir, not even by symbolic links.
-func write(dir string, files []File) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	for _, f := range files {
-		if err := writeFile(root, filepath.FromSlash(f.Path), f.Content); err != nil {
-			return fmt.Errorf("%s: %w", filepath.Join(dir, f.Path), cause(err))
-		}
-	}
-	return nil
-}
-
-func writeFile(root *os.Root, path, content string) error {
-	have, err := root.ReadFile(path)
-	switch {
-	case err == nil && string(have) == content:
-		return nil
-	case err == nil && strings.HasSuffix(path, Suffix) && madeFrom(have) == "":
-		return errors.New("is there and was not written by limosa-gen; it is left alone")
-	case err == nil && strings.HasSuffix(path, Suffix) && madeFrom(have) != madeFrom([]byte(content)):
-		return fmt.Errorf("was made from %s: if that is no more, delete it; else rename one of the files, or give one another namespace go", madeFrom(have))
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	if err := root.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return err
-	}
-	// Renamed into place, so that an interrupted run leaves no half file, under
-	// a name of its own, so that two runs do not write into one.
-	tmp := fmt.Sprintf("%s.%x.tmp", path, rand.Uint64())
-	err = writeNew(root, tmp, content)
-	if err == nil {
-		err = root.Rename(tmp, path)
-	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		root.Remove(tmp)
-	}
-	return err
-}
-
-// writeNew writes a file that is not there yet.
-func writeNew(root *os.Root, path, content string) error {
-	f, err := root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(content)
-	return cmp.Or(err, f.Close())
-}
-
-// ImportPath works out the import path of a directory, which need not exist
-// yet, from the nearest go.mod above it. It is "" if there is none.
-func ImportPath(dir string) (string, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	for at := abs; ; at = filepath.Dir(at) {
-		mod, err := os.ReadFile(filepath.Join(at, "go.mod"))
-		if err == nil {
-			module := modulePath(string(mod))
-			if module == "" {
-				return "", fmt.Errorf("%s names no module", filepath.Join(at, "go.mod"))
-			}
-			rel, err := filepath.Rel(at, abs)
-			if err != nil {
-				return "", err
-			}
-			if rel == "." {
-				return module, nil
-			}
-			return module + "/" + filepath.ToSlash(rel), nil
-		}
-		if at == filepath.Dir(at) {
-			return "", nil
-		}
-	}
-}
-
-// modulePath finds the module line of a go.mod.
-func modulePath(mod string) string {
-	for line := range strings.Lines(mod) {
-		line, _, _ = strings.Cut(line, "//")
-		if words := strings.Fields(line); len(words) == 2 && words[0] == "module" {
-			return strings.Trim(words[1], "\"`")
-		}
-	}
-	return ""
 }

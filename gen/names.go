@@ -121,10 +121,10 @@ func newScope() scope {
 	return s
 }
 
-// methodScope has the names of the methods of every generated struct.
-func methodScope() scope {
+// methodScope has the names of the methods of every struct of a file.
+func (g *generator) methodScope(f *file) scope {
 	s := scope{}
-	for _, name := range methodNames {
+	for _, name := range g.back(f.File).reserved() {
 		s[name] = true
 	}
 	return s
@@ -231,7 +231,7 @@ func (g *generator) nameStruct(f *file, s *idl.Struct) {
 		}
 		return
 	}
-	fields := methodScope()
+	fields := g.methodScope(f)
 	if s.Kind == idl.Exception {
 		fields["Error"] = true
 	}
@@ -242,7 +242,12 @@ func (g *generator) nameStruct(f *file, s *idl.Struct) {
 	for _, x := range s.Fields {
 		g.names[key{x, ""}] = fields.take(camel(x.Name))
 	}
-	g.nameLazy(s, take)
+	for _, x := range s.Fields {
+		if hasGetter(x) {
+			g.names[key{x, "get"}] = fields.take("Get" + g.names[key{x, ""}])
+		}
+	}
+	g.back(f.File).nameStruct(f, s)
 }
 
 func hasDefaults(fields []*idl.Field) bool {
@@ -276,23 +281,9 @@ func (g *generator) nameMethods(f *file, s *idl.Service) {
 	low := lowerFirst(g.names[key{s, ""}])
 	for _, m := range s.Methods {
 		goName := g.method(m, s)
-		take := func(name string) string { return f.take(name, "method "+m.Name+" of service "+s.Name, m.Pos) }
-		base := take(low + goName)
+		base := f.take(low+goName, "method "+m.Name+" of service "+s.Name, m.Pos)
 		g.names[key{m, "var"}] = base
-		g.names[key{m, "args"}] = take(base + "Args")
-		g.names[key{m, "result"}] = take(base + "Result")
-		args := methodScope()
-		if hasDefaults(m.Args) {
-			args["SetDefaults"] = true
-		}
-		for _, x := range m.Args {
-			g.names[key{x, ""}] = args.take(camel(x.Name))
-		}
-		result := methodScope()
-		result["Success"] = true
-		for _, x := range m.Throws {
-			g.names[key{x, ""}] = result.take(camel(x.Name))
-		}
+		g.back(f.File).nameMethod(f, s, m)
 		params := newScope()
 		for _, s := range []string{"ctx", "c", "x", base, g.names[key{m, "args"}], g.names[key{m, "result"}]} {
 			params[s] = true

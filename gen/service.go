@@ -6,23 +6,14 @@ import (
 	"github.com/limosa-rpc/limosa/idl"
 )
 
+// service writes what a user sees of a service: the interface that both sides have,
+// and how to make a server or a client of it.
 func (e *emitter) service(s *idl.Service) {
-	for _, m := range s.Methods {
-		if streams(m) {
-			e.checkStream(s, m)
-		}
-	}
-	if len(e.g.errs) > 0 {
-		return
-	}
 	if s.Parent != nil || len(s.Methods) > 0 {
 		e.use("context")
 	}
 	e.use("rpc")
 	e.face(s)
-	for _, m := range s.Methods {
-		e.messages(s, m)
-	}
 	e.server(s)
 	e.client(s)
 	for _, m := range s.Methods {
@@ -30,6 +21,17 @@ func (e *emitter) service(s *idl.Service) {
 	}
 	e.unimplemented(s)
 	e.only(s)
+}
+
+// messages writes what a service's methods send and receive.
+func (e *emitter) messages(s *idl.Service) {
+	for _, m := range s.Methods {
+		if streams(m) {
+			e.streamMethod(s, m)
+		} else {
+			e.back.messages(e, s, m)
+		}
+	}
 }
 
 // face writes the interface that both sides have.
@@ -46,112 +48,24 @@ func (e *emitter) face(s *idl.Service) {
 	e.p("}\n")
 }
 
+// signature gives a method's parameters and results.
 func (e *emitter) signature(m *idl.Method) string {
+	params := []string{"ctx context.Context"}
 	if streams(m) {
-		return e.streamSignature(m)
+		in, out := e.streamTypes(m)
+		return "(" + params[0] + ", " + e.streamParam(m) + " " + in + ") " + out
 	}
-	var b strings.Builder
-	b.WriteString("(ctx context.Context")
 	for _, f := range m.Args {
-		b.WriteString(", " + e.name(f, "param") + " " + e.typ(f.Type))
+		params = append(params, e.name(f, "param")+" "+e.typ(f.Type))
 	}
+	return "(" + strings.Join(params, ", ") + ") " + e.results(m)
+}
+
+func (e *emitter) results(m *idl.Method) string {
 	if m.Result == nil {
-		return b.String() + ") error"
+		return "error"
 	}
-	return b.String() + ") (" + e.typ(m.Result) + ", error)"
-}
-
-// resultName is the type of a method's result; void and oneway methods that
-// declare no exception need none of their own.
-func (e *emitter) resultName(m *idl.Method) string {
-	if m.Result == nil && len(m.Throws) == 0 {
-		return "struct{}"
-	}
-	return e.name(m, "result")
-}
-
-// messages writes a method's arguments, result and description.
-func (e *emitter) messages(s *idl.Service, m *idl.Method) {
-	e.use("stub")
-	if streams(m) {
-		e.streamMethod(s, m)
-		return
-	}
-	e.fields(e.name(m, "args"), m.Args)
-	if hasDefaults(m.Args) {
-		e.setDefaults(e.name(m, "args"), m.Args)
-	}
-	e.outerCodec(e.name(m, "args"), e.members(m.Args), defaultsOf(m.Args))
-	if e.resultName(m) != "struct{}" {
-		e.result(m)
-	}
-	e.p("var %s = rpc.Method{", e.name(m, "var"))
-	e.p("Service: %q, Name: %q, Codec: %s.Binary{},", s.Name, m.Name, e.use("thrift"))
-	if m.Oneway {
-		e.p("Kind: rpc.Oneway,")
-	}
-	if again, ok := m.Annotations.Find("idempotent"); ok && again != "false" {
-		e.p("Idempotent: true,")
-	}
-	e.p("New: stub.New[%s, %s],", e.name(m, "args"), e.resultName(m))
-	if len(m.Throws) > 0 {
-		e.p("Except: func(result any, err error) bool {\nr := result.(*%s)", e.name(m, "result"))
-		tests := make([]string, len(m.Throws))
-		for i, x := range m.Throws {
-			tests[i] = e.use("errors") + ".As(err, &r." + e.name(x, "") + ") && r." + e.name(x, "") + " != nil"
-		}
-		e.p("return %s\n},", strings.Join(tests, " || "))
-	}
-	e.raise(m)
-	e.p("}\n")
-}
-
-// raise writes what makes an error of a result.
-func (e *emitter) raise(m *idl.Method) {
-	noResult := "nil"
-	if m.Result != nil {
-		noResult = e.use("thrift") + ".NoResult"
-	}
-	switch {
-	case len(m.Throws) > 0:
-		e.p("Raise: func(result any) error {\nswitch r := result.(*%s); {", e.name(m, "result"))
-		for _, x := range m.Throws {
-			e.p("case r.%s != nil:\nreturn r.%[1]s", e.name(x, ""))
-		}
-		if m.Result != nil {
-			noResult += "(result)"
-		}
-		e.p("}\nreturn %s\n},", noResult)
-	case m.Result != nil:
-		e.p("Raise: %s,", noResult)
-	}
-}
-
-// result writes a method's result: its value, else one of its exceptions.
-func (e *emitter) result(m *idl.Method) {
-	var lines []string
-	var ms []member
-	if m.Result != nil {
-		ms = append(ms, member{name: "Success", need: idl.Optional, t: m.Result.True(), view: e.g.lazy[m.Result]})
-		star := ""
-		if isScalar(m.Result) {
-			star = "*"
-		}
-		lines = append(lines, "Success "+star+e.typ(m.Result)+" `thrift:\"success,0,optional\"`")
-	}
-	for _, x := range m.Throws {
-		y := *x
-		y.Presence = idl.Optional
-		ms = append(ms, e.members([]*idl.Field{&y})...)
-		ms[len(ms)-1].name = e.name(x, "")
-		lines = append(lines, e.name(x, "")+" "+e.typ(x.Type)+" "+tag(&y))
-	}
-	if len(lines) == 1 {
-		e.p("type %s struct { %s }\n", e.name(m, "result"), lines[0])
-	} else {
-		e.p("type %s struct {\n%s\n}\n", e.name(m, "result"), strings.Join(lines, "\n"))
-	}
-	e.outerCodec(e.name(m, "result"), ms, noDefaults)
+	return "(" + e.typ(m.Result) + ", error)"
 }
 
 // server writes the function that binds an implementation to the methods.
@@ -167,7 +81,11 @@ func (e *emitter) server(s *idl.Service) {
 	}
 	for _, m := range s.Methods {
 		e.p("{Method: &%s, Serve: func(ctx context.Context, c *rpc.Call) error {", e.name(m, "var"))
-		e.body(m)
+		if streams(m) {
+			e.streamBody(m)
+		} else {
+			e.back.serve(e, m)
+		}
 		e.p("}},")
 	}
 	if s.Parent == nil {
@@ -195,106 +113,57 @@ func (e *emitter) idlOf() string {
 	return strings.Join(parts, " + ")
 }
 
-func (e *emitter) body(m *idl.Method) {
-	e.use("stub")
-	if streams(m) {
-		e.streamBody(m)
-		return
-	}
-	args := "args"
-	if len(m.Args) == 0 {
-		args = "_"
-	}
-	if args == "_" {
-		e.p("if _, err := stub.Args[%s](c); err != nil {\nreturn err\n}", e.name(m, "args"))
-	} else {
-		e.p("args, err := stub.Args[%s](c)\nif err != nil {\nreturn err\n}", e.name(m, "args"))
-	}
-	call := "impl." + e.name(m, "") + "(ctx"
-	for _, f := range m.Args {
-		call += ", args." + e.name(f, "")
-	}
-	call += ")"
-	if m.Result == nil {
-		e.p("return %s", call)
-		return
-	}
-	e.p("res, err := %s\nif err != nil {\nreturn err\n}", call)
-	if isContainer(m.Result) { // nil would be no result at all
-		e.p("if res == nil {\nres = %s{}\n}", e.bare(m.Result))
-	}
-	value := "res"
-	if isScalar(m.Result) {
-		value = "&res"
-	}
-	e.p("stub.Result[%s](c).Success = %s\nreturn nil", e.name(m, "result"), value)
-}
-
-// client writes the client's type and how to make one.
+// client writes the client's type and how to make one. A client that Dial has made
+// owns its caller, one that was made over a caller does not: several clients may
+// share it, so that Close must not end the others' calls.
 func (e *emitter) client(s *idl.Service) {
 	name, made, face := e.name(s, "client"), e.name(s, "new"), e.name(s, "")
 	e.p("// %s calls a %s elsewhere.", name, face)
 	if s.Parent == nil {
-		e.p("type %s struct {\ncaller rpc.Caller\ndialed bool\n}\n", name)
-		e.p("// %s makes a client that calls through c.", made)
+		e.p("type %s struct{ caller, dialed rpc.Caller }\n", name)
+		e.p("// %s makes a client that calls through c; whoever made c closes it.", made)
 		e.p("func %s(c rpc.Caller) *%s { return &%[2]s{caller: c} }\n", made, name)
 	} else {
-		parent := e.at(s.Parent.File, s.Parent, "client")
-		caller := e.name(s, "caller")
-		e.p("type %s struct {\n*%s\ncaller rpc.Caller\ndialed bool\n}\n", name, parent)
-		e.p("// %s makes a client that calls through c.", made)
-		e.p("func %s(c rpc.Caller) *%s {\nreturn &%[2]s{%s: %s(%s{c}), caller: c}\n}\n", made, name,
-			parent[strings.LastIndexByte(parent, '.')+1:], e.at(s.Parent.File, s.Parent, "new"), caller)
-		e.p("// %s sends inherited methods to %s.", caller, s.Name)
-		e.p("type %s struct{ rpc.Caller }\n", caller)
-		e.p("func (x %s) Do(ctx context.Context, c *rpc.Call) error {\nc.Service = %q\nreturn x.Caller.Do(ctx, c)\n}\n", caller, s.Name)
+		e.inheritedClient(s)
 	}
-	dial := e.name(s, "dial")
-	e.p("// %s makes a client of the %s at target; it connects with the first call.", dial, face)
-	e.p("func %s(target string) (*%s, error) {\nc, err := limosa.Dial(target)\nif err != nil {\nreturn nil, err\n}", dial, name)
-	e.p("x := %s(c)\nx.dialed = true\nreturn x, nil\n}\n", made)
-	e.p("// Close ends a client of %s; a caller that %s was given stays open.", dial, made)
-	e.p("func (c *%s) Close() error {\nif !c.dialed {\nreturn nil\n}\nreturn c.caller.Close()\n}\n", name)
+	e.p("// Close closes what %s has opened. It does not close what %s was given.", e.name(s, "dial"), made)
+	e.p("func (c *%s) Close() error {\nif c.dialed == nil {\nreturn nil\n}\nreturn c.dialed.Close()\n}\n", name)
+	e.p("// %s makes a client of the %s at target; it connects with the first call.", e.name(s, "dial"), face)
+	e.p("func %s(target string) (*%s, error) {\nc, err := limosa.Dial(target)\nif err != nil {\nreturn nil, err\n}", e.name(s, "dial"), name)
+	if s.Parent == nil {
+		e.p("return &%s{caller: c, dialed: c}, nil\n}\n", name)
+	} else {
+		e.p("x := %s(c)\nx.dialed = c\nreturn x, nil\n}\n", made)
+	}
+}
+
+// inheritedClient writes the client of a service that extends another one: it has
+// the parent's, made over a caller that sets the name of this service, under which
+// the server knows inherited methods too.
+func (e *emitter) inheritedClient(s *idl.Service) {
+	name, made, caller := e.name(s, "client"), e.name(s, "new"), e.name(s, "caller")
+	parent := e.at(s.Parent.File, s.Parent, "client")
+	e.p("type %s struct {\n*%s\ncaller, dialed rpc.Caller\n}\n", name, parent)
+	e.p("// %s makes a client that calls through c; whoever made c closes it.", made)
+	e.p("func %s(c rpc.Caller) *%s {\nreturn &%[2]s{%s: %s(%s{c}), caller: c}\n}\n", made, name,
+		parent[strings.LastIndexByte(parent, '.')+1:], e.at(s.Parent.File, s.Parent, "new"), caller)
+	e.p("// %s sends inherited methods to %s.", caller, s.Name)
+	e.p("type %s struct{ rpc.Caller }\n", caller)
+	e.p("func (x %s) Do(ctx context.Context, c *rpc.Call) error {\nc.Service = %q\nreturn x.Caller.Do(ctx, c)\n}\n", caller, s.Name)
 }
 
 // call writes a client's method.
 func (e *emitter) call(s *idl.Service, m *idl.Method) {
-	e.use("stub")
 	if why, ok := m.Annotations.Find("deprecated"); ok {
 		e.doc("", idl.Annotations{{Key: "deprecated", Value: why}})
 	}
 	e.p("func (c *%s) %s%s {", e.name(s, "client"), e.name(m, ""), e.signature(m))
 	if streams(m) {
 		e.streamCall(s, m)
-		return
+	} else {
+		e.back.call(e, s, m)
 	}
-	e.p("x := stub.NewCall[%s, %s](&%s, %q)", e.name(m, "args"), e.resultName(m), e.name(m, "var"), s.Name)
-	for _, f := range m.Args {
-		e.p("x.Args.%s = %s", e.name(f, ""), e.name(f, "param"))
-	}
-	if m.Result == nil {
-		e.p("return c.caller.Do(ctx, &x.Call)\n}\n")
-		return
-	}
-	if !isScalar(m.Result) {
-		e.p("if err := c.caller.Do(ctx, &x.Call); err != nil {\nreturn nil, err\n}\nreturn x.Result.Success, nil\n}\n")
-		return
-	}
-	// An interceptor may have left the result unset.
-	e.p("if err := c.caller.Do(ctx, &x.Call); err != nil || x.Result.Success == nil {\nreturn %s, err\n}", e.zero(m.Result))
-	e.p("return *x.Result.Success, nil\n}\n")
-}
-
-func (e *emitter) zero(t *idl.Type) string {
-	switch t.True().Kind {
-	case idl.Bool:
-		return "false"
-	case idl.String:
-		return `""`
-	case idl.UUID:
-		return e.use("thrift") + ".UUID{}"
-	}
-	return "0"
+	e.p("}\n")
 }
 
 // unimplemented writes an implementation that has no method, to be embedded by

@@ -30,14 +30,14 @@ func TestRunsAtOnce(t *testing.T) {
 		}
 		all.Wait()
 	}
-	got, err := os.ReadFile(filepath.Join(dir, "out/a/a.thrift.go"))
+	got, err := os.ReadFile(filepath.Join(dir, "out/a/a.thrift.codec.go"))
 	if err != nil || !strings.HasSuffix(string(got), "struct A{1:i32 n}\n`\n}\n") {
 		t.Errorf("%v\n%s", err, got)
 	}
 	if got, err := os.ReadFile(stranger); err != nil || string(got) != "not yours" {
 		t.Errorf("a file of somebody else: %q, %v", got, err)
 	}
-	if files, _ := filepath.Glob(filepath.Join(dir, "out/a/*")); len(files) != 2 {
+	if files, _ := filepath.Glob(filepath.Join(dir, "out/a/*")); len(files) != 3 {
 		t.Errorf("left behind: %v", files)
 	}
 }
@@ -48,7 +48,7 @@ func TestImportGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "import (\n\t\"encoding/binary\"\n\n\t\"github.com/limosa-rpc/limosa\"\n\t\"github.com/limosa-rpc/limosa/thrift\"\n\t\"hello/base\"\n)\n"
+	want := "import (\n\t\"encoding/binary\"\n\n\t\"github.com/limosa-rpc/limosa/thrift\"\n\t\"hello/base\"\n)\n"
 	if !strings.Contains(files[0].Content, want) {
 		t.Errorf("%.600s\nwant %s", files[0].Content, want)
 	}

@@ -74,6 +74,15 @@ func ParseUUID(s string) (u UUID, err error) {
 	return UUID{}, fmt.Errorf("thrift: %.40q is not a UUID", s)
 }
 
+// MarshalText gives what String gives, so that JSON and other text show it so.
+func (u UUID) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// UnmarshalText reads what [ParseUUID] reads.
+func (u *UUID) UnmarshalText(p []byte) (err error) {
+	*u, err = ParseUUID(string(p))
+	return err
+}
+
 // A Set is Thrift's set<T>: the elements as they came, in their order. The
 // codec does not look for duplicates.
 type Set[T any] []T
@@ -84,8 +93,8 @@ type Pairs[K, V any] []Pair[K, V]
 
 // A Pair is one entry of Pairs.
 type Pair[K, V any] struct {
-	Key   K
-	Value V
+	Key   K `json:"key"`
+	Value V `json:"value"`
 }
 
 // set and pairs are how the plans tell these types from other slices.

@@ -137,6 +137,14 @@ func TestUUIDText(t *testing.T) {
 		if _, err := ParseUUID(bad); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
+		if err := new(UUID).UnmarshalText([]byte(bad)); err == nil {
+			t.Errorf("%q was taken as text", bad)
+		}
+	}
+	p, err := u.MarshalText()
+	var back UUID
+	if err != nil || string(p) != text || back.UnmarshalText(p) != nil || back != u {
+		t.Errorf("as text: %s, %v, %v", p, err, back)
 	}
 }
 

@@ -20,13 +20,18 @@ func EmptyService(impl Empty) rpc.Service {
 }
 
 // EmptyClient calls a Empty elsewhere.
-type EmptyClient struct {
-	caller rpc.Caller
-	dialed bool
-}
+type EmptyClient struct{ caller, dialed rpc.Caller }
 
-// NewEmptyClient makes a client that calls through c.
+// NewEmptyClient makes a client that calls through c; whoever made c closes it.
 func NewEmptyClient(c rpc.Caller) *EmptyClient { return &EmptyClient{caller: c} }
+
+// Close closes what DialEmpty has opened. It does not close what NewEmptyClient was given.
+func (c *EmptyClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
 
 // DialEmpty makes a client of the Empty at target; it connects with the first call.
 func DialEmpty(target string) (*EmptyClient, error) {
@@ -34,17 +39,7 @@ func DialEmpty(target string) (*EmptyClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewEmptyClient(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialEmpty; a caller that NewEmptyClient was given stays open.
-func (c *EmptyClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &EmptyClient{caller: c, dialed: c}, nil
 }
 
 // UnimplementedEmpty answers every method with rpc.Unimplemented. Nothing needs to embed it.
@@ -61,11 +56,3 @@ type Unimplemented = UnimplementedEmpty
 
 // Dial is DialEmpty.
 func Dial(target string) (*EmptyClient, error) { return DialEmpty(target) }
-
-// EmptyIDL gives the IDL of this file; thriftidl.Unpack reads it.
-func EmptyIDL() string {
-	return `#file empty/empty.thrift
-namespace go empty
-service Empty{}
-`
-}

@@ -11,14 +11,14 @@ import (
 const maxSegment = 6
 
 // decode writes the body of ReadThrift.
-func (e *emitter) decode(ms []member, defaults defaulting) {
+func (e thriftEmitter) decode(ms []member, defaults defaulting) {
 	e.p("if x == nil || depth <= %d {\nreturn d.Whole(x, b, depth)\n}", height(ms))
 	e.decodeFields(ms, defaults)
 }
 
 // decodeFields writes what sets the defaults, decodes members and takes the stop
 // behind them.
-func (e *emitter) decodeFields(ms []member, defaults defaulting) {
+func (e thriftEmitter) decodeFields(ms []member, defaults defaulting) {
 	switch defaults {
 	case plainDefaults:
 		e.p("x.SetDefaults()")
@@ -57,7 +57,7 @@ func (e *emitter) decodeFields(ms []member, defaults defaulting) {
 
 // decodeRun reads the fields with the indexes i up to and without j, in
 // stretches that end with a string: one look at the length, one at all headers.
-func (e *emitter) decodeRun(ms []member, i, j int) {
+func (e thriftEmitter) decodeRun(ms []member, i, j int) {
 	for i < j {
 		size, k := 0, i
 		var tests, lines []string
@@ -91,7 +91,7 @@ func (e *emitter) decodeRun(ms []member, i, j int) {
 }
 
 // decodeScalar is an expression for the value at offset o of b.
-func (e *emitter) decodeScalar(m member, o int) string {
+func (e thriftEmitter) decodeScalar(m member, o int) string {
 	big := func(n int) string { return fmt.Sprintf("%s.BigEndian.Uint%d(b[%d:])", e.use("binary"), n, o) }
 	switch m.t.Kind {
 	case idl.Bool:
@@ -113,7 +113,7 @@ func (e *emitter) decodeScalar(m member, o int) string {
 }
 
 // decodeOption reads a field that may be absent.
-func (e *emitter) decodeOption(m member, i int) {
+func (e thriftEmitter) decodeOption(m member, i int) {
 	_, size := m.wire()
 	if size == 0 {
 		size = 4
@@ -128,7 +128,7 @@ func (e *emitter) decodeOption(m member, i int) {
 	e.p("if thrift.Has(b, %d, %s) {\nif b = %s; b == nil {\nreturn d.In(x, %d)\n}\n}", 3+size, m.is(), read, i)
 }
 
-func (e *emitter) decodeStruct(m member, i int) {
+func (e thriftEmitter) decodeStruct(m member, i int) {
 	read := fmt.Sprintf("x.%s = thrift.New[%s](d)\nif b = x.%[1]s.ReadThrift(d, b[3:], depth-1); b == nil {\nreturn d.In(x, %[3]d)\n}",
 		m.name, e.bare(m.t), i)
 	if m.need == idl.Required {
@@ -139,7 +139,7 @@ func (e *emitter) decodeStruct(m member, i int) {
 }
 
 // decodeWhole reads a container that is one call.
-func (e *emitter) decodeWhole(m member, i int) {
+func (e thriftEmitter) decodeWhole(m member, i int) {
 	var read string
 	switch m.way() {
 	case byNumbers:
@@ -156,7 +156,7 @@ func (e *emitter) decodeWhole(m member, i int) {
 	e.p("%s", read)
 }
 
-func (e *emitter) decodeList(m member, i int) {
+func (e thriftEmitter) decodeList(m member, i int) {
 	elem := e.bare(m.t.Elem.True())
 	if m.need == idl.Optional {
 		e.p("if thrift.Has(b, 4, %s) {", m.is())

@@ -9,7 +9,7 @@ import (
 
 // outerCodec writes the methods of arguments or of a result. They are never within
 // another message, so that what thrift.Binary calls does all itself.
-func (e *emitter) outerCodec(name string, ms []member, defaults defaulting) {
+func (e thriftEmitter) outerCodec(name string, ms []member, defaults defaulting) {
 	if !worthMethods(ms) {
 		return
 	}
@@ -29,7 +29,7 @@ func (e *emitter) outerCodec(name string, ms []member, defaults defaulting) {
 		}
 		e.decodeFields(ms, defaults)
 	})
-	e.p("}\n")
+	e.p("}")
 }
 
 // worthMethods tells whether methods are faster than the plan: they are by a fifth
@@ -51,7 +51,7 @@ func worthMethods(ms []member) bool {
 var returned = regexp.MustCompile(`(?m)^return (.*)$`)
 
 // ending writes what body does, with what it returns handed to end.
-func (e *emitter) ending(end string, body func()) {
+func (e thriftEmitter) ending(end string, body func()) {
 	before := e.b.String()
 	e.b.Reset()
 	body()

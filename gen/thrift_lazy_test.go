@@ -124,7 +124,7 @@ func TestLazyAnnotations(t *testing.T) {
 			}
 			files, err := gen.Config{}.Generate(s)
 			if tt.want == "" {
-				if err != nil || !strings.Contains(files[0].Content, "F(ctx context.Context, a *LazyA, b int32) (*LazyA, error)") || !strings.Contains(files[0].Content, "G(ctx context.Context, a *A) (*A, error)") {
+				if err != nil || !strings.Contains(files[1].Content, "F(ctx context.Context, a *LazyA, b int32) (*LazyA, error)") || !strings.Contains(files[1].Content, "G(ctx context.Context, a *A) (*A, error)") {
 					t.Errorf("%v\n%s", err, files)
 				}
 			} else if err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -34,7 +34,8 @@ func (g *generator) nameLazy(s *idl.Struct, take func(string) string) {
 
 // markLazy finds the arguments and results of methods that are annotated as
 // lazy. All files have their names by now.
-func (g *generator) markLazy(f *file, s *idl.Service) {
+func (b *thriftBackend) markLazy(f *file, s *idl.Service) {
+	g := b.g
 	for _, m := range s.Methods {
 		if note, ok := m.Annotations.Find("lazy"); !ok || note == "false" {
 			continue
@@ -42,13 +43,13 @@ func (g *generator) markLazy(f *file, s *idl.Service) {
 		marked := false
 		mark := func(t *idl.Type) {
 			if t != nil && isPointer(t) && g.names[key{t.True().Struct, "lazy"}] != "" {
-				g.lazy[t] = true
+				b.views[t] = true
 				marked = true
 			}
 		}
 		for _, a := range m.Args {
 			mark(a.Type)
-			if a.Default != nil && g.lazy[a.Type] {
+			if a.Default != nil && b.views[a.Type] {
 				g.errorf(f.File, a.Pos, "the argument %s of a lazy method has a default", a.Name)
 			}
 		}
@@ -60,7 +61,7 @@ func (g *generator) markLazy(f *file, s *idl.Service) {
 }
 
 // lazy writes a struct's view: its fields as methods.
-func (e *emitter) lazy(d *idl.Struct) {
+func (e thriftEmitter) lazy(d *idl.Struct) {
 	view := e.name(d, "lazy")
 	if view == "" {
 		return
@@ -79,7 +80,7 @@ func (e *emitter) lazy(d *idl.Struct) {
 }
 
 // lazyGetter writes the method for a field.
-func (e *emitter) lazyGetter(view string, i int, f *idl.Field) {
+func (e thriftEmitter) lazyGetter(view string, i int, f *idl.Field) {
 	typ, lib, get := e.typ(f.Type), e.use("thrift"), e.name(f, "lazy get")
 	if inner := e.viewOf(f.Type); inner != "" {
 		e.p("func (x *%s) %s() *%s {", view, get, inner)
@@ -124,7 +125,7 @@ func lazyScalar(k idl.Kind) (call, plain string) {
 }
 
 // lazyValue gives what a getter for any other type gives, and the function that it calls.
-func (e *emitter) lazyValue(of *idl.Type) (result, call string) {
+func (e thriftEmitter) lazyValue(of *idl.Type) (result, call string) {
 	typ, lib := e.typ(of), e.use("thrift")
 	switch t := of.True(); t.Kind {
 	case idl.List, idl.Set:
@@ -145,7 +146,7 @@ func (e *emitter) lazyValue(of *idl.Type) (result, call string) {
 }
 
 // viewOf gives the view's name of a type that is a struct with one.
-func (e *emitter) viewOf(t *idl.Type) string {
+func (e thriftEmitter) viewOf(t *idl.Type) string {
 	if !isPointer(t) || e.name(t.True().Struct, "lazy") == "" {
 		return ""
 	}

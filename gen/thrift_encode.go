@@ -9,9 +9,6 @@ import (
 // maxRun bounds how many fields are encoded between two looks at the room.
 const maxRun = 16
 
-// methodNames are the methods that every generated struct has.
-var methodNames = []string{"AppendThrift", "ReadThrift", "EncodeThrift", "DecodeThrift"}
-
 // A member is a field of a struct, of arguments or of a result.
 type member struct {
 	name string // of the Go field
@@ -21,10 +18,10 @@ type member struct {
 	view bool      // it is a view, which only the plan knows
 }
 
-func (e *emitter) members(fields []*idl.Field) []member {
+func (e thriftEmitter) members(fields []*idl.Field) []member {
 	ms := make([]member, len(fields))
 	for i, f := range fields {
-		ms[i] = member{name: e.name(f, ""), id: f.ID, need: f.Presence, t: f.Type.True(), view: e.g.lazy[f.Type]}
+		ms[i] = member{name: e.name(f, ""), id: f.ID, need: f.Presence, t: f.Type.True(), view: e.views[f.Type]}
 	}
 	return ms
 }
@@ -136,7 +133,7 @@ func groups(ms []member) (all [][2]int) {
 }
 
 // codec writes the methods of a struct that encode and decode it.
-func (e *emitter) codec(name string, ms []member, defaults defaulting) {
+func (e thriftEmitter) codec(name string, ms []member, defaults defaulting) {
 	t := e.use("thrift")
 	need := 0
 	for _, m := range ms {
@@ -144,7 +141,6 @@ func (e *emitter) codec(name string, ms []member, defaults defaulting) {
 			need++
 		}
 	}
-	e.p("// The methods that thrift.Binary calls: on a message, and within one.")
 	e.p("func (x *%s) EncodeThrift(to %s.Output, b []byte, depth int) ([]byte, error) {\nvar e %[2]s.Encoder", name, t)
 	e.p("return e.End(x.AppendThrift(e.Begin(to, b, depth)))\n}")
 	e.p("func (x *%s) DecodeThrift(in %s.Input, depth int) %[2]s.Result {\nvar d %[2]s.Decoder", name, t)
@@ -157,7 +153,7 @@ func (e *emitter) codec(name string, ms []member, defaults defaulting) {
 	} else {
 		e.decode(ms, defaults)
 	}
-	e.p("}\n")
+	e.p("}")
 }
 
 // height is how many levels the containers take that are not left to the plan.
@@ -174,7 +170,7 @@ func height(ms []member) int {
 const room, atEnd = 128, 32 // room is thrift.Room; every struct leaves atEnd
 
 // encode writes the body of AppendThrift.
-func (e *emitter) encode(ms []member) {
+func (e thriftEmitter) encode(ms []member) {
 	least := "e.Least"
 	if height(ms) > 0 {
 		least = "e.Least+1"
@@ -188,7 +184,7 @@ func (e *emitter) encode(ms []member) {
 
 // encodeFields writes what encodes members, where left bytes of room are known to
 // be left, and gives how many are left then.
-func (e *emitter) encodeFields(ms []member, left int) int {
+func (e thriftEmitter) encodeFields(ms []member, left int) int {
 	for _, g := range groups(ms) {
 		m := ms[g[0]]
 		if w := m.way(); w != byRun && w != byPlan && left < atEnd+8 {
@@ -241,7 +237,7 @@ func (e *emitter) encodeFields(ms []member, left int) int {
 
 // encodeRun writes the fields with the indexes i up to and without j, which are
 // always there.
-func (e *emitter) encodeRun(ms []member, i, j int) {
+func (e thriftEmitter) encodeRun(ms []member, i, j int) {
 	size, sum := 128, ""
 	for _, m := range ms[i:j] {
 		_, n := m.wire()
@@ -266,7 +262,7 @@ func (e *emitter) encodeRun(ms []member, i, j int) {
 }
 
 // encodeScalar is an expression that appends header and value.
-func (e *emitter) encodeScalar(m member, v string) string {
+func (e thriftEmitter) encodeScalar(m member, v string) string {
 	big := func(n int, v string) string {
 		return fmt.Sprintf("%s.BigEndian.AppendUint%d(append(b, %s), uint%[2]d(%[4]s))", e.use("binary"), n, m.head(), v)
 	}
@@ -289,7 +285,7 @@ func (e *emitter) encodeScalar(m member, v string) string {
 	return fmt.Sprintf("append(%s, %s...)", big(32, "len("+v+")"), v)
 }
 
-func (e *emitter) encodeOption(m member) string {
+func (e thriftEmitter) encodeOption(m member) string {
 	switch m.t.Kind {
 	case idl.Binary:
 		return fmt.Sprintf("b = e.Bytes(append(b, %s), x.%s)", m.head(), m.name)

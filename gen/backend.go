@@ -1,0 +1,61 @@
+package gen
+
+import "github.com/limosa-rpc/limosa/idl"
+
+// A backend writes what belongs to one IDL: how its types travel.
+//
+// What Go code sees is the same for every IDL and is written by an [emitter]:
+// structs, enums, sealed interfaces for unions, getters, constants, the interface of
+// a service, its client, its server. The emitter asks the backend of the IDL at the
+// places below, and at no others, so that a new IDL is a new backend and no change
+// of an old one.
+//
+// A backend lives as long as one Generate. The order of the calls: nameStruct and
+// nameMethod for everything, then check for each file, then all that writes.
+type backend interface {
+	// suffix ends the names of generated files before ".go": ".thrift".
+	suffix() string
+	// reserved are the methods that the backend gives to every struct; no field
+	// may have their names.
+	reserved() []string
+	// nameStruct and nameMethod give names to what the backend makes of a struct or
+	// of a method besides what all IDLs have. The names of s and m stand already.
+	nameStruct(f *file, s *idl.Struct)
+	nameMethod(f *file, s *idl.Service, m *idl.Method)
+	// check reports what has no form on this wire, with its place. All files have
+	// their names by then.
+	check(f *file)
+
+	// typ gives the Go type, without the star of structs, of what only this IDL
+	// has; "" where the common type is right.
+	typ(e *emitter, t *idl.Type) string
+	// tag is what stands in the tag of a struct's field for the run-time plan.
+	tag(f *idl.Field) string
+	// wire is a Go expression for the rpc.Codec of a method.
+	wire(e *emitter) string
+
+	// face writes methods of a struct that a user may call, into the file of types;
+	// codec writes those that the run time calls, into the file of codecs.
+	face(e *emitter, s *idl.Struct)
+	codec(e *emitter, s *idl.Struct)
+	// messages writes, into the file of codecs, the types that a method without
+	// streams sends and receives, and its description, a variable with the name "var".
+	messages(e *emitter, s *idl.Service, m *idl.Method)
+	// serve and call write the bodies of a method without streams: what the server
+	// does with a call c for an impl, what the method of a client c does. They
+	// end with a return.
+	serve(e *emitter, m *idl.Method)
+	call(e *emitter, s *idl.Service, m *idl.Method)
+	// note is the comment that opens the file of codecs beside the file types.
+	note(types string) string
+	// schema is the text of a file that a program carries with it, so that tools
+	// can ask it what it speaks, and the name of the function that reads such texts.
+	schema(f *file) (text, reader string)
+}
+
+// newBackends makes one backend for each IDL, for one Generate.
+func newBackends(g *generator) map[idl.Language]backend {
+	return map[idl.Language]backend{
+		idl.Thrift: &thriftBackend{g: g, views: map[*idl.Type]bool{}},
+	}
+}

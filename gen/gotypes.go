@@ -1,0 +1,117 @@
+package gen
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"github.com/limosa-rpc/limosa/idl"
+)
+
+// isScalar tells the types that an optional field holds by a pointer, and that
+// may be the key of a Go map.
+func isScalar(t *idl.Type) bool {
+	switch t.True().Kind {
+	case idl.Bool, idl.I8, idl.I16, idl.I32, idl.I64, idl.Double, idl.String, idl.UUID, idl.EnumRef:
+		return true
+	}
+	return false
+}
+
+func isContainer(t *idl.Type) bool {
+	switch t.True().Kind {
+	case idl.List, idl.Set, idl.Map, idl.Binary:
+		return true
+	}
+	return false
+}
+
+func isPointer(t *idl.Type) bool {
+	s := t.True().Struct
+	return s != nil && s.Kind != idl.Union
+}
+
+var scalarNames = map[idl.Kind]string{
+	idl.Bool: "bool", idl.I8: "int8", idl.I16: "int16", idl.I32: "int32", idl.I64: "int64",
+	idl.Double: "float64", idl.String: "string", idl.Binary: "[]byte",
+}
+
+// typ gives the Go type of a value.
+func (e *emitter) typ(t *idl.Type) string {
+	name := e.bare(t)
+	if isPointer(t) {
+		return "*" + name
+	}
+	return name
+}
+
+// bare is typ without the star of structs.
+func (e *emitter) bare(t *idl.Type) string {
+	if own := e.back.typ(e, t); own != "" {
+		return own
+	}
+	switch t.Kind {
+	case idl.List:
+		return "[]" + e.typ(t.Elem)
+	case idl.Map:
+		return "map[" + e.typ(t.Key) + "]" + e.typ(t.Elem)
+	case idl.EnumRef:
+		return e.at(t.Enum.File, t.Enum, "")
+	case idl.StructRef:
+		return e.at(t.Struct.File, t.Struct, "")
+	case idl.TypedefRef:
+		return e.at(t.Typedef.File, t.Typedef, "")
+	}
+	return scalarNames[t.Kind]
+}
+
+// fieldType is typ, or a pointer where an optional field needs one.
+func (e *emitter) fieldType(f *idl.Field) string {
+	if byPointer(f) {
+		return "*" + e.typ(f.Type)
+	}
+	return e.typ(f.Type)
+}
+
+// byPointer tells the fields whose Go field is a pointer for no other reason than
+// that they may be absent.
+func byPointer(f *idl.Field) bool { return f.Presence == idl.Optional && isScalar(f.Type) }
+
+// tag is a struct field's tag: the codec's, the name in JSON, and what go.tag adds.
+//
+// The name in JSON is that of the IDL. What is absent is left out: of containers that
+// is nil (omitzero), since an empty one is there; for pointers and interfaces both
+// words say the same, and omitempty is the one that all JSON libraries know.
+func (e *emitter) tag(f *idl.Field) string {
+	s := e.back.tag(f)
+	extra, ok := f.Annotations.Find("go.tag")
+	ok = ok && strconv.CanBackquote(extra)
+	if _, own := reflect.StructTag(extra).Lookup("json"); !ok || !own {
+		omit := ""
+		switch {
+		case f.Presence != idl.Optional:
+		case isContainer(f.Type):
+			omit = ",omitzero"
+		default:
+			omit = ",omitempty"
+		}
+		s += fmt.Sprintf(" json:%q", f.Name+omit)
+	}
+	if ok {
+		s += " " + extra
+	}
+	return "`" + s + "`"
+}
+
+// zero is the zero value of a scalar.
+func (e *emitter) zero(t *idl.Type) string {
+	switch t.True().Kind {
+	case idl.Bool:
+		return "false"
+	case idl.String:
+		return `""`
+	case idl.UUID:
+		return e.bare(t) + "{}"
+	}
+	return "0"
+}
