@@ -3,6 +3,7 @@ package thriftidl
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/limosa-rpc/limosa/idl"
 )
@@ -239,11 +240,10 @@ func (l *lexer) literal(quote byte) (tokenKind, string) {
 	return tokBad, "string does not end"
 }
 
+// firstRune gives the first character, of text that is no UTF-8 the first byte.
 func firstRune(s string) string {
-	for _, r := range s {
-		return s[:min(len(string(r)), len(s))]
-	}
-	return s
+	_, n := utf8.DecodeRuneInString(s)
+	return s[:n]
 }
 
 // cleanDoc takes a comment's decoration away: the stars that begin its lines,

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/limosa-rpc/limosa/idl"
@@ -132,7 +133,7 @@ func cycleText(files []*idl.File, last string) string {
 
 // search looks for an included file beside f, then along Include.
 func (l *loader) search(f *idl.File, name string) (path string, text []byte, err error) {
-	dirs := append([]string{filepath.Dir(f.Path)}, l.Include...)
+	dirs := slices.Compact(append([]string{filepath.Dir(f.Path)}, l.Include...))
 	if filepath.IsAbs(name) {
 		dirs = []string{""}
 	}

@@ -97,7 +97,9 @@ func Unpack(packed string) (*idl.Schema, error) {
 	for lines.Scan() {
 		if next, ok := strings.CutPrefix(lines.Text(), packHead); ok {
 			flush()
-			name = path.Clean(next)
+			if name = path.Clean(next); name == "." || !filepath.IsLocal(name) {
+				return nil, fmt.Errorf("idl: %q is no name for a packed file", next)
+			}
 			continue
 		}
 		if name == "" {
