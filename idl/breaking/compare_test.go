@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/limosa-rpc/limosa/idl/thriftidl"
-
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/thriftidl"
 )
 
 // compareFiles compares two sets of files. a.thrift is the one that is named;
