@@ -143,7 +143,8 @@ type Enum struct {
 	File        *File        `json:"-"`
 }
 
-// An EnumValue is one name of an Enum.
+// An EnumValue is one name of an Enum. Numbers without a name are values too, in
+// messages of newer programs; no constant can have one.
 type EnumValue struct {
 	Name        string      `json:"name"`
 	Value       int32       `json:"value"`

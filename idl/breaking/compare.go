@@ -10,14 +10,15 @@ import (
 )
 
 // A Change is one finding of Compare. Its place is that of what is
-// there now; of what is gone, the place where it was.
+// there now; of what is gone, the place where it was. Its JSON is stable: scripts read
+// it.
 type Change struct {
-	Rule   string  `json:"rule"`
+	Rule   string  `json:"rule"` // the name of one of Rules
 	Harms  Harm    `json:"harms"`
-	Path   string  `json:"path"`
+	Path   string  `json:"path"` // of the file, as its schema has it
 	Pos    idl.Pos `json:"pos"`
-	Old    bool    `json:"old,omitempty"` // the place is in the old schema
-	Msg    string  `json:"msg"`
+	Old    bool    `json:"old,omitempty"`    // the place is in the old schema
+	Msg    string  `json:"msg"`              // what was and what is, without place and rule
 	Source string  `json:"source,omitempty"` // the line, without its end
 }
 
@@ -25,6 +26,20 @@ type Change struct {
 func (b *Change) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s (%s)", b.Path, b.Pos.Line, b.Pos.Col, b.Msg, b.Rule)
 }
+
+// How two schemas are compared:
+//
+//	newCatalog   what each side defines, by node, by place and name, by name
+//	pair         which definition became which: the same name in the same file, else
+//	             the same name in another file
+//	definition   the two of a pair, field by field (fields.go, alike.go); a field's type
+//	             that has another name may show that the type was renamed: then the
+//	             two are a pair from there on
+//	renamed      those pairs are compared too, until no more are found
+//	gone         what has no new version
+//
+// Each definition is compared once. What two types have in common is remembered by
+// pairs (comparer.alike), since typedefs may double at each step.
 
 // Compare compares two versions of a schema and gives what a program or a
 // programmer who knows the old one would stumble over, sorted by file and line;
@@ -67,10 +82,10 @@ func Compare(old, new *idl.Schema) []*Change {
 
 // A definition is a typedef, enum, struct, service or constant of a file.
 type definition struct {
-	node any
-	what string // such as "struct"
+	node any    // the *idl.Struct and so on: what references to it point to
+	what string // such as "struct", for texts
 	name string
-	pos  idl.Pos
+	pos  idl.Pos // of its name
 	file *idl.File
 }
 
@@ -98,7 +113,7 @@ func definitions(f *idl.File) []*definition {
 }
 
 // group tells the name spaces apart: a constant may have a type's name, and a
-// service is no type.
+// service is no type. Its words begin the names of the rules for what is gone.
 func (d *definition) group() string {
 	switch d.what {
 	case "service", "const":
@@ -111,11 +126,11 @@ func (d *definition) key() [3]string { return [3]string{d.group(), d.file.Path, 
 
 // A catalog finds the definitions of one schema.
 type catalog struct {
-	files  map[string]*idl.File
-	all    []*definition
-	defs   map[any]*definition // by node
-	exact  map[[3]string]*definition
-	byName map[[2]string][]*definition
+	files  map[string]*idl.File        // by path
+	all    []*definition               // in the order of the files
+	defs   map[any]*definition         // by node
+	exact  map[[3]string]*definition   // by group, path and name
+	byName map[[2]string][]*definition // by group and name
 }
 
 func newCatalog(s *idl.Schema) *catalog {
@@ -136,19 +151,21 @@ func newCatalog(s *idl.Schema) *catalog {
 // A comparer is the state of one comparison.
 type comparer struct {
 	old, new *catalog
-	now, was map[any]any // the definitions that belong together, both ways
-	renamed  []*definition
+	now, was map[any]any            // the definitions that belong together, both ways
+	renamed  []*definition          // old ones, that were paired by their use; see named
 	alike    map[[2]*idl.Type]alike // what was found out: typedefs can double at each step
-	lines    map[*idl.File][]string
+	lines    map[*idl.File][]string // see line
 	found    []*Change
 }
 
+// A place is where a finding is shown: in the new version if it is still there.
 type place struct {
 	file *idl.File
 	pos  idl.Pos
-	old  bool
+	old  bool // the file is the old one
 }
 
+// add notes a finding. rule is the name of one of the rules, which says whom it harms.
 func (c *comparer) add(rule string, at place, format string, args ...any) {
 	b := &Change{Rule: rule, Path: at.file.Path, Pos: at.pos, Old: at.old, Msg: fmt.Sprintf(format, args...), Source: c.line(at)}
 	for _, r := range rules {
@@ -174,7 +191,9 @@ func (c *comparer) line(at place) string {
 }
 
 // pair finds for each old definition the new one: of the same name in the same
-// file, else of the same name in another file that did not have it before.
+// file, else of the same name in another file that did not have it before. Each
+// definition is in one pair at most, so that a copy in another file is something
+// new and no move.
 func (c *comparer) pair() {
 	for _, d := range c.old.all {
 		if to := c.new.exact[d.key()]; to != nil {
@@ -195,10 +214,12 @@ func (c *comparer) pair() {
 	}
 }
 
+// tie makes two definitions versions of each other, for good.
 func (c *comparer) tie(old, new *definition) { c.now[old.node], c.was[new.node] = new.node, old.node }
 
 // gone reports what has no new version. A file that is only included, and now
-// by nobody, may still exist: it is not judged.
+// by nobody, may still exist: it is not judged. It comes last, since comparing may
+// still find that something was renamed.
 func (c *comparer) gone() {
 	for _, d := range c.old.all {
 		if c.now[d.node] == nil && (d.file.Listed || c.new.files[d.file.Path] != nil) {
@@ -207,6 +228,9 @@ func (c *comparer) gone() {
 	}
 }
 
+// namespaces compares where code is generated to, for each language that the old file
+// names. A namespace for "*" that takes the place of one for a language changes
+// nothing for it.
 func (c *comparer) namespaces(old, new *idl.File) {
 	seen := map[string]bool{}
 	for _, n := range old.Namespaces {
@@ -223,7 +247,8 @@ func (c *comparer) namespaces(old, new *idl.File) {
 	}
 }
 
-// namespacePos finds the line of a namespace, which the model does not keep.
+// namespacePos finds the line of a namespace, which the model does not keep, in the
+// text; the file's begin where there is no such line, as in IDLs that have none.
 func namespacePos(f *idl.File, scope string) idl.Pos {
 	n := 0
 	for line := range strings.Lines(f.Text) {
@@ -235,7 +260,9 @@ func namespacePos(f *idl.File, scope string) idl.Pos {
 	return idl.Pos{Line: 1, Col: 1}
 }
 
-// definition compares two definitions that belong together.
+// definition compares two definitions that belong together. They are of one group, so
+// that a service meets a service and a constant a constant; types may have become
+// other kinds of types.
 func (c *comparer) definition(old, new *definition) {
 	switch a := old.node.(type) {
 	case *idl.Struct:
@@ -265,6 +292,8 @@ func (c *comparer) definition(old, new *definition) {
 	c.add("type-kind-changed", new.place(), "%s was %s and is %s", new.name, old.what, new.what)
 }
 
+// consts compares two versions of a constant: its type first, since a value means
+// nothing without it.
 func (c *comparer) consts(a, b *idl.Const, at place) {
 	if c.types(a.Type, b.Type) != same {
 		c.add("const-type-changed", at, "constant %s was of type %s and is of %s", a.Name, a.Type, b.Type)

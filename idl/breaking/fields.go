@@ -6,6 +6,16 @@ import (
 	"github.com/limosa-rpc/limosa/idl"
 )
 
+// Fields, arguments and declared exceptions are all lists of fields with ids, and are
+// compared by one piece of code. The rules' names tell them apart, and so does what
+// harms whom:
+//
+//	            gone      new        another presence
+//	field       source    —          source, wire where required comes or goes
+//	variant     wire      behavior   there is none
+//	argument    source    source     as of a field
+//	exception   wire      behavior   it has none
+
 // A fieldList is the fields of a struct or union, the arguments of a method, or
 // its declared exceptions, in both versions.
 type fieldList struct {
@@ -15,6 +25,8 @@ type fieldList struct {
 	from, to *idl.File
 }
 
+// structs compares two structs, unions or exceptions. A union's bytes are a struct's,
+// but a reader of one takes a message with two fields for wrong.
 func (c *comparer) structs(a, b *idl.Struct, from, to *idl.File) {
 	at := place{to, b.Pos, false}
 	switch {
@@ -28,7 +40,9 @@ func (c *comparer) structs(a, b *idl.Struct, from, to *idl.File) {
 }
 
 // fields compares two lists. A field is the same if its name is; where a name
-// is gone and its id has a name that is new, with the same type, it was renamed.
+// is gone and its id has a name that is new, with the same type, it was renamed. With
+// another type its id was used again, which is what breaks most silently: old bytes
+// are read as something that they are not.
 func (c *comparer) fields(l *fieldList, old, new []*idl.Field) {
 	byName, byID, known := map[string]*idl.Field{}, map[int32]*idl.Field{}, map[string]bool{}
 	for _, f := range new {
@@ -65,7 +79,8 @@ func (c *comparer) fields(l *fieldList, old, new []*idl.Field) {
 	}
 }
 
-// field compares two versions of one field.
+// field compares two versions of one field: its type, its default if the type is the
+// same, its presence. The presence of a declared exception says nothing.
 func (c *comparer) field(l *fieldList, a, b *idl.Field) {
 	at := place{l.to, b.Pos, false}
 	switch c.types(a.Type, b.Type) {
@@ -91,6 +106,7 @@ func (c *comparer) field(l *fieldList, a, b *idl.Field) {
 	}
 }
 
+// removed reports a field that has no new version, at its old place.
 func (c *comparer) removed(l *fieldList, f *idl.Field) {
 	rule, what := l.role+"-removed", l.role
 	switch {
@@ -102,6 +118,8 @@ func (c *comparer) removed(l *fieldList, f *idl.Field) {
 	c.add(rule, place{l.from, f.Pos, true}, "%s %s (id %d) of %s is gone", what, f.Name, f.ID, l.of)
 }
 
+// added reports a new field where somebody stumbles over it. A struct may have one
+// more field that is not required: that is what ids are for.
 func (c *comparer) added(l *fieldList, f *idl.Field) {
 	at := place{l.to, f.Pos, false}
 	switch {
@@ -116,7 +134,8 @@ func (c *comparer) added(l *fieldList, f *idl.Field) {
 	}
 }
 
-// methodsOf gives all methods of a service, those of its parents too.
+// methodsOf gives all methods of a service by their names, those of its parents too,
+// with the service that declares them: of two of one name the one that is nearer to s.
 func methodsOf(s *idl.Service) map[string]*methodOf {
 	all := map[string]*methodOf{}
 	for range idl.MaxChain { // loading has refused circles
@@ -133,11 +152,17 @@ func methodsOf(s *idl.Service) map[string]*methodOf {
 	return all
 }
 
+// A methodOf is a method with the service that declares it, which may be a parent of
+// the one that has it.
 type methodOf struct {
 	*idl.Method
 	of *idl.Service
 }
 
+// services compares two versions of a service. A method is the same wherever among a
+// service and its parents it is declared: on the wire it is its name. Methods of
+// parents are compared here only if the service extends another one now; otherwise
+// they are compared where they are declared.
 func (c *comparer) services(a, b *idl.Service, from, to *idl.File) {
 	now := methodsOf(b)
 	for _, m := range a.Methods {
@@ -168,7 +193,9 @@ func (c *comparer) services(a, b *idl.Service, from, to *idl.File) {
 	}
 }
 
-// method compares two versions of a method. from is the file of the old one.
+// method compares two versions of a method: what it is called in a text is what users
+// call it by, the service that has it now and not the one that declares it. from is
+// the file of the old one.
 func (c *comparer) method(a *idl.Method, n *methodOf, from *idl.File, service string) {
 	b, to := n.Method, n.of.File
 	of, at := "method "+service+"."+b.Name, place{to, b.Pos, false}
@@ -189,6 +216,7 @@ func (c *comparer) method(a *idl.Method, n *methodOf, from *idl.File, service st
 	c.fields(&fieldList{role: "exception", of: of, from: from, to: to}, a.Throws, b.Throws)
 }
 
+// streams says which ways a method streams.
 func streams(m *idl.Method) string {
 	switch {
 	case m.ClientStream && m.ServerStream:

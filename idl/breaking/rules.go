@@ -3,6 +3,15 @@
 // count on a value. It works on the model of package idl alone, so that every IDL
 // that has a reader has it; limosa breaking is its command.
 //
+// A rule is a kind of change with a name of its own, so that a project can leave out
+// what it does on purpose:
+//
+//	limosa breaking -against main -except field-renamed,behavior idl
+//
+// What was only added is no finding, unless somebody stumbles over it: a required
+// field, an exception, a variant of a union. Renaming is told from removing where
+// an id or a use shows it.
+//
 // docs/how/idl.md tells how definitions are paired and types compared.
 package breaking
 
@@ -28,10 +37,17 @@ type Rule struct {
 	Text  string // one line
 }
 
-// Rules lists all rules, the worst first.
+// Rules lists all rules, the worst first, those that harm alike by their names. The
+// list is the caller's.
 func Rules() []Rule { return slices.Clone(rules) }
 
+// rules is never changed. A rule's name stands in configurations of users: a new rule
+// is added, a name is not used for anything else.
 var rules = []Rule{
+	// What one version writes the other one reads as something else, or not at all. A
+	// field's bytes carry its id and the kind of its type, and nothing more: neither
+	// names nor defaults nor the structs' own names are on the wire. A number of an
+	// enum without a name is read, but by programs that look for names it is lost.
 	{"argument-id-changed", Wire, "an argument has another id"},
 	{"argument-id-reused", Wire, "an argument's id is that of another one, with another type"},
 	{"argument-type-changed", Wire, "an argument has another type"},
@@ -54,6 +70,9 @@ var rules = []Rule{
 	{"union-changed", Wire, "a struct or exception became a union, or the other way round"},
 	{"union-field-removed", Wire, "a union has a variant no more"},
 
+	// The bytes stay what they are, and generated code does not: a program that is
+	// built anew has to be changed. JSON counts as source here, where names are on
+	// the wire.
 	{"argument-added", Source, "a method has one more argument"},
 	{"argument-removed", Source, "a method has an argument no more"},
 	{"argument-renamed", Source, "an argument has another name"},
@@ -73,6 +92,8 @@ var rules = []Rule{
 	{"type-respelled", Source, "a type has another one's bytes: string and binary, i32 and an enum"},
 	{"typedef-changed", Source, "a typedef stands for another type"},
 
+	// Everything builds and is understood, and means something else: a value that one
+	// side fills in by itself, or an answer that the other side has no place for.
 	{"const-changed", Behavior, "a constant has another value"},
 	{"default-changed", Behavior, "a default value was changed, added or removed"},
 	{"exception-added", Behavior, "a method declares one more exception, which old callers cannot read"},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/thriftidl"
 )
 
 // The whole text of each rule's finding, as a user reads it.
@@ -259,5 +260,35 @@ func TestRulesAreACopy(t *testing.T) {
 	}
 	if harms[Wire] != 21 || harms[Source] != 18 || harms[Behavior] != 4 || len(harms) != 3 {
 		t.Errorf("%v", harms)
+	}
+}
+
+// A file with every production differs from itself in nothing, and from nothing in
+// all that it defines; what is only added harms nobody.
+func TestEverything(t *testing.T) {
+	s, err := thriftidl.Reader{}.Load("../thriftidl/testdata/grammar.thrift")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := thriftidl.Reader{}.Load("../thriftidl/testdata/grammar.thrift")
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := new(idl.Schema)
+	for _, pair := range [][2]*idl.Schema{{s, s}, {s, again}, {none, none}, {none, s}} {
+		if found := Compare(pair[0], pair[1]); len(found) > 0 {
+			t.Errorf("%v", found)
+		}
+	}
+	empty := &idl.Schema{Files: []*idl.File{{Path: s.Files[1].Path, Name: "grammar"}}}
+	f, gone := s.Files[1], map[string]int{}
+	for _, c := range Compare(&idl.Schema{Files: []*idl.File{f}}, empty) {
+		gone[c.Rule]++
+		if !c.Old && c.Rule != "namespace-changed" {
+			t.Errorf("%s is said to stand in the new file", c)
+		}
+	}
+	if gone["const-removed"] != len(f.Consts) || gone["service-removed"] != len(f.Services) || gone["type-removed"] != len(f.Typedefs)+len(f.Enums)+len(f.Structs) {
+		t.Errorf("%v", gone)
 	}
 }

@@ -6,7 +6,15 @@ import (
 	"github.com/limosa-rpc/limosa/idl"
 )
 
-// definition takes one definition and hangs it into the file.
+// The functions of this file are the productions of the grammar, in the notation of
+// Thrift's own description of it; their names are those of the model.
+//
+//	Document   = Header* Definition*
+//	Definition = Const | Typedef | Enum | Senum | Struct | Union | Exception | Service
+//	Separator  = "," | ";"      anywhere between two things of a list, never needed
+
+// definition takes one definition and hangs it into the file. One that has an error
+// is left out; p.bad is set then.
 func (p *parser) definition() {
 	t, f := p.peek(), p.file
 	if t.kind != tokName {
@@ -29,7 +37,7 @@ func (p *parser) definition() {
 		if e := p.enum(t.doc); !p.bad {
 			f.Enums = append(f.Enums, e)
 		}
-	case "senum":
+	case "senum": // no keyword: see keywords
 		p.take()
 		if d := p.senum(t); !p.bad {
 			f.Typedefs = append(f.Typedefs, d)
@@ -51,6 +59,9 @@ func (p *parser) definition() {
 	}
 }
 
+// constant takes a constant, behind its first word.
+//
+//	Const = "const" FieldType Identifier "=" Value [Separator]
 func (p *parser) constant(doc string) *idl.Const {
 	typ := p.fieldType("a type")
 	name := p.name("a constant's name")
@@ -60,6 +71,9 @@ func (p *parser) constant(doc string) *idl.Const {
 	return c
 }
 
+// typedef takes a typedef, behind its first word.
+//
+//	Typedef = "typedef" FieldType Identifier [Annotations] [Separator]
 func (p *parser) typedef(doc string) *idl.Typedef {
 	typ := p.fieldType("a type")
 	name := p.name("a type's name")
@@ -68,6 +82,11 @@ func (p *parser) typedef(doc string) *idl.Typedef {
 	return d
 }
 
+// enum takes an enum, behind its first word. A value without a number is one more
+// than the one before it, the first one 0.
+//
+//	Enum      = "enum" Identifier "{" EnumValue* "}" [Annotations]
+//	EnumValue = Identifier ["=" Int] [Annotations] [Separator]
 func (p *parser) enum(doc string) *idl.Enum {
 	name := p.name("an enum's name")
 	e := &idl.Enum{Name: name.text, Values: []*idl.EnumValue{}, Doc: doc, Pos: name.pos, File: p.file}
@@ -98,8 +117,10 @@ func (p *parser) enum(doc string) *idl.Enum {
 	return e
 }
 
-// senum takes the enumerated string of Thrift's first versions. Apache dropped
-// it; it was a string on the wire and is read as one.
+// senum takes the enumerated string of Thrift's first versions, behind its first
+// word t. Apache dropped it; it was a string on the wire and is read as one.
+//
+//	Senum = "senum" Identifier "{" (Literal [Separator])* "}" [Annotations]
 func (p *parser) senum(t *token) *idl.Typedef {
 	name := p.name("a type's name")
 	p.found.warnf(p.file, t.pos, "senum is gone from Thrift: %s is read as a string", name.text)
@@ -115,6 +136,11 @@ func (p *parser) senum(t *token) *idl.Typedef {
 	}
 }
 
+// structure takes a struct, a union or an exception, behind its first word.
+//
+//	Struct    = "struct" Identifier ["xsd_all"] "{" Field* "}" [Annotations]
+//	Union     = "union" Identifier ["xsd_all"] "{" Field* "}" [Annotations]
+//	Exception = "exception" Identifier "{" Field* "}" [Annotations]
 func (p *parser) structure(kind idl.StructKind, doc string) *idl.Struct {
 	name := p.name("a type's name")
 	s := &idl.Struct{Name: name.text, Kind: kind, Doc: doc, Pos: name.pos, File: p.file}
@@ -129,6 +155,10 @@ func (p *parser) structure(kind idl.StructKind, doc string) *idl.Struct {
 	return s
 }
 
+// unionFields checks what only fields of a union must be. One of them is set, so
+// that none is required, and at most one is there before anybody sets one. Apache's
+// compiler turns required into optional with a warning; a program that was written
+// against such a file expects what cannot be.
 func (p *parser) unionFields(s *idl.Struct) {
 	var with *idl.Field
 	for _, f := range s.Fields {
@@ -146,7 +176,9 @@ func (p *parser) unionFields(s *idl.Struct) {
 }
 
 // fields takes a list of fields in brackets, of a struct, a method's arguments
-// or its exceptions.
+// or its exceptions. Fields may nest, by xsd_attrs; nobody has seen it used.
+//
+//	Fields = open Field* shut
 func (p *parser) fields(open, shut tokenKind) []*idl.Field {
 	p.nest()
 	defer func() { p.depth-- }()
@@ -163,6 +195,8 @@ func (p *parser) fields(open, shut tokenKind) []*idl.Field {
 	return list
 }
 
+// uniqueFields reports ids and names that a list has twice. Apache's compiler says
+// so of ids and of names, too; an id below one that it gave itself counts.
 func (p *parser) uniqueFields(list []*idl.Field) {
 	ids, names := map[int32]*idl.Field{}, map[string]*idl.Field{}
 	for _, f := range list {
@@ -175,6 +209,13 @@ func (p *parser) uniqueFields(list []*idl.Field) {
 	}
 }
 
+// field takes a field. auto is the id that one without an id gets; it is counted down
+// when it is used. What stands behind the name is all optional:
+//
+//	Field = [Int ":"] ["required" | "optional"] FieldType ["&"] Identifier ["=" Value]
+//	        ["xsd_optional"] ["xsd_nillable"] ["xsd_attrs" "{" Field* "}"] [Annotations] [Separator]
+//
+// "&" asks Apache's C++ for a pointer; in Go every struct is one.
 func (p *parser) field(auto *int32) *idl.Field {
 	first := p.peek()
 	f := &idl.Field{Doc: first.doc, Presence: idl.Implicit}
@@ -206,7 +247,8 @@ func (p *parser) field(auto *int32) *idl.Field {
 }
 
 // fieldID takes "1:". Without it, and with a number that is not positive,
-// Apache's compiler counts down from -1.
+// Apache's compiler counts down from -1, and so do we: two programs that were made
+// from one file must agree on the wire. An id is 16 bits there.
 func (p *parser) fieldID(f *idl.Field, auto *int32) {
 	t := p.peek()
 	if t.kind == tokInt {
@@ -229,7 +271,8 @@ func (p *parser) fieldID(f *idl.Field, auto *int32) {
 	*auto--
 }
 
-// fieldName takes a name; most keywords may name a field.
+// fieldName takes a name; most keywords may name a field (see keywords): files that
+// are older than a keyword use it as a name.
 func (p *parser) fieldName() *token {
 	if t := p.peek(); t.kind == tokName && keywords[t.text] {
 		return p.take()
@@ -237,6 +280,9 @@ func (p *parser) fieldName() *token {
 	return p.name("a field's name")
 }
 
+// service takes a service, behind its first word.
+//
+//	Service = "service" Identifier ["extends" Identifier] "{" Method* "}" [Annotations]
 func (p *parser) service(doc string) *idl.Service {
 	name := p.name("a service's name")
 	s := &idl.Service{Name: name.text, Methods: []*idl.Method{}, Doc: doc, Pos: name.pos, File: p.file}
@@ -253,6 +299,11 @@ func (p *parser) service(doc string) *idl.Service {
 	return s
 }
 
+// method takes a method. "async" is oneway's old name.
+//
+//	Method = ["oneway" | "async"] ("void" | FieldType | Stream) Identifier "(" Field* ")"
+//	         ["throws" "(" Field* ")"] [Annotations] [Separator]
+//	Stream = "stream" "<" FieldType ">"      ours; stream is no keyword
 func (p *parser) method() *idl.Method {
 	first := p.peek()
 	m := &idl.Method{Doc: first.doc}
@@ -279,7 +330,7 @@ func (p *parser) method() *idl.Method {
 }
 
 // arguments takes the arguments; the one of a client's stream may be
-// stream<T>.
+// stream<T>, and is the only one then: a frame of a stream has one struct.
 func (p *parser) arguments(m *idl.Method) {
 	if pos, id, ok := p.streamArgument(); ok {
 		p.expect('(')
@@ -309,7 +360,8 @@ func (p *parser) arguments(m *idl.Method) {
 	}
 }
 
-// streamArgument looks ahead for "( [id :] stream <".
+// streamArgument looks ahead for "( [id :] stream <": a type may be called stream,
+// and is one where no "<" follows. id says whether there is one.
 func (p *parser) streamArgument() (pos idl.Pos, id, ok bool) {
 	if p.bad {
 		return idl.Pos{}, false, false
@@ -324,7 +376,12 @@ func (p *parser) streamArgument() (pos idl.Pos, id, ok bool) {
 	return idl.Pos{}, false, false
 }
 
-// streaming reads Kitex's annotation and checks what goes together.
+// streaming reads Kitex's annotation and checks what goes together. Kitex writes
+//
+//	Response chat(1: Request req) (streaming.mode = "bidirectional")
+//
+// for what is stream<Response> chat(1: stream<Request> req) here. Both give the
+// same model; m.StreamPos is where the file says so.
 func (p *parser) streaming(m *idl.Method) {
 	for _, a := range m.Annotations {
 		if a.Key != "streaming.mode" {

@@ -8,7 +8,17 @@ import (
 	"github.com/limosa-rpc/limosa/idl"
 )
 
-// tokenKind is a symbol's own character, or one of these.
+// tokenKind is a symbol's own character, or one of these. The words of thriftl.ll:
+//
+//	identifier  [a-zA-Z_](\.[a-zA-Z_0-9]|[a-zA-Z_0-9])*
+//	int         [+-]?[0-9]+ | [+-]?"0x"[0-9A-Fa-f]+
+//	double      [+-]?[0-9]*(\.[0-9]+)?([eE][+-]?[0-9]+)?
+//	literal     "…" or '…' on one line, with \r \n \t \" \' \\
+//	symbol      : ; , { } ( ) = < > [ ] * &
+//	comment     // or # to the end of the line, /* … */; /** … */ documents
+//
+// Where the pattern for doubles would take an integer or nothing at all, ours does
+// not.
 type tokenKind byte
 
 const (
@@ -24,22 +34,24 @@ type token struct {
 	kind   tokenKind
 	text   string // a literal's value; else the spelling
 	pos    idl.Pos
-	indent int    // column, if the token is the first one of its line; else 0
+	indent int    // column, if the token is the first one of its line; else 0. See recover
 	doc    string // the last /** */ comment since the token before
 }
 
 // lexer cuts a file into tokens. It never fails: what is no token becomes
-// tokBad, and the parser says so when it comes by.
+// tokBad, and the parser says so when it comes by. Each call of next moves on by at
+// least a byte, so that it ends, and looks at each byte a bounded number of times.
 type lexer struct {
 	text      string
-	off       int
-	line      int
-	lineStart int
-	fresh     bool // no token on this line yet
-	doc       string
+	off       int    // of the next byte
+	line      int    // from 1
+	lineStart int    // offset of the line's first byte: columns are bytes
+	fresh     bool   // no token on this line yet
+	doc       string // of the token to come
 }
 
-// scan gives all tokens, the last one tokEOF.
+// scan gives all tokens, the last one tokEOF. The memory is in proportion to the
+// text: each token takes a byte of it at least.
 func scan(text string) []token {
 	l := lexer{text: text, line: 1, fresh: true}
 	if strings.HasPrefix(text, "\ufeff") { // a byte order mark, as Apache's compiler skips it
@@ -57,12 +69,15 @@ func scan(text string) []token {
 
 func (l *lexer) pos() idl.Pos { return idl.Pos{Line: l.line, Col: l.off - l.lineStart + 1} }
 
+// newline counts a line; off is behind its end.
 func (l *lexer) newline() {
 	l.line++
 	l.lineStart = l.off
 	l.fresh = true
 }
 
+// next cuts off one token. Tokens are cut as long as they can be, so that 0x1g is
+// 0x1 and g, and 1.5.2 is 1.5 and .2, as in Apache's scanner.
 func (l *lexer) next() token {
 	if bad, ok := l.space(); !ok {
 		return bad
@@ -93,7 +108,9 @@ func (l *lexer) next() token {
 	return t
 }
 
-// space skips blanks and comments and keeps the last doc comment.
+// space skips blanks and comments and keeps the last doc comment. A comment that
+// does not end is the one thing here that is wrong: the rest of the file is gone
+// with it, and bad says where it began.
 func (l *lexer) space() (bad token, ok bool) {
 	for l.off < len(l.text) {
 		rest := l.text[l.off:]
@@ -129,7 +146,7 @@ func (l *lexer) space() (bad token, ok bool) {
 	return token{}, true
 }
 
-// skipLines moves n bytes on and counts the lines.
+// skipLines moves n bytes on and counts the lines: a comment's.
 func (l *lexer) skipLines(n int) {
 	end := l.off + n
 	for l.off < end {
@@ -143,13 +160,16 @@ func (l *lexer) skipLines(n int) {
 	l.off = end
 }
 
+// isLetter tells what an identifier may begin with. Apache's scanner knows ASCII only,
+// and so do most of the languages that code is generated for.
 func isLetter(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// name takes an identifier: dots inside are part of it, but not at its end.
+// name takes an identifier: dots inside are part of it, but not at its end. What
+// they separate is the resolver's to say, since a file's name may have dots too.
 func (l *lexer) name() string {
 	start := l.off
 	word := func(i int) bool { return i < len(l.text) && (isLetter(l.text[i]) || isDigit(l.text[i])) }
@@ -165,7 +185,8 @@ func (l *lexer) name() string {
 	}
 }
 
-// number takes the longest integer, hex integer or double.
+// number takes the longest integer, hex integer or double. Whether it fits 64 bits
+// is looked at where it is used. A sign or a dot alone is no token.
 func (l *lexer) number() (tokenKind, string) {
 	s := l.text[l.off:]
 	i := 0
@@ -208,7 +229,9 @@ func (l *lexer) number() (tokenKind, string) {
 }
 
 // literal takes a quoted string of one line. The escapes are those of Apache's
-// compiler; it has none for arbitrary bytes, since the text may hold them.
+// compiler; it has none for arbitrary bytes, since the text may hold them. What is
+// wrong in it ends the token there: what follows is read on, on the same line or the
+// next one, so that one missing quote does not eat the file.
 func (l *lexer) literal(quote byte) (tokenKind, string) {
 	s := l.text[l.off:]
 	var b strings.Builder
@@ -246,8 +269,16 @@ func firstRune(s string) string {
 	return s[:n]
 }
 
-// cleanDoc takes a comment's decoration away: the stars that begin its lines,
-// and the indentation that all lines share.
+// cleanDoc takes a comment's decoration away: the stars that begin its lines, if all
+// of them but the first do, and the indentation that all lines share. So
+//
+//	/** Adds.
+//	 *
+//	 *    add(1, 2)
+//	 */
+//
+// becomes "Adds.", an empty line, and "add(1, 2)" as far to the right as it stood
+// behind the least indented line.
 func cleanDoc(body string) string {
 	lines := strings.Split(strings.ReplaceAll(body, "\r", ""), "\n")
 	starred := true

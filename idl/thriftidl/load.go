@@ -13,8 +13,12 @@ import (
 )
 
 const (
+	// maxFileBytes is how large a file may be: a message's default limit, and a
+	// hundred times what anybody has written by hand.
 	maxFileBytes = 16 << 20
-	maxIncludes  = 256 // how long a chain of files that include each other may be
+	// maxIncludes is how long a chain of files that include each other may be: files
+	// are read by recursion.
+	maxIncludes = 256
 )
 
 // A Reader reads .thrift files. The zero value reads from the file system and
@@ -29,8 +33,13 @@ type Reader struct {
 }
 
 // Load reads the files at paths and all that they include, and checks them as
-// one schema. The error is an Errors: at most ten, each with its place. The
-// schema is nil then.
+// one schema. A file is read once, however many include it, and stands in the schema
+// before those that do. The error is an idl.Errors: at most ten findings, each with
+// its place. The schema is nil then.
+//
+// A file that cannot be read or parsed does not keep the others from being parsed,
+// so that all syntax errors are told at once; names are resolved only when all
+// files are whole, since otherwise each name of the broken one would be an error.
 func (t Reader) Load(paths ...string) (*idl.Schema, error) {
 	l := loader{Reader: t, byID: map[string]*idl.File{}, schema: &idl.Schema{Files: []*idl.File{}}}
 	if l.Open == nil {
@@ -57,6 +66,7 @@ func (t Reader) Load(paths ...string) (*idl.Schema, error) {
 	return l.schema, nil
 }
 
+// A loader is the state of one Load.
 type loader struct {
 	Reader
 	schema *idl.Schema
@@ -66,14 +76,15 @@ type loader struct {
 	broken bool // some file is not whole: names would be missed that are there
 }
 
-// load reads one file, after those that it includes. An error means that the
-// file itself cannot be opened; everything else goes to found.
+// load reads one file, after those that it includes. text is its bytes if search
+// has read them already, nil to open it. An error means that the file itself cannot
+// be opened; everything else goes to found.
 func (l *loader) load(path string, text []byte) (*idl.File, error) {
 	id := identity(path)
 	if f := l.byID[id]; f != nil {
 		return f, nil
 	}
-	if text == nil {
+	if text == nil { // of a file that was named, not included
 		var err error
 		if text, err = l.Open(path); err != nil {
 			return nil, err
@@ -99,6 +110,8 @@ func (l *loader) load(path string, text []byte) (*idl.File, error) {
 	return f, nil
 }
 
+// include finds and loads what inc of f names. A file that is being read already
+// includes itself, directly or by others, which no target language can express.
 func (l *loader) include(f *idl.File, inc *idl.Include) {
 	path, text, err := l.search(f, inc.Path)
 	if err != nil {
@@ -119,10 +132,12 @@ func (l *loader) include(f *idl.File, inc *idl.Include) {
 		l.found.errorf(f, inc.Pos, "includes go deeper than %d files", maxIncludes)
 		return
 	}
-	// The file was opened by search, so load has nothing to fail with.
+	// The file was opened by search, or is known, so load has nothing to fail with.
 	inc.File, _ = l.load(path, text)
 }
 
+// cycleText shows a circle of includes: the files from the first one to the one that
+// closes it.
 func cycleText(files []*idl.File, last string) string {
 	var b strings.Builder
 	for _, f := range files {
@@ -131,7 +146,10 @@ func cycleText(files []*idl.File, last string) string {
 	return b.String() + last
 }
 
-// search looks for an included file beside f, then along Include.
+// search looks for an included file beside f, then along Include; an absolute name
+// is looked for where it says. text is nil for a file that is known already. An
+// error that is not fs.ErrNotExist ends the search: a file that is there and cannot
+// be read must not be replaced by another one of its name.
 func (l *loader) search(f *idl.File, name string) (path string, text []byte, err error) {
 	dirs := slices.Compact(append([]string{filepath.Dir(f.Path)}, l.Include...))
 	if filepath.IsAbs(name) {
@@ -156,7 +174,7 @@ func (l *loader) search(f *idl.File, name string) (path string, text []byte, err
 	return "", nil, err
 }
 
-// nonNil tells an empty file from one that was not read.
+// nonNil tells an empty file from one that was not read: an Open may give nil for it.
 func nonNil(p []byte) []byte {
 	if p == nil {
 		return []byte{}
@@ -164,7 +182,8 @@ func nonNil(p []byte) []byte {
 	return p
 }
 
-// identity is one for all ways to write a path, so that a file is read once.
+// identity is one for all ways to write a path, so that a file is read once. It
+// knows nothing of symbolic links, which Open may not have.
 func identity(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -172,7 +191,8 @@ func identity(path string) string {
 	return path
 }
 
-// openError leaves out the path, which the finding shows already.
+// openError leaves out the path and what was tried, which the finding shows already:
+// "no such file or directory", not "open a.thrift: no such file or directory".
 func openError(err error) string {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err.Error()

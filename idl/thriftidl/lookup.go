@@ -9,7 +9,8 @@ import (
 )
 
 // lookup finds a constant or an enum's value by a name as f writes it: NAME,
-// Enum.NAME, file.NAME, file.Enum.NAME.
+// Enum.NAME, file.NAME, file.Enum.NAME. What f defines itself comes first: it was
+// there before somebody added an include. All results are nil if there is none.
 func (r *resolver) lookup(f *idl.File, name string) (*idl.Const, *idl.Enum, *idl.EnumValue) {
 	if c, e, v := r.own(f, name); c != nil || v != nil {
 		return c, e, v
@@ -21,7 +22,8 @@ func (r *resolver) lookup(f *idl.File, name string) (*idl.Const, *idl.Enum, *idl
 }
 
 // bothHave finds two files that f includes under one name and that both have
-// what a value's name in f stands for.
+// what a value's name in f stands for: nobody can tell which is meant. nil, nil if
+// the name is clear.
 func (r *resolver) bothHave(f *idl.File, name string) (first, second *idl.File) {
 	if c, _, v := r.own(f, name); c != nil || v != nil {
 		return nil, nil
@@ -35,7 +37,8 @@ func (r *resolver) bothHave(f *idl.File, name string) (first, second *idl.File) 
 	return nil, nil
 }
 
-// A foreign is what a name stands for in an included file.
+// A foreign is what a name stands for in an included file: a constant, or an enum
+// with one of its values.
 type foreign struct {
 	file     *idl.File
 	constant *idl.Const
@@ -44,7 +47,8 @@ type foreign struct {
 }
 
 // foreign finds what name stands for in the files that f includes, in their order.
-// A file's name may have dots, as what is in it may.
+// A file's name may have dots, as what is in it may: each dot may be the one that
+// ends the file's name.
 func (r *resolver) foreign(f *idl.File, name string) (all []foreign) {
 	for i, c := range []byte(name) {
 		if c != '.' {
@@ -60,13 +64,17 @@ func (r *resolver) foreign(f *idl.File, name string) (all []foreign) {
 	return all
 }
 
+// own finds what name stands for among the definitions of f: a constant, or a value
+// of an enum, which may be named through typedefs of it.
 func (r *resolver) own(f *idl.File, name string) (*idl.Const, *idl.Enum, *idl.EnumValue) {
 	if c := r.scopes[f].consts[name]; c != nil {
 		return c, nil, nil
 	}
 	enum, value, _ := strings.Cut(name, ".")
 	t := r.scopes[f].types[enum]
-	for range maxDepth { // a typedef of an enum may stand for it
+	// A typedef of an enum may stand for it, and a typedef of that. Nobody names a
+	// value through more of them than types may nest.
+	for range maxDepth {
 		d, ok := t.(*idl.Typedef)
 		if !ok {
 			break

@@ -12,13 +12,26 @@ import (
 	"github.com/limosa-rpc/limosa/idl"
 )
 
+// Packed text is what generated code carries with it, so that a tool can ask a running
+// program what it speaks. It is IDL: small, to be read by people, and by this reader
+// in another version too. Each file is a line with its name, then its definitions:
+//
+//	#file shop/shop.thrift
+//	namespace go shop
+//	include"shared/shared.thrift"
+//	struct Item{1:string name,2:shared.Price price}
+//
+// Whoever reads such a text has it from a peer: Unpack trusts it no more than any
+// other file, and reads nothing from the disk.
+
 // packHead begins each file of a packed schema. It is a comment, so that a
 // packed file is still a file of the language.
 const packHead = "#file "
 
 // Pack gives a file without comments, a definition to a line, under the name
-// that name gives it; its includes are named likewise. Packed files can be
-// joined in any order; Unpack reads them.
+// that name gives it; its includes are named likewise. The names must be relative
+// paths with slashes, one for each file. Packed files can be joined in any order;
+// Unpack reads them. f must come from a [Reader].
 func Pack(f *idl.File, name func(*idl.File) string) string {
 	var b strings.Builder
 	b.WriteString(packHead + name(f) + "\n")
@@ -67,7 +80,8 @@ func startsLine(t *token) bool {
 	return false
 }
 
-// needsSpace tells tokens that would grow together.
+// needsSpace tells tokens that would grow together. A literal has its quotes, and
+// between two symbols nothing can go wrong.
 func needsSpace(a, b tokenKind) bool {
 	word := func(k tokenKind) bool { return k == tokName || k == tokInt || k == tokDouble }
 	return word(a) && word(b)
@@ -79,7 +93,9 @@ func quote(s string) string {
 }
 
 // Unpack reads what Pack made, of one file or of several joined. A file that
-// is there twice counts once. All files are listed ones.
+// is there twice counts once, which is the first one: services join the texts of all
+// that they include. All files are listed ones. An error is an idl.Errors if it is
+// one of the IDL.
 func Unpack(packed string) (*idl.Schema, error) {
 	files := map[string]string{}
 	var names []string

@@ -9,12 +9,15 @@ import (
 	"github.com/limosa-rpc/limosa/idl"
 )
 
-// maxDepth bounds how deep types and values nest in a file. Nobody writes
-// this; it keeps a hostile file from the stack.
+// maxDepth bounds how deep types, values and fields nest in a file. Nobody writes
+// this; it keeps a hostile file from the stack. The parser is the only place where
+// nesting is made, so that nobody behind it has to count.
 const maxDepth = 64
 
-// keywords are the words that Apache's scanner never reads as an identifier.
-// Most of them may still name a field.
+// keywords are the words that Apache's scanner never reads as an identifier. Those
+// with true may still name a field (FieldName in thrifty.yy). Words that mean
+// something in one place only, such as senum and stream, are no keywords: they were
+// names before, and still are.
 var keywords = map[string]bool{
 	"namespace": true, "cpp_include": true, "cpp_type": false, "xsd_all": false, "xsd_optional": false,
 	"xsd_nillable": false, "xsd_attrs": false, "include": true, "void": true, "bool": true, "byte": true, "i8": true,
@@ -24,6 +27,7 @@ var keywords = map[string]bool{
 	"async": true, "true": false, "false": false,
 }
 
+// baseTypes are the types that need no definition. byte is i8's old name.
 var baseTypes = map[string]idl.Kind{
 	"bool": idl.Bool, "byte": idl.I8, "i8": idl.I8, "i16": idl.I16, "i32": idl.I32, "i64": idl.I64, "double": idl.Double,
 	"string": idl.String, "binary": idl.Binary, "uuid": idl.UUID,
@@ -34,21 +38,29 @@ func isKeyword(s string) bool {
 	return ok
 }
 
-// parser is a recursive descent parser of one file. An error is noted once a
-// definition: after it, bad is set and the parser sees nothing but the end
-// until recover skips to where the next definition seems to begin. So no
-// production has to ask whether the one before it failed.
+// parser is a recursive descent parser of one file. It looks one token ahead, three
+// where a method's argument may stream.
+//
+// An error is noted once a definition: after it, bad is set and the parser sees
+// nothing but the end until recover skips to where the next definition seems to
+// begin. So no production has to ask whether the one before it failed: it asks for
+// its tokens, gets the end, and what it makes of that is thrown away.
+//
+//	definition ── production ── expect ── failf ── bad ── … ── recover ── definition
+//	                              └ no error: the next token
 type parser struct {
-	file  *idl.File
-	toks  []token
-	at    int
-	bad   bool
-	depth int
+	file  *idl.File // is filled
+	toks  []token   // of the whole file; the last one is its end
+	at    int       // index of the next token; never behind the last one
+	bad   bool      // the definition at hand has an error
+	depth int       // of nest
 	found *findings
 	lost  bool // this file had a syntax error
 }
 
-// parseFile fills f from f.Text. It reports false after any syntax error.
+// parseFile fills f from f.Text: all definitions that are right, with types and
+// values as they are written. It reports false after any syntax error; names may
+// be missing then, and the caller must not resolve any.
 func parseFile(f *idl.File, found *findings) bool {
 	p := &parser{file: f, toks: scan(f.Text), found: found}
 	p.headers()
@@ -62,6 +74,7 @@ func parseFile(f *idl.File, found *findings) bool {
 	return !p.lost
 }
 
+// peek gives the next token, the end if this definition has failed.
 func (p *parser) peek() *token {
 	if p.bad {
 		return &p.toks[len(p.toks)-1]
@@ -69,6 +82,7 @@ func (p *parser) peek() *token {
 	return &p.toks[p.at]
 }
 
+// take gives the next token and goes on behind it. The end stays.
 func (p *parser) take() *token {
 	t := p.peek()
 	if !p.bad && p.at < len(p.toks)-1 {
@@ -77,7 +91,9 @@ func (p *parser) take() *token {
 	return t
 }
 
-// failf notes what is wrong at t, unless this definition has failed already.
+// failf notes what is wrong at t, unless this definition has failed already: what a
+// parser says second is mostly an echo. Of what is no token the scanner's text is
+// the better one.
 func (p *parser) failf(t *token, format string, args ...any) {
 	if p.bad {
 		return
@@ -104,7 +120,9 @@ func (p *parser) unexpected(want string) {
 }
 
 // recover goes on at the next token that looks like the begin of a definition:
-// a keyword that begins a line not further right than the broken definition.
+// a keyword that begins a line not further right than the broken definition. A
+// field that is called struct stands further right. start is the index of the first
+// token of the broken one.
 func (p *parser) recover(start int) {
 	p.bad, p.depth = false, 0
 	limit := max(p.toks[start].pos.Col, 1)
@@ -119,24 +137,28 @@ func (p *parser) recover(start int) {
 	}
 }
 
+// is and isWord look at the next token, accept and acceptWord take it if it is
+// the one.
 func (p *parser) is(kind tokenKind) bool     { return p.peek().kind == kind }
 func (p *parser) isWord(word string) bool    { t := p.peek(); return t.kind == tokName && t.text == word }
 func (p *parser) acceptWord(w string) bool   { return p.isWord(w) && p.take() != nil }
 func (p *parser) accept(kind tokenKind) bool { return p.is(kind) && p.take() != nil }
 
+// expect takes a symbol, and fails if another token comes.
 func (p *parser) expect(kind tokenKind) {
 	if !p.accept(kind) {
 		p.unexpected(fmt.Sprintf("%q", string(rune(kind))))
 	}
 }
 
+// separator takes what may stand between two things of a list.
 func (p *parser) separator() {
 	if !p.accept(',') {
 		p.accept(';')
 	}
 }
 
-// literal takes a quoted string.
+// literal takes a quoted string, and gives what its escapes stand for.
 func (p *parser) literal(what string) string {
 	if !p.is(tokLiteral) {
 		p.unexpected(what)
@@ -145,7 +167,8 @@ func (p *parser) literal(what string) string {
 	return p.take().text
 }
 
-// dotted takes an identifier that may have dots.
+// dotted takes an identifier that may have dots: a name of an included file, a
+// namespace, an annotation's key. what says in an error what was wanted.
 func (p *parser) dotted(what string) *token {
 	t := p.peek()
 	if t.kind != tokName || isKeyword(t.text) {
@@ -159,7 +182,7 @@ func (p *parser) dotted(what string) *token {
 	return p.take()
 }
 
-// name takes an identifier without dots.
+// name takes an identifier without dots: what is defined here has a simple name.
 func (p *parser) name(what string) *token {
 	t := p.dotted(what)
 	if strings.Contains(t.text, ".") && t.kind == tokName {
@@ -169,7 +192,10 @@ func (p *parser) name(what string) *token {
 }
 
 // headers takes what comes before the definitions. The first doc comment of a
-// file belongs to the file if a header follows it.
+// file belongs to the file if a header follows it. A header with an error does not
+// hide the next ones: each stands on a line of its own.
+//
+//	Header = "include" Literal | "cpp_include" Literal | Namespace
 func (p *parser) headers() {
 	for first := true; ; first = false {
 		t := p.peek()
@@ -194,6 +220,9 @@ func (p *parser) headers() {
 	}
 }
 
+// header takes one header, behind its first word t.
+//
+//	Namespace = "namespace" ( "*" Identifier | Identifier Identifier [Annotations] )
 func (p *parser) header(t *token) {
 	f := p.file
 	switch t.text {
@@ -226,6 +255,10 @@ func (p *parser) header(t *token) {
 	}
 }
 
+// annotations takes what stands in round brackets, nil if nothing does. Whoever
+// reads a schema decides what a key means; here none is unknown.
+//
+//	Annotations = "(" (Identifier ["=" Literal] [Separator])* ")"
 func (p *parser) annotations() idl.Annotations {
 	if !p.accept('(') {
 		return nil
@@ -245,7 +278,8 @@ func (p *parser) annotations() idl.Annotations {
 }
 
 // integer reads a token's number as Apache's scanner does: leading zeros are
-// decimal, hex may be signed, anything beyond 64 bits is an error.
+// decimal, hex may be signed, anything beyond 64 bits is an error. The number has a
+// sign of its own, so that 0xffffffffffffffff is none of 64 bits.
 func (p *parser) integer(t *token) int64 {
 	s, base := t.text, 10
 	neg := strings.HasPrefix(s, "-")
@@ -266,7 +300,7 @@ func (p *parser) integer(t *token) int64 {
 	return 0
 }
 
-// nest counts nesting in; the caller counts out by p.depth--.
+// nest counts nesting in, up to maxDepth; the caller counts out by p.depth--.
 func (p *parser) nest() {
 	if p.depth++; p.depth > maxDepth {
 		p.failf(p.peek(), "nested deeper than %d levels", maxDepth)
@@ -274,7 +308,11 @@ func (p *parser) nest() {
 }
 
 // fieldType takes a type. A name is looked up later, so that definitions may
-// stand in any order.
+// stand in any order; until then the type is idl.Invalid, with the name as written.
+//
+//	FieldType = ( BaseType | Container | Identifier ) [Annotations]      a name has none
+//
+// what says in an error what was wanted.
 func (p *parser) fieldType(what string) *idl.Type {
 	p.nest()
 	defer func() { p.depth-- }()
@@ -304,6 +342,12 @@ func (p *parser) fieldType(what string) *idl.Type {
 	return typ
 }
 
+// container takes the rest of a container, behind its first word. cpp_type stands
+// before the brackets, behind them where list had it first.
+//
+//	Container = "map" [CppType] "<" FieldType "," FieldType ">"
+//	          | "set" [CppType] "<" FieldType ">"
+//	          | "list" [CppType] "<" FieldType ">" [CppType]
 func (p *parser) container(typ *idl.Type, word string) {
 	typ.CppType = p.cppType()
 	p.expect('<')
@@ -326,6 +370,9 @@ func (p *parser) container(typ *idl.Type, word string) {
 	}
 }
 
+// cppType takes the type that Apache's C++ is to use: kept for plug-ins.
+//
+//	CppType = "cpp_type" Literal
 func (p *parser) cppType() string {
 	if p.acceptWord("cpp_type") {
 		return p.literal("a string")
@@ -333,7 +380,8 @@ func (p *parser) cppType() string {
 	return ""
 }
 
-// streamType takes a type, or stream<type>.
+// streamType takes a type, or stream<type>. stream is a type's name where no bracket
+// follows, and says then and there only that there are many messages.
 func (p *parser) streamType(what string) (t *idl.Type, stream bool) {
 	if p.isWord("stream") && p.toks[p.at+1].kind == '<' {
 		p.take()
@@ -345,6 +393,12 @@ func (p *parser) streamType(what string) (t *idl.Type, stream bool) {
 	return p.fieldType(what), false
 }
 
+// value takes a constant's value, as it is written: what it means is found out when
+// its type is known (fit). true and false are 1 and 0, as for Apache's compiler.
+//
+//	Value = Int | Double | Literal | Identifier | "true" | "false"
+//	      | "[" (Value [Separator])* "]"
+//	      | "{" (Value ":" Value [Separator])* "}"
 func (p *parser) value() *idl.Value {
 	p.nest()
 	defer func() { p.depth-- }()

@@ -86,3 +86,36 @@ service T extends base.Up {}`,
 		}
 	}
 }
+
+// What two types have to have in common to be the same.
+func TestSame(t *testing.T) {
+	const text = `typedef i32 T
+typedef T U
+typedef list<U> L
+enum E { A }
+enum F { A }
+struct S { 1: i32 a }
+struct R { 1: i32 a }
+struct Types { %s }`
+	types := []string{"i32", "T", "U", "i64", "list<i32>", "L", "list<T>", "set<i32>", "list<i64>", "E", "F", "S", "R", "map<i32, S>", "map<U, S>", "map<i32, R>", "string", "binary"}
+	var fields strings.Builder
+	for i, typ := range types {
+		fmt.Fprintf(&fields, "%d: %s f%[1]d ", i+1, typ)
+	}
+	f := mustLoad(t, fmt.Sprintf(text, fields.String())).Files[0]
+	groups := []int{1, 1, 1, 2, 3, 3, 3, 4, 5, 6, 7, 8, 9, 10, 10, 11, 12, 13}
+	all := newTypes()
+	for i, x := range f.Structs[2].Fields {
+		for j, y := range f.Structs[2].Fields {
+			if got := all.same(x.Type, y.Type); got != (groups[i] == groups[j]) {
+				t.Errorf("%s and %s: %t", types[i], types[j], got)
+			}
+		}
+		if all.same(x.Type, nil) || all.same(nil, x.Type) {
+			t.Errorf("%s is void", types[i])
+		}
+	}
+	if !all.same(nil, nil) {
+		t.Error("void is not void")
+	}
+}

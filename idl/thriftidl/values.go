@@ -10,13 +10,29 @@ import (
 	"github.com/limosa-rpc/limosa/idl"
 )
 
+// A value is checked when its type is known. What fits what:
+//
+//	bool, i8 … i64, double   an integer in range; true and false are 1 and 0; for a
+//	                         double a double too
+//	string, binary, uuid     a string; of a uuid in its usual form
+//	enum                     a value's name, or a number that has one
+//	list, set                a list; the empty map too, as ThriftTest writes it
+//	map                      a map without a key that is there twice; the empty list too
+//	struct, union            a map from names of fields to values; of a union one entry
+//	any                      the name of a constant whose value, or type, fits
+//
+// A value that is written for one type means something else for another: {} is an
+// empty map, set or struct. So what a name leads to is looked at by its type and not
+// by its text as soon as it is a container, a struct or an enum.
+
 func sortByPos(list []named) {
 	slices.SortStableFunc(list, func(a, b named) int {
 		return cmp.Or(cmp.Compare(a.pos.Line, b.pos.Line), cmp.Compare(a.pos.Col, b.pos.Col))
 	})
 }
 
-// values checks every constant and default of f against its type.
+// values checks every constant and default of f against its type. On the way it sets
+// what values refer to (Const, Enum, EnumValue).
 func (r *resolver) values(f *idl.File) {
 	for _, c := range f.Consts {
 		r.constant(c)
@@ -32,7 +48,8 @@ func (r *resolver) values(f *idl.File) {
 	}
 }
 
-// constant checks c against its type, once.
+// constant checks c against its type, once: a constant may be used before the file
+// that has it is gone through, and its references are needed then.
 func (r *resolver) constant(c *idl.Const) {
 	if r.fitted[c] {
 		return
@@ -44,6 +61,7 @@ func (r *resolver) constant(c *idl.Const) {
 	r.file = file
 }
 
+// defaults checks what the fields of a list are if they are absent.
 func (r *resolver) defaults(list []*idl.Field) {
 	for _, f := range list {
 		if f.Default != nil {
@@ -52,10 +70,15 @@ func (r *resolver) defaults(list []*idl.Field) {
 	}
 }
 
+// intBits is how many bits an integer type has.
 var intBits = map[idl.Kind]uint{idl.I8: 8, idl.I16: 16, idl.I32: 32, idl.I64: 64}
 
-// fit checks that v can be the value of a t; what says whose value it is. at
-// is the place for errors when v is another constant's value, else zero.
+// fit checks that v can be the value of a t; what says whose value it is, with the
+// fields that lead to it: order.price.cents. at is the place for errors when v is
+// another constant's value, else zero: whoever uses a constant wants to be told
+// where he does, and not where the constant is right for somebody else.
+//
+// It goes as deep as the value is written, which the parser has bounded.
 func (r *resolver) fit(what string, t *idl.Type, v *idl.Value, at idl.Pos) {
 	t = t.True()
 	pos := at
@@ -106,7 +129,10 @@ func (r *resolver) fit(what string, t *idl.Type, v *idl.Value, at idl.Pos) {
 	}
 }
 
-// fitName checks a value that is another constant or an enum's value.
+// fitName checks a value that is another constant or an enum's value, and sets what v
+// stands for. In the order of the cases: a name that two included files have; a value
+// of another enum than t's, which is taken if t's has one of that name; a value of
+// t's; an enum's value as a number; a constant; nothing that is known.
 func (r *resolver) fitName(what string, t *idl.Type, v *idl.Value, pos idl.Pos) {
 	c, e, ev := r.lookup(r.file, v.Text)
 	first, second := r.bothHave(r.file, v.Text)
@@ -140,6 +166,16 @@ func (r *resolver) fitName(what string, t *idl.Type, v *idl.Value, pos idl.Pos) 
 // their type, since the same text means different things for different types. So
 // nothing is followed but a chain of names, and a hostile file cannot make this
 // expensive.
+//
+//	const i64 A = 7
+//	const i8  B = A             fits: 7 does
+//	const list<i8>  L = [1]
+//	const list<i16> M = L       does not: the types differ
+//	const E X = E.ONE
+//	const i32 N = X             fits: the number does
+//
+// c is the first constant of the chain, own its true type. Each step goes to the next
+// constant, unless the type of the one at hand says enough.
 func (r *resolver) fitConst(what string, t *idl.Type, v *idl.Value, c *idl.Const, pos idl.Pos) {
 	v.Const = c
 	own := c.Type.True()
@@ -168,7 +204,8 @@ func (r *resolver) fitConst(what string, t *idl.Type, v *idl.Value, c *idl.Const
 }
 
 // fitEnumConst checks that the number of c, which is of an enum's type, can be the
-// value of a t.
+// value of a t. Which value c is may not be known yet: c may stand in a file, or a
+// line, that comes later.
 func (r *resolver) fitEnumConst(what string, t *idl.Type, c *idl.Const, pos idl.Pos) {
 	for range idl.MaxChain + 1 {
 		r.constant(c)
@@ -184,9 +221,12 @@ func (r *resolver) fitEnumConst(what string, t *idl.Type, c *idl.Const, pos idl.
 	}
 }
 
+// byType tells the types for which a constant must be of the same type: the same text
+// would mean another value.
 func byType(t *idl.Type) bool { return containerOrStruct(t) || t.Kind == idl.EnumRef }
 
-// constCycles reports constants that lead back to themselves.
+// constCycles reports constants that lead back to themselves, directly or within
+// lists, maps and structs: whoever makes their values would never end.
 func (r *resolver) constCycles(f *idl.File) {
 	for _, c := range f.Consts {
 		r.file = f
@@ -195,7 +235,9 @@ func (r *resolver) constCycles(f *idl.File) {
 }
 
 // follow walks along what c refers to. done holds the constants that are known
-// to end; one that is in it with false is being walked.
+// to end; one that is in it with false is being walked. depth counts the constants
+// behind each other, which bounds the recursion: whatever makes values of a schema
+// recurses like this.
 func (r *resolver) follow(c *idl.Const, depth int) {
 	ended, seen := r.done[c]
 	switch {
@@ -213,6 +255,8 @@ func (r *resolver) follow(c *idl.Const, depth int) {
 	r.done[c] = true
 }
 
+// followValue follows what is within v. How deep values nest is the parser's bound;
+// how many constants stand behind each other is follow's.
 func (r *resolver) followValue(v *idl.Value, depth int) {
 	if v.Const != nil {
 		r.follow(v.Const, depth+1)
@@ -226,10 +270,14 @@ func (r *resolver) followValue(v *idl.Value, depth int) {
 	}
 }
 
+// containerOrStruct tells the types whose values are made of other values.
 func containerOrStruct(t *idl.Type) bool {
 	return t.Kind == idl.List || t.Kind == idl.Set || t.Kind == idl.Map || t.Kind == idl.StructRef
 }
 
+// unknownEnumValue tells what is wrong with a name that is to be a value of the enum
+// t and stands for nothing. Apache's compiler looks at the part behind the last dot
+// only; where that is a value, the name is taken with a warning.
 func (r *resolver) unknownEnumValue(what string, t *idl.Type, v *idl.Value, pos idl.Pos) {
 	name := v.Text[strings.LastIndexByte(v.Text, '.')+1:]
 	same := r.enums[t.Enum].byName[name]
@@ -244,6 +292,7 @@ func (r *resolver) unknownEnumValue(what string, t *idl.Type, v *idl.Value, pos 
 	}
 }
 
+// fitEnum checks a number that is to be a value of an enum: it must have a name there.
 func (r *resolver) fitEnum(what string, t *idl.Type, v *idl.Value, pos idl.Pos) {
 	if ev := r.enums[t.Enum].byNumber[int32(v.Int)]; v.Kind == idl.IntValue && ev != nil && int64(ev.Value) == v.Int {
 		v.Enum, v.EnumValue = t.Enum, ev
@@ -252,6 +301,8 @@ func (r *resolver) fitEnum(what string, t *idl.Type, v *idl.Value, pos idl.Pos) 
 	r.found.errorf(r.file, pos, "%s: enum %s has no value %s", what, t.Enum.Name, v)
 }
 
+// fitList, fitMap and fitStruct check what is made of other values. at is fit's; wrong
+// says that the whole does not fit.
 func (r *resolver) fitList(what string, t *idl.Type, v *idl.Value, at idl.Pos, wrong func()) {
 	if v.Kind == idl.MapValue && len(v.Map) == 0 {
 		return // ThriftTest writes "set<binary> s = {}"
@@ -265,6 +316,9 @@ func (r *resolver) fitList(what string, t *idl.Type, v *idl.Value, at idl.Pos, w
 	}
 }
 
+// fitMap finds keys that are there twice by how they are written, those of enums by
+// their number. Keys that mean the same and are written differently, such as 1 and
+// 0x1, are both taken; who makes a map of them takes the last one.
 func (r *resolver) fitMap(what string, t *idl.Type, v *idl.Value, at idl.Pos, wrong func()) {
 	if v.Kind == idl.ListValue && len(v.List) == 0 {
 		return
@@ -288,6 +342,8 @@ func (r *resolver) fitMap(what string, t *idl.Type, v *idl.Value, at idl.Pos, wr
 	}
 }
 
+// fitStruct checks a struct's value, whose fields are named as in the IDL. What is left
+// out has its default, even if it is required: Apache's compiler says nothing either.
 func (r *resolver) fitStruct(what string, t *idl.Type, v *idl.Value, at idl.Pos, wrong func()) {
 	if v.Kind != idl.MapValue {
 		wrong()
