@@ -193,40 +193,53 @@ func (l *lexer) number() (tokenKind, string) {
 	if s[0] == '+' || s[0] == '-' {
 		i++
 	}
-	digits := func(i int) int {
-		for i < len(s) && isDigit(s[i]) {
-			i++
-		}
-		return i
+	if end := i + 2 + span(s[min(i+2, len(s)):], isHex); strings.HasPrefix(s[i:], "0x") && end > i+2 {
+		l.off += end
+		return tokInt, s[:end]
 	}
-	isHex := func(c byte) bool { return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }
-	if strings.HasPrefix(s[i:], "0x") && i+2 < len(s) && isHex(s[i+2]) {
-		for i += 2; i < len(s) && isHex(s[i]); i++ {
-		}
-		l.off += i
-		return tokInt, s[:i]
-	}
-	kind, end := tokInt, digits(i)
+	kind, end := tokInt, i+span(s[i:], isDigit)
 	whole := end > i
 	if end+1 < len(s) && s[end] == '.' && isDigit(s[end+1]) {
-		kind, whole, end = tokDouble, true, digits(end+1)
+		kind, whole, end = tokDouble, true, end+1+span(s[end+1:], isDigit)
 	}
 	if !whole {
 		l.off++
 		return tokBad, fmt.Sprintf("unexpected character %q", s[:1])
 	}
-	if end < len(s) && (s[end] == 'e' || s[end] == 'E') {
-		e := end + 1
-		if e < len(s) && (s[e] == '+' || s[e] == '-') {
-			e++
-		}
-		if last := digits(e); last > e {
-			kind, end = tokDouble, last
-		}
+	if n := exponent(s[end:]); n > 0 {
+		kind, end = tokDouble, end+n
 	}
 	l.off += end
 	return kind, s[:end]
 }
+
+// exponent gives the length of the exponent that s begins with, 0 if there is none.
+func exponent(s string) int {
+	if s == "" || s[0] != 'e' && s[0] != 'E' {
+		return 0
+	}
+	sign := 0
+	if len(s) > 1 && (s[1] == '+' || s[1] == '-') {
+		sign = 1
+	}
+	n := span(s[1+sign:], isDigit)
+	if n == 0 {
+		return 0
+	}
+	return 1 + sign + n
+}
+
+// span gives how many bytes of s, from its begin, are in a class.
+func span(s string, class func(byte) bool) int {
+	for i := range len(s) {
+		if !class(s[i]) {
+			return i
+		}
+	}
+	return len(s)
+}
+
+func isHex(c byte) bool { return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }
 
 // literal takes a quoted string of one line. The escapes are those of Apache's
 // compiler; it has none for arbitrary bytes, since the text may hold them. What is

@@ -93,31 +93,6 @@ func (r *resolver) fit(what string, t *idl.Type, v *idl.Value, at idl.Pos) {
 		return
 	}
 	switch t.Kind {
-	case idl.Bool:
-		if v.Kind != idl.IntValue {
-			wrong()
-		}
-	case idl.I8, idl.I16, idl.I32, idl.I64:
-		bits := intBits[t.Kind]
-		if v.Kind != idl.IntValue || v.Int < math.MinInt64>>(64-bits) || v.Int > math.MaxInt64>>(64-bits) {
-			wrong()
-		}
-	case idl.Double:
-		if v.Kind == idl.DoubleValue {
-			if _, err := strconv.ParseFloat(v.Text, 64); err != nil {
-				wrong()
-			}
-		} else if v.Kind != idl.IntValue {
-			wrong()
-		}
-	case idl.String, idl.Binary:
-		if v.Kind != idl.StringValue {
-			wrong()
-		}
-	case idl.UUID:
-		if _, ok := v.UUID(); !ok {
-			wrong()
-		}
 	case idl.EnumRef:
 		r.fitEnum(what, t, v, pos)
 	case idl.List, idl.Set:
@@ -126,7 +101,32 @@ func (r *resolver) fit(what string, t *idl.Type, v *idl.Value, at idl.Pos) {
 		r.fitMap(what, t, v, at, wrong)
 	case idl.StructRef:
 		r.fitStruct(what, t, v, at, wrong)
+	default:
+		if !fitsScalar(t.Kind, v) {
+			wrong()
+		}
 	}
+}
+
+// fitsScalar tells whether v, which is no name, can be a value of a kind that is
+// neither named nor made of others.
+func fitsScalar(k idl.Kind, v *idl.Value) bool {
+	switch k {
+	case idl.Bool:
+		return v.Kind == idl.IntValue
+	case idl.I8, idl.I16, idl.I32, idl.I64:
+		bits := intBits[k]
+		return v.Kind == idl.IntValue && v.Int >= math.MinInt64>>(64-bits) && v.Int <= math.MaxInt64>>(64-bits)
+	case idl.Double:
+		_, err := strconv.ParseFloat(v.Text, 64)
+		return v.Kind == idl.IntValue || v.Kind == idl.DoubleValue && err == nil
+	case idl.String, idl.Binary:
+		return v.Kind == idl.StringValue
+	case idl.UUID:
+		_, ok := v.UUID()
+		return ok
+	}
+	return true
 }
 
 // fitName checks a value that is another constant or an enum's value, and sets what v
