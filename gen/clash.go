@@ -22,7 +22,15 @@ import (
 // Each file of a package is named without a look at the others, so that separate
 // runs give the same code. What two files have named alike is refused, in one run
 // and, by what lies in the output directory, in separate ones.
+//
+//	a.thrift: namespace go shop  service Orders {}     OrdersClient, Dial, Service, …
+//	b.thrift: namespace go shop  service Stock {}      StockClient,  Dial, Service, …
+//
+// An underscore for one of them would be worse than an error: which of the two has it
+// would depend on the order of files, and on which of them a run was given, and code
+// that uses Dial would talk to another service from one day to the next.
 
+// What helps against two files that declare one name.
 const (
 	adviceShort  = `each is the only service of its file: write (go.short = "false") behind all but one, or give -long`
 	adviceRename = "rename one of them, or give one of the files another namespace go"
@@ -38,7 +46,7 @@ func advice(names []string) string {
 	return adviceShort
 }
 
-// some joins names, not all of them if they are many.
+// some joins names, not all of them if they are many: a service has dozens.
 func some(names []string) string {
 	const most = 6
 	if n := len(names) - most; n > 0 {
@@ -48,7 +56,8 @@ func some(names []string) string {
 }
 
 // clashes reports what two files of p declare both: one finding for each place in
-// an IDL.
+// an IDL, with all names that are declared for it. The file that comes later by name is
+// to blame, whichever was named first on the command line.
 func (g *generator) clashes(p *pkg) {
 	type place struct {
 		other *file
@@ -91,7 +100,8 @@ func generatedName(name string) bool {
 	return false
 }
 
-// madeFrom tells from which IDL file a generated file was made; "" if it is none.
+// madeFrom tells from which IDL file a generated file was made; "" if it is none. Both
+// files of an IDL file have its name in their first line, without its folder.
 func madeFrom(content []byte) string {
 	line, _, _ := bytes.Cut(content, []byte("\n"))
 	rest, ok := bytes.CutPrefix(line, []byte(head))
@@ -103,7 +113,8 @@ func madeFrom(content []byte) string {
 }
 
 // clashesBelow looks for what files and those that other runs have left in their
-// directories below dir declare both.
+// directories below dir declare both. They are read as Go source: what a generated
+// file declares is in it, whichever version has made it.
 func clashesBelow(dir string, files []File) error {
 	made := map[string]map[string]string{} // by directory: the files of this run, by name
 	for _, f := range files {
@@ -123,6 +134,8 @@ func clashesBelow(dir string, files []File) error {
 	return errors.Join(errs...)
 }
 
+// clashesIn looks into one directory. made has the files of this run by their names;
+// those of the same names are about to be replaced, and have no say.
 func clashesIn(dir string, made map[string]string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -164,7 +177,8 @@ func clashesIn(dir string, made map[string]string) error {
 }
 
 // declares lists what a generated file declares in its package, methods left out.
-// A file that is no Go any more declares what can be read.
+// A file that is no Go any more declares what can be read. Methods cannot clash: their
+// types would.
 func declares(content []byte) []string {
 	var names []string
 	file, _ := parser.ParseFile(token.NewFileSet(), "", content, parser.SkipObjectResolution)

@@ -2,21 +2,24 @@ package gen
 
 import "github.com/limosa-rpc/limosa/idl"
 
-// A defaulting says what defaults a struct has.
+// A defaulting says what defaults a struct has: decoding has to take the memory of
+// large ones from its budget before it makes them, or a list of empty structs would be
+// a bomb.
 type defaulting int
 
 const (
 	noDefaults    defaulting = iota
 	plainDefaults            // they take no memory besides the struct
-	largeDefaults
+	largeDefaults            // containers, structs, binary, and pointers to scalars
 )
 
+// defaultsOf gives the largest kind of default among fields.
 func defaultsOf(fields []*idl.Field) defaulting {
 	kind := noDefaults
 	for _, f := range fields {
 		switch {
 		case f.Default == nil:
-		case !isScalar(f.Type) || f.Presence == idl.Optional:
+		case !isScalar(f.Type) || byPointer(f):
 			return largeDefaults
 		default:
 			kind = plainDefaults
@@ -27,6 +30,11 @@ func defaultsOf(fields []*idl.Field) defaulting {
 
 // A defaultWalk looks for structs whose defaults need one of themselves: making
 // one would never end. Each struct and each constant is looked into once.
+//
+//	struct A { 1: list<B> bs = [{}] }     NewA makes a B,
+//	struct B { 1: A a = {} }              NewB makes an A, which makes a B, …
+//
+// A field without a default ends it: struct Tree { 1: Tree left } is fine.
 type defaultWalk struct {
 	g      *generator
 	states map[*idl.Struct]walkState
@@ -34,6 +42,7 @@ type defaultWalk struct {
 	steps  int                 // values that were looked at; a test bounds it
 }
 
+// A walkState is how far a struct's defaults were looked at.
 type walkState uint8
 
 const (
@@ -43,10 +52,13 @@ const (
 	blamed // its defaults are being looked at, and need it
 )
 
+// newDefaultWalk makes a walk that reports to g.
 func newDefaultWalk(g *generator) *defaultWalk {
 	return &defaultWalk{g: g, states: map[*idl.Struct]walkState{}, consts: map[*idl.Const]bool{}}
 }
 
+// structure looks at the defaults of s, unless that was done. A union has none that
+// anybody makes: nil is its default.
 func (w *defaultWalk) structure(s *idl.Struct) {
 	switch {
 	case s.Kind == idl.Union:

@@ -26,6 +26,7 @@ type emitter struct {
 	imports map[string]string // import path -> name
 }
 
+// emitter begins a file of f.
 func (g *generator) emitter(f *file) *emitter {
 	return &emitter{g: g, f: f, back: g.back(f.File), imports: map[string]string{}}
 }
@@ -36,7 +37,8 @@ func (e *emitter) p(format string, args ...any) {
 	e.b.WriteByte('\n')
 }
 
-// use imports one of the known packages and gives its name.
+// use imports one of the known packages and gives its name. Whoever writes a name of
+// a package into a line must have called it, or the file does not compile.
 func (e *emitter) use(name string) string {
 	e.imports[imported[name]] = name
 	return name
@@ -119,7 +121,7 @@ func (e *emitter) importBlock() string {
 	return "import (\n" + strings.Join(append(std, rest...), "\n") + "\n)\n"
 }
 
-// comment makes a Go comment of a doc comment.
+// comment makes a Go comment of a doc comment, with a line end behind it; "" of none.
 func comment(doc, indent string) string {
 	if doc == "" {
 		return ""
@@ -133,7 +135,8 @@ func comment(doc, indent string) string {
 	return b.String()
 }
 
-// visible keeps out of Go source what it may not have.
+// visible keeps out of Go source what it may not have: control characters and byte
+// order marks.
 func visible(r rune) rune {
 	if r < ' ' && r != '\t' || r == '\ufeff' {
 		return ' '
@@ -141,7 +144,8 @@ func visible(r rune) rune {
 	return r
 }
 
-// doc writes a doc comment, and Deprecated if an annotation says so.
+// doc writes a doc comment, and Deprecated if an annotation says so. Tools know that
+// paragraph, and strike through what uses such a name.
 func (e *emitter) doc(doc string, notes idl.Annotations) {
 	if why, ok := notes.Find("deprecated"); ok {
 		if why == "1" || why == "" {

@@ -3,7 +3,13 @@ package gen
 import "github.com/limosa-rpc/limosa/idl"
 
 // enum writes an enum's type and values, String and Parse. A number that has no
-// name is a value too: that of a newer version of the IDL.
+// name is a value too: that of a newer version of the IDL. Of several names for a
+// number String gives the first one, and Parse takes all.
+//
+//	type Color int32
+//	const ( ColorRED Color = 1; … )
+//	func (x Color) String() string            "RED", or "Color(7)"
+//	func ParseColor(s string) (Color, error)  a name, as the IDL has it
 func (e *emitter) enum(d *idl.Enum) {
 	name := e.name(d, "")
 	e.doc(d.Doc, d.Annotations)
@@ -35,7 +41,8 @@ func (e *emitter) enum(d *idl.Enum) {
 
 // enumText writes how an enum stands in JSON and other text: by its name in the
 // IDL, and a number without a name by its digits, so that it comes back as it was.
-// As keys of maps enums are written so too.
+// As keys of maps enums are written so too. It is text and not JSON, so that nothing is
+// imported for it, and so that flags, YAML and logs have it as well.
 func (e *emitter) enumText(d *idl.Enum) {
 	name, parse, strconv := e.name(d, ""), e.name(d, "parse"), e.use("strconv")
 	e.p("// MarshalText gives the name in the IDL, or the digits of a number that has none.")

@@ -27,10 +27,11 @@ import (
 	"github.com/limosa-rpc/limosa/idl"
 )
 
-// Version stands in the head of every generated file.
+// Version stands in the head of every generated file, for people: that old code does not
+// meet a run time which is too old is limosa.Gen1's to see to.
 const Version = "0.1.0"
 
-// A File is one generated file.
+// A File is one generated file. Its JSON is also what a plug-in prints.
 type File struct {
 	Path    string `json:"path"` // below the output directory, with slashes
 	Content string `json:"content"`
@@ -49,10 +50,13 @@ type Config struct {
 	Long bool
 }
 
-// Generate makes the Go files of all files of s, included ones as well. An
-// error is an idl.Errors, with places in the IDL.
+// Generate makes the Go files of all files of s, two for each, included ones as well,
+// sorted by their paths. An error is an idl.Errors, with places in the IDL; there are
+// no files then. It may be called concurrently, also with one schema, which it does not
+// change.
 func (c Config) Generate(s *idl.Schema) ([]File, error) { return c.generator().generate(s) }
 
+// generator makes the state of a Generate that has not begun.
 func (c Config) generator() *generator {
 	g := &generator{Config: c, pkgs: map[string]*pkg{}, files: map[*idl.File]*file{}, names: map[key]string{}}
 	g.backs = newBackends(g)
@@ -96,7 +100,7 @@ type generator struct {
 // back gives the backend of a file. plan has refused files that have none.
 func (g *generator) back(f *idl.File) backend { return g.backs[f.Language] }
 
-// pkg is one Go package that is generated.
+// pkg is one Go package that is generated: that of all files with its namespace.
 type pkg struct {
 	dir, name string
 	files     []*file
@@ -106,35 +110,42 @@ type pkg struct {
 type file struct {
 	*idl.File
 	pkg   *pkg
-	out   string
+	out   string              // the name of its file of types
 	names scope               // of the package, that are taken
 	decls map[string]declared // the names that f declares in it
 }
 
-// A declared is what a Go name of a package is declared for.
+// A declared is what a Go name of a package is declared for: what an error about two
+// files that declare it says.
 type declared struct {
 	what string
 	pos  idl.Pos
 }
 
-// take gives a name of the package to what stands at pos in the IDL.
+// take gives a name of the package to what stands at pos in the IDL: name, or name
+// with underscores if f has declared it already. Other files of the package have no
+// say in it; clashes finds what they declare too.
 func (f *file) take(name, what string, pos idl.Pos) string {
 	name = f.names.take(name)
 	f.decls[name] = declared{what, pos}
 	return name
 }
 
-// key finds the Go name of a definition, or of something that is made from it.
+// key finds the Go name of a definition, or of something that is made from it: decl
+// is a pointer of the model. names.go lists the parts.
 type key struct {
 	decl any
 	part string
 }
 
+// errorf notes what cannot be generated, at its place in the IDL. Generate gives all of
+// them, and no files.
 func (g *generator) errorf(f *idl.File, pos idl.Pos, format string, args ...any) {
 	g.errs = append(g.errs, f.Error(pos, fmt.Sprintf(format, args...)))
 }
 
-// plan sorts the files into packages and gives every definition its name.
+// plan sorts the files into packages, gives every definition its name, and finds
+// whatever cannot be generated: after it, writing cannot fail but for import paths.
 func (g *generator) plan(s *idl.Schema) {
 	files := slices.Clone(s.Files)
 	// By name first: paths differ with the directory that the command runs in.
@@ -190,6 +201,11 @@ func (g *generator) plan(s *idl.Schema) {
 
 // packageDir turns a namespace into a folder: that of go, else that of *, else
 // the file's name in lower case, as Apache's compiler does.
+//
+//	namespace go shop.api      shop/api, package api
+//	namespace * shop           shop
+//	My-Order.thrift            my_order
+//	namespace go shop.main     shop/main_, since package main cannot be imported
 func packageDir(f *idl.File) string {
 	ns := f.Namespace("go")
 	if ns == "" {
@@ -202,7 +218,8 @@ func packageDir(f *idl.File) string {
 	return path.Join(parts...)
 }
 
-// packageName makes s a package's name that can be imported.
+// packageName makes s a package's name that can be imported: it is a folder's name and
+// a word of Go at once.
 func packageName(s string) string {
 	b := []byte(s)
 	for i, c := range b {
@@ -220,15 +237,21 @@ func packageName(s string) string {
 	return s
 }
 
-// codecEnd ends the names of files of codecs. No file of types is called so: the
+// codecEnd ends the names of files of codecs: hello.thrift.codec.go. No file of types is called so: the
 // name of an IDL file stands before the suffix of its language.
 const codecEnd = ".codec.go"
 
 // codecName gives the file of codecs that stands beside a file of types.
 func codecName(types string) string { return strings.TrimSuffix(types, ".go") + codecEnd }
 
-// outName gives the Go file of an IDL file, without its endings. The go command looks at what a
-// file's name ends with before its first dot, and so must we.
+// outName gives the Go file of an IDL file, without its endings. The go command looks
+// at what a file's name ends with before its first dot, and so must we.
+//
+//	order        order
+//	my-order     my_order
+//	order_test   order_test_idl, or only tests would see it
+//	types_linux  types_linux_idl, or only Linux would
+//	_order       x_order, or nobody would
 func outName(name string) string {
 	name = strings.ReplaceAll(name, "-", "_")
 	if strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") {
@@ -242,7 +265,9 @@ func outName(name string) string {
 }
 
 // cycles reports Go packages that would import each other. Files never include
-// each other in a circle, but packages of several files can.
+// each other in a circle, but packages of several files can. The error tells the
+// whole circle, file by file: which one is to get another namespace is the user's
+// to say. One circle is told, since mending it mends most others.
 func (g *generator) cycles() {
 	const walking, done = 1, 2
 	state := map[*pkg]int{}
@@ -277,7 +302,9 @@ func (g *generator) cycles() {
 	}
 }
 
-// file makes the two Go files of an IDL file.
+// file makes the two Go files of an IDL file. What a user reads comes in the order of
+// its kinds: aliases, enums, structs and unions, services, constants; what belongs to
+// one of them stands together in either file.
 func (g *generator) file(f *file) (types, codecs string, err error) {
 	t, c := g.emitter(f), g.emitter(f)
 	t.use("limosa")

@@ -8,6 +8,22 @@ import (
 	"github.com/limosa-rpc/limosa/idl"
 )
 
+// The Go type of a value. A struct is held by a pointer, a union by its interface;
+// both are nil where they are absent, as containers are. Scalars have no such value, so
+// that an optional one is held by a pointer: it may be absent, and zero if it is there.
+//
+//	IDL                  Go            optional
+//	bool, i8 … i64       bool, int8 …  *bool, *int8 …
+//	double, string       float64, …    *float64, …
+//	enum E               E             *E
+//	binary               []byte        []byte
+//	list<T>, map<K, V>   []T, map[K]V  the same
+//	struct S             *S            *S
+//	union U              U             U
+//	typedef T            T, an alias   as what it stands for
+//
+// What only one IDL has (Thrift's uuid and set) is its backend's.
+
 // isScalar tells the types that an optional field holds by a pointer, and that
 // may be the key of a Go map.
 func isScalar(t *idl.Type) bool {
@@ -18,6 +34,7 @@ func isScalar(t *idl.Type) bool {
 	return false
 }
 
+// isContainer tells the types whose zero value is nil and whose empty value is not.
 func isContainer(t *idl.Type) bool {
 	switch t.True().Kind {
 	case idl.List, idl.Set, idl.Map, idl.Binary:
@@ -26,11 +43,13 @@ func isContainer(t *idl.Type) bool {
 	return false
 }
 
+// isPointer tells the types that are structs, and no unions.
 func isPointer(t *idl.Type) bool {
 	s := t.True().Struct
 	return s != nil && s.Kind != idl.Union
 }
 
+// scalarNames are the types that Go has.
 var scalarNames = map[idl.Kind]string{
 	idl.Bool: "bool", idl.I8: "int8", idl.I16: "int16", idl.I32: "int32", idl.I64: "int64",
 	idl.Double: "float64", idl.String: "string", idl.Binary: "[]byte",
@@ -45,7 +64,8 @@ func (e *emitter) typ(t *idl.Type) string {
 	return name
 }
 
-// bare is typ without the star of structs.
+// bare is typ without the star of structs: what is declared, made by new, or stands
+// for a type parameter.
 func (e *emitter) bare(t *idl.Type) string {
 	if own := e.back.typ(e, t); own != "" {
 		return own

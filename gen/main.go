@@ -20,7 +20,16 @@ import (
 )
 
 // Command is the command limosa-gen, and limosa gen. Its fields are what the
-// command is called, what it reads, and where it writes.
+// command is called, what it reads, and where it writes. Run takes these steps, and
+// writes nothing if one of them fails:
+//
+//	flags      the arguments
+//	inputs     files and folders to the files that are meant
+//	read       files to a schema, by the reader of each IDL; warnings are printed
+//	generate   schema to Go files, and those of a plug-in
+//	clashes    against what other runs have left in the same folders
+//	check, or  compare, for CI
+//	write      only what is not as it should be
 type Command struct {
 	Name   string // "limosa-gen" if empty
 	Dir    string // working directory for relative paths; "" is the process's
@@ -42,6 +51,7 @@ func ThriftReader(include, paths []string) (*idl.Schema, error) {
 	return thriftidl.Reader{Include: include}.Load(paths...)
 }
 
+// usage is shown with the name of the command and the endings that it reads.
 const usage = `usage: %[1]s [flags] FILES|DIRS...
 
 Generates Go from %[2]s files and all that they include; of a directory, from
@@ -110,7 +120,8 @@ func (c Command) Run(args []string) int {
 	return 0
 }
 
-// fail prints one line for each error, and below an error of an IDL its place.
+// fail prints one line for each error, and below an error of an IDL its place. It
+// gives code.
 func (c Command) fail(code int, err error) int {
 	if errs, ok := errors.AsType[idl.Errors](err); ok {
 		fmt.Fprintln(c.Stderr, errs.Error())
@@ -120,6 +131,7 @@ func (c Command) fail(code int, err error) int {
 	return code
 }
 
+// flags reads the arguments. flag.ErrHelp: the usage was asked for, and printed.
 func (c Command) flags(args []string) (*options, error) {
 	var o options
 	f := flag.NewFlagSet(c.Name, flag.ContinueOnError)
@@ -152,6 +164,8 @@ func (c Command) flags(args []string) (*options, error) {
 	return &o, nil
 }
 
+// path makes a path that is relative to the command's directory one that the process
+// can open.
 func (c Command) path(p string) string {
 	if c.Dir == "" || filepath.IsAbs(p) {
 		return p
@@ -160,7 +174,8 @@ func (c Command) path(p string) string {
 }
 
 // inputs lists the files to read: those that are named, and of a directory all
-// below it.
+// below it whose ending has a reader, folders with a dot in front left out. A
+// directory without any is a mistake.
 func (c Command) inputs(paths []string) ([]string, error) {
 	var files []string
 	for _, p := range paths {
@@ -236,6 +251,8 @@ func cause(err error) error {
 	return err
 }
 
+// generate makes all files, a plug-in's too. code is the exit code for an error: what
+// the user has to change differs.
 func (c Command) generate(o *options, schema *idl.Schema) (files []File, code int, err error) {
 	prefix := o.prefix
 	if prefix == "" {
@@ -263,7 +280,9 @@ func (c Command) generate(o *options, schema *idl.Schema) (files []File, code in
 	return files, 0, nil
 }
 
-// runPlugin gives the schema to a command and takes its files.
+// runPlugin gives the schema to a command and takes its files. The command is split at
+// blanks and run without a shell; what it prints for people goes to ours. Its paths
+// are checked here, and by write once more.
 func (c Command) runPlugin(command string, schema *idl.Schema) ([]File, error) {
 	words := strings.Fields(command)
 	if len(words) == 0 {

@@ -8,6 +8,28 @@ import (
 	"github.com/limosa-rpc/limosa/idl"
 )
 
+// Names are given out before a line is written, in this order: what the IDL defines,
+// then what is made from it, then the short names of a file's only service; methods
+// last of all, when every file has its names, since a service's parents may be in
+// another one. What the IDL's author wrote keeps its name; what is made yields, by
+// underscores at its end.
+//
+// A name is found by the definition that it is for and a part (see key):
+//
+//	definition   part              name, for a service Hello with a method echo
+//	any          ""                Hello, Echo, and of a field or argument its Go field
+//	*idl.File    "idl"             HelloIDL
+//	*idl.Enum    "parse"           ParseColor
+//	*idl.Struct  "new", "lazy"     NewPoint, LazyPoint
+//	             "variants"        choiceVariants, of a union with many
+//	*idl.Field   "get", "variant"  GetX; of a union ChoiceText
+//	             "lazy get", "lazy set"
+//	             "param"           of an argument: the parameter's name
+//	*idl.Service "client", "service", "new", "dial", "unimplemented", "caller"
+//	             "only Dial" …     the short names, if it has them
+//	*idl.Method  "var"             helloEcho, the description
+//	             "args", "result"  of backends that have such types
+
 // goWords are the words that no generated name may be: keywords and what the
 // language declares before any package does.
 var goWords = func() map[string]bool {
@@ -23,7 +45,8 @@ var goWords = func() map[string]bool {
 	return m
 }()
 
-// imported are the packages that generated code may import, by name.
+// imported are the packages that generated code may import, by name. No name of a
+// generated package is one of these, so that no import has to be renamed for them.
 var imported = map[string]string{
 	"binary": "encoding/binary", "context": "context", "errors": "errors", "fmt": "fmt", "iter": "iter", "math": "math", "strconv": "strconv",
 	"limosa": "github.com/limosa-rpc/limosa",
@@ -32,7 +55,8 @@ var imported = map[string]string{
 	"thrift": "github.com/limosa-rpc/limosa/thrift",
 }
 
-// buildWords have a meaning at the end of a Go file's name.
+// buildWords have a meaning at the end of a Go file's name: operating systems and
+// processors that Go knows or has known, and test.
 var buildWords = func() map[string]bool {
 	m := map[string]bool{}
 	for _, s := range strings.Fields(`test aix android darwin dragonfly freebsd hurd illumos ios js linux nacl netbsd openbsd
@@ -43,7 +67,8 @@ var buildWords = func() map[string]bool {
 	return m
 }()
 
-// initialisms are written in one case, as Go code does.
+// initialisms are written in one case, as Go code does: most of those that golint knew, so
+// that a generated name is what one would write by hand.
 var initialisms = func() map[string]bool {
 	m := map[string]bool{}
 	for _, s := range strings.Fields(`acl api ascii cpu css dns eof guid html http https id ip json qps ram rpc sla smtp sql
@@ -54,7 +79,9 @@ var initialisms = func() map[string]bool {
 }()
 
 // camel makes an exported Go name: user_id -> UserID, SECOND_CHANCE ->
-// SecondChance, userId -> UserId, f_1_2 -> F1_2. Underscores at the end stay.
+// SecondChance, userId -> UserId, f_1_2 -> F1_2. Underscores at the end stay: they
+// tell names apart that would be one otherwise. What begins with a digit, or is nothing
+// but underscores, gets an X in front.
 func camel(name string) string {
 	body := strings.TrimRight(name, "_")
 	tail := name[len(body):]
@@ -85,6 +112,7 @@ func camel(name string) string {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
+// upperFirst puts the first letter of an ASCII name that is not empty into capitals.
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // lowerFirst makes an unexported name of an exported one: the first word in
@@ -100,7 +128,8 @@ func lowerFirst(s string) string {
 	return strings.ToLower(s[:n]) + s[n:]
 }
 
-// constName keeps a name of capitals as it is.
+// constName keeps a name of capitals as it is: MAX_SIZE is what whoever reads the
+// IDL looks for.
 func constName(name string) string {
 	if strings.ToUpper(name) == name && name[0] >= 'A' && name[0] <= 'Z' {
 		return name
@@ -108,9 +137,12 @@ func constName(name string) string {
 	return camel(name)
 }
 
-// scope is a set of names that are taken.
+// scope is a set of names that are taken: of a package as far as one file knows, of the
+// fields and methods of a struct, of a function's variables.
 type scope map[string]bool
 
+// newScope has what no file of a package may declare: the names of its imports, and
+// those that mean something to the compiler.
 func newScope() scope {
 	s := scope{}
 	for name := range imported {
@@ -190,6 +222,8 @@ func enumSuffix(name string) string {
 	return "X"
 }
 
+// identChar replaces what cannot be in a Go name, such as the dots and dashes of a
+// file's.
 func identChar(r rune) rune {
 	if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
 		return r
@@ -197,6 +231,8 @@ func identChar(r rune) rune {
 	return '_'
 }
 
+// nameDefinitions names what the IDL defines: types before services, services before
+// constants, each kind in the order of the file.
 func (g *generator) nameDefinitions(f *file) {
 	name := func(decl any, kind, idlName, goName string, pos idl.Pos) {
 		g.names[key{decl, ""}] = f.take(goName, kind+" "+idlName, pos)
@@ -218,6 +254,9 @@ func (g *generator) nameDefinitions(f *file) {
 	}
 }
 
+// nameStruct names the fields of s and what is made from it. Fields come first: a
+// getter yields to a field that is called GetX. A union's variants are types, and
+// so names of the package.
 func (g *generator) nameStruct(f *file, s *idl.Struct) {
 	take := func(name string) string { return f.take(name, string(s.Kind)+" "+s.Name, s.Pos) }
 	name := g.names[key{s, ""}]
@@ -250,6 +289,7 @@ func (g *generator) nameStruct(f *file, s *idl.Struct) {
 	g.back(f.File).nameStruct(f, s)
 }
 
+// hasDefaults tells whether a struct needs SetDefaults.
 func hasDefaults(fields []*idl.Field) bool {
 	for _, f := range fields {
 		if f.Default != nil {
@@ -295,7 +335,8 @@ func (g *generator) nameMethods(f *file, s *idl.Service) {
 }
 
 // method gives the Go name of s's method m; the names of a service's methods
-// are given out together, parents' first, whichever file comes first.
+// are given out together, parents' first, whichever file comes first: the interface
+// of s has all of them. Close is the client's.
 func (g *generator) method(m *idl.Method, s *idl.Service) string {
 	if g.names[key{m, ""}] == "" {
 		taken := scope{"Close": true}
@@ -314,7 +355,8 @@ func (g *generator) method(m *idl.Method, s *idl.Service) string {
 	return g.names[key{m, ""}]
 }
 
-// goPath is the import path of a generated package.
+// goPath is the import path of a generated package. Without a prefix there is none;
+// that is an error only where a path is needed, and told once.
 func (g *generator) goPath(f *idl.File, p *pkg) string {
 	if g.Prefix == "" {
 		msg := fmt.Sprintf("%s imports the Go package %s: give -prefix, or an output directory below a go.mod", f.Path, p.dir)

@@ -6,6 +6,18 @@ import (
 	"github.com/limosa-rpc/limosa/idl"
 )
 
+// What becomes of a service, in the file of types:
+//
+//	type Hello interface { Echo(ctx, *Request) (*Response, error) … }   both sides
+//	func HelloService(impl Hello) rpc.Service                           for a Server
+//	type HelloClient struct; NewHelloClient, DialHello, Close           is a Hello
+//	type UnimplementedHello struct                                      for who has some methods only
+//	Service, NewClient, Dial, Unimplemented                             of a file's only service
+//
+// and in the file of codecs the descriptions, helloEcho and so on, with the types of
+// their messages. A service that extends another one embeds the parent's interface,
+// client and Unimplemented, and appends to its methods.
+
 // service writes what a user sees of a service: the interface that both sides have,
 // and how to make a server or a client of it.
 func (e *emitter) service(s *idl.Service) {
@@ -34,7 +46,8 @@ func (e *emitter) messages(s *idl.Service) {
 	}
 }
 
-// face writes the interface that both sides have.
+// face writes the interface that both sides have: a client is an implementation too, so
+// that one service can be put in front of another.
 func (e *emitter) face(s *idl.Service) {
 	e.doc(s.Doc, s.Annotations)
 	e.p("type %s interface {", e.name(s, ""))
@@ -61,6 +74,7 @@ func (e *emitter) signature(m *idl.Method) string {
 	return "(" + strings.Join(params, ", ") + ") " + e.results(m)
 }
 
+// results gives a method's results.
 func (e *emitter) results(m *idl.Method) string {
 	if m.Result == nil {
 		return "error"
@@ -68,7 +82,8 @@ func (e *emitter) results(m *idl.Method) string {
 	return "(" + e.typ(m.Result) + ", error)"
 }
 
-// server writes the function that binds an implementation to the methods.
+// server writes the function that binds an implementation to the methods: a closure for
+// each, whose body is the backend's, or that of a stream.
 func (e *emitter) server(s *idl.Service) {
 	name := e.name(s, "service")
 	e.p("// %s makes a service of an implementation.", name)
@@ -95,7 +110,8 @@ func (e *emitter) server(s *idl.Service) {
 	}
 }
 
-// idlOf is an expression for the text of this file and all that it includes.
+// idlOf is an expression for the text of this file and all that it includes, each once:
+// what a tool needs to call the service.
 func (e *emitter) idlOf() string {
 	parts := []string{e.name(e.f.File, "idl") + "()"}
 	seen := map[*idl.File]bool{e.f.File: true}
@@ -152,7 +168,8 @@ func (e *emitter) inheritedClient(s *idl.Service) {
 	e.p("func (x %s) Do(ctx context.Context, c *rpc.Call) error {\nc.Service = %q\nreturn x.Caller.Do(ctx, c)\n}\n", caller, s.Name)
 }
 
-// call writes a client's method.
+// call writes a client's method. Its documentation is the interface's; that it is
+// deprecated is said where it is called.
 func (e *emitter) call(s *idl.Service, m *idl.Method) {
 	if why, ok := m.Annotations.Find("deprecated"); ok {
 		e.doc("", idl.Annotations{{Key: "deprecated", Value: why}})
@@ -167,7 +184,8 @@ func (e *emitter) call(s *idl.Service, m *idl.Method) {
 }
 
 // unimplemented writes an implementation that has no method, to be embedded by
-// one that has some.
+// one that has some. Nobody has to: a method that the IDL gets anew is then an error of
+// the compiler, which most want.
 func (e *emitter) unimplemented(s *idl.Service) {
 	name := e.name(s, "unimplemented")
 	e.p("// %s answers every method with rpc.Unimplemented. Nothing needs to embed it.", name)
@@ -191,7 +209,8 @@ func (e *emitter) unimplemented(s *idl.Service) {
 	e.p("")
 }
 
-// only writes the short names, for a file with one service.
+// only writes the short names, for a file with one service: hello.Service(impl) reads
+// better than hello.HelloService(impl). A name that the IDL itself uses is left out.
 func (e *emitter) only(s *idl.Service) {
 	if e.g.only(e.f) != s {
 		return

@@ -6,6 +6,15 @@ import (
 	"github.com/limosa-rpc/limosa/idl"
 )
 
+// A method with streams sends and receives the messages of the IDL, without structs
+// around them, whatever the IDL is. On either side a stream is an iterator:
+//
+//	iter.Seq2[*T, error]     an error comes at most once, and last
+//
+// The functions of package rpc join iterators and calls: First, Arriving, SendAll and
+// SendLast on a server, Incoming, Gather and Exchange on a client.
+
+// streams tells methods with a stream in either direction.
 func streams(m *idl.Method) bool { return m.ClientStream || m.ServerStream }
 
 // streamMessages gives the types of a method's messages without their stars.
@@ -38,7 +47,8 @@ func (e *emitter) streamParam(m *idl.Method) string {
 	return name
 }
 
-// streamMethod writes a method's description.
+// streamMethod writes a method's description, into the file of codecs. It makes
+// messages, not arguments and results.
 func (e *emitter) streamMethod(s *idl.Service, m *idl.Method) {
 	in, out := e.streamMessages(m)
 	kind := "Bidi"
@@ -54,7 +64,8 @@ func (e *emitter) streamMethod(s *idl.Service, m *idl.Method) {
 	e.p("Service: %q, Name: %q, Codec: %s, Kind: rpc.%s, New: stub.New[%s, %s],\n}\n", s.Name, m.Name, e.back.wire(e), kind, in, out)
 }
 
-// streamBody writes what a server does.
+// streamBody writes what a server does with a call c. A stream to the client runs the
+// iterator that the method gives; one from the client is an iterator that it is given.
 func (e *emitter) streamBody(m *idl.Method) {
 	e.use("stub")
 	in, _ := e.streamMessages(m)
@@ -70,7 +81,9 @@ func (e *emitter) streamBody(m *idl.Method) {
 	}
 }
 
-// streamCall writes what a client's method does.
+// streamCall writes what a client's method does. A method that gives an iterator begins
+// the call when that is run, and leaving its loop cancels it; one that gives a single
+// answer runs the iterator that it was given, on the goroutine of its caller.
 func (e *emitter) streamCall(s *idl.Service, m *idl.Method) {
 	e.use("stub")
 	in, out := e.streamMessages(m)

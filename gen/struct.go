@@ -30,7 +30,8 @@ func (e *emitter) structure(d *idl.Struct) {
 	e.back.face(e, d)
 }
 
-// fields writes a struct type.
+// fields writes a struct type, with the comments of its fields. The fields are in the
+// order of the IDL, whatever their ids: the plan counts them so.
 func (e *emitter) fields(name string, fields []*idl.Field) {
 	if len(fields) == 0 {
 		e.p("type %s struct{}\n", name)
@@ -93,7 +94,8 @@ func (e *emitter) setDefaults(name string, fields []*idl.Field) {
 	e.p("}\n")
 }
 
-// exceptionText writes Error: a message if there is one, else the plain fields.
+// exceptionText writes Error: a message if there is one, else the plain fields. Declared
+// exceptions are Go errors, and errors.As finds them: the pointer is the error.
 func (e *emitter) exceptionText(name string, d *idl.Struct) {
 	var words, args []string
 	for _, f := range d.Fields {
@@ -117,7 +119,8 @@ func (e *emitter) exceptionText(name string, d *idl.Struct) {
 }
 
 // maxNamed is how many variants every method of a union names: each variant has
-// such a method.
+// such a method, so that a union of 1,000 would be a million names. Larger ones name a
+// function type in their place, whose parameters are the variants.
 const maxNamed = 8
 
 // union writes a sealed interface, with a struct for each variant. Its method's

@@ -7,10 +7,29 @@ import (
 	"github.com/limosa-rpc/limosa/idl"
 )
 
+// How a struct is decoded. ReadThrift gets b, what is left of the message, and gives
+// what is left behind the struct, nil if there was an error, which the decoder keeps.
+// It expects what most programs send: the fields in the order of the IDL.
+//
+//	if len(b) < 15 || thrift.Miss(b, 8, 1)|thrift.Miss(b[7:], 10, 2) != 0 {
+//		return d.Plan(x, b, depth, 0)     another order, a new field, a broken
+//	}                                         message: the plan from field 0 on
+//	x.N = int32(binary.BigEndian.Uint32(b[3:]))
+//	…
+//	if thrift.Has(b, 7, 11, 3) {              an optional field: there, or not
+//		…
+//	}
+//	return d.Stop(x, b, depth, 3)             a stop, else the plan for the rest
+//
+// Headers are compared without branches, several at once (maxSegment): Miss gives 0
+// for the right one. Lengths are checked before anything is read, and before anything
+// is allocated by what reads it; b is never kept.
+
 // maxSegment bounds how many headers are compared at once.
 const maxSegment = 6
 
-// decode writes the body of ReadThrift.
+// decode writes the body of ReadThrift. d.Whole decodes, or refuses, what has no depth
+// left for its containers.
 func (e thriftEmitter) decode(ms []member, defaults defaulting) {
 	e.p("if x == nil || depth <= %d {\nreturn d.Whole(x, b, depth)\n}", height(ms))
 	e.decodeFields(ms, defaults)
@@ -56,7 +75,8 @@ func (e thriftEmitter) decodeFields(ms []member, defaults defaulting) {
 }
 
 // decodeRun reads the fields with the indexes i up to and without j, in
-// stretches that end with a string: one look at the length, one at all headers.
+// stretches that end with a string: one look at the length, one at all headers. Behind
+// a string nobody knows where the next field is before its length is read.
 func (e thriftEmitter) decodeRun(ms []member, i, j int) {
 	for i < j {
 		size, k := 0, i
@@ -90,7 +110,8 @@ func (e thriftEmitter) decodeRun(ms []member, i, j int) {
 	}
 }
 
-// decodeScalar is an expression for the value at offset o of b.
+// decodeScalar is an expression for the value at offset o of b, whose length was
+// looked at. Only 1 is true, as for the plan.
 func (e thriftEmitter) decodeScalar(m member, o int) string {
 	big := func(n int) string { return fmt.Sprintf("%s.BigEndian.Uint%d(b[%d:])", e.use("binary"), n, o) }
 	switch m.t.Kind {
@@ -112,7 +133,8 @@ func (e thriftEmitter) decodeScalar(m member, o int) string {
 	return e.typ(m.t) + "(" + big(32) + ")"
 }
 
-// decodeOption reads a field that may be absent.
+// decodeOption reads a field that may be absent. The value is allocated by a call,
+// which takes it from the budget.
 func (e thriftEmitter) decodeOption(m member, i int) {
 	_, size := m.wire()
 	if size == 0 {
@@ -128,6 +150,8 @@ func (e thriftEmitter) decodeOption(m member, i int) {
 	e.p("if thrift.Has(b, %d, %s) {\nif b = %s; b == nil {\nreturn d.In(x, %d)\n}\n}", 3+size, m.is(), read, i)
 }
 
+// decodeStruct reads a struct into a new one. One that is required and does not come
+// next is the plan's to find, or to miss.
 func (e thriftEmitter) decodeStruct(m member, i int) {
 	read := fmt.Sprintf("x.%s = thrift.New[%s](d)\nif b = x.%[1]s.ReadThrift(d, b[3:], depth-1); b == nil {\nreturn d.In(x, %[3]d)\n}",
 		m.name, e.bare(m.t), i)
@@ -138,7 +162,8 @@ func (e thriftEmitter) decodeStruct(m member, i int) {
 	}
 }
 
-// decodeWhole reads a container that is one call.
+// decodeWhole reads a container that is one call: numbers are read in bulk, strings
+// packed. The call says ok if it has read the field, and the plan goes on otherwise.
 func (e thriftEmitter) decodeWhole(m member, i int) {
 	var read string
 	switch m.way() {
@@ -156,6 +181,8 @@ func (e thriftEmitter) decodeWhole(m member, i int) {
 	e.p("%s", read)
 }
 
+// decodeList reads a list of structs. Their memory comes in slabs, which grow as
+// elements do come: a length that is announced allocates pointers at most.
 func (e thriftEmitter) decodeList(m member, i int) {
 	elem := e.bare(m.t.Elem.True())
 	if m.need == idl.Optional {

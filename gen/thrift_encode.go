@@ -6,6 +6,27 @@ import (
 	"github.com/limosa-rpc/limosa/idl"
 )
 
+// How a struct is encoded. AppendThrift gets b, the block that is being filled, and
+// gives it back with its fields behind it. append never writes out of bounds, so
+// that a look at the room which is wrong costs a copy, and nothing else:
+//
+//	if x == nil || depth <= e.Least {         what is not usual is the plan's:
+//		return e.Plan(b, x, depth)        nil, too deep, fields that are to be kept
+//	}
+//	if n := 135 + len(x.Text); n > min(cap(b)-len(b), thrift.Whole) {
+//		b = e.Fields(b, x, depth, 0, 2)   no room, or worth a reference: the plan
+//	} else {
+//		…                                 a run: one look for all of its fields
+//	}
+//	if x.Inner != nil {                       room for its header is there: each run
+//		b = x.Inner.AppendThrift(…)       and each struct leaves atEnd bytes
+//	}
+//	return append(b, 0)
+//
+// e.Plan encodes the whole struct by the run-time plan, e.Fields some of its fields.
+// So each rule of the format, and each error, stands once, in the plan; what is
+// generated is the common case. docs/how/thrift.md tells the other half.
+
 // maxRun bounds how many fields are encoded between two looks at the room.
 const maxRun = 16
 
@@ -18,6 +39,8 @@ type member struct {
 	view bool      // it is a view, which only the plan knows
 }
 
+// members gives the fields of a struct in the order of the IDL, which is that of the
+// plan: their indexes are what generated code tells the plan.
 func (e thriftEmitter) members(fields []*idl.Field) []member {
 	ms := make([]member, len(fields))
 	for i, f := range fields {
@@ -40,6 +63,7 @@ const (
 	byPlan                 // by the run-time plan, which is as fast there
 )
 
+// way chooses how m is handled. What is left to the plan is as fast there, or rare.
 func (m member) way() way {
 	switch {
 	case m.view:
@@ -67,7 +91,8 @@ func (m member) way() way {
 	return byPlan
 }
 
-// wire gives the type's byte and, if values always have the same, their size.
+// wire gives the type's byte and, if values always have the same, their size. The
+// bytes are those of package thrift's Type.
 func (m member) wire() (typ, size int) {
 	switch m.t.Kind {
 	case idl.Bool:
@@ -96,7 +121,8 @@ func (m member) wire() (typ, size int) {
 	return 12, 0
 }
 
-// inner is the type of the elements, or those of key and value.
+// inner is the type of the elements, or those of key and value, as bytes of a list's or
+// map's header.
 func (m member) inner() string {
 	elem, _ := member{t: m.t.Elem.True()}.wire()
 	if m.t.Key == nil {
@@ -106,7 +132,8 @@ func (m member) inner() string {
 	return fmt.Sprintf("%d, %d", key, elem)
 }
 
-// head is the field's header as three bytes.
+// head is the field's header as three bytes: the type and the id, most significant
+// byte first. An id below zero is its two's complement.
 func (m member) head() string {
 	t, _ := m.wire()
 	return fmt.Sprintf("%d, %d, %d", t, uint16(m.id)>>8, uint8(m.id))
@@ -119,7 +146,8 @@ func (m member) is() string {
 }
 
 // groups cuts members into stretches that are handled together: from index
-// [0] up to and without [1].
+// [0] up to and without [1]. Neighbours that are always there make a run, neighbours
+// of the plan one call of it; everything else stands alone.
 func groups(ms []member) (all [][2]int) {
 	for i := 0; i < len(ms); {
 		j, w := i+1, ms[i].way()
@@ -132,7 +160,9 @@ func groups(ms []member) (all [][2]int) {
 	return all
 }
 
-// codec writes the methods of a struct that encode and decode it.
+// codec writes the methods of a struct that encode and decode it. The two that the run
+// time calls on a message begin the state on their own stack: through an interface it
+// would be allocated. More required fields than the plan has bits for are the plan's.
 func (e thriftEmitter) codec(name string, ms []member, defaults defaulting) {
 	t := e.use("thrift")
 	need := 0
@@ -156,7 +186,8 @@ func (e thriftEmitter) codec(name string, ms []member, defaults defaulting) {
 	e.p("}")
 }
 
-// height is how many levels the containers take that are not left to the plan.
+// height is how many levels the containers take that are not left to the plan: the
+// depth that is left has to suffice for them before they are begun.
 func height(ms []member) int {
 	for _, m := range ms {
 		switch m.way() {
@@ -167,6 +198,8 @@ func height(ms []member) int {
 	return 0
 }
 
+// Bytes of the current block that are free: after a look at it, and behind every
+// struct, so that its stop and the header of what follows need no look of their own.
 const room, atEnd = 128, 32 // room is thrift.Room; every struct leaves atEnd
 
 // encode writes the body of AppendThrift.
@@ -183,7 +216,8 @@ func (e thriftEmitter) encode(ms []member) {
 }
 
 // encodeFields writes what encodes members, where left bytes of room are known to
-// be left, and gives how many are left then.
+// be left, and gives how many are left then. Counting them here saves most of the looks
+// there: only what is followed by something of unknown size needs one.
 func (e thriftEmitter) encodeFields(ms []member, left int) int {
 	for _, g := range groups(ms) {
 		m := ms[g[0]]
@@ -236,7 +270,8 @@ func (e thriftEmitter) encodeFields(ms []member, left int) int {
 }
 
 // encodeRun writes the fields with the indexes i up to and without j, which are
-// always there.
+// always there. The room is looked at once, for the largest that they can take besides
+// their texts, and for atEnd and the header of what follows: 128.
 func (e thriftEmitter) encodeRun(ms []member, i, j int) {
 	size, sum := 128, ""
 	for _, m := range ms[i:j] {
@@ -285,6 +320,8 @@ func (e thriftEmitter) encodeScalar(m member, v string) string {
 	return fmt.Sprintf("append(%s, %s...)", big(32, "len("+v+")"), v)
 }
 
+// encodeOption is a line that appends header and value of a field that is there. The
+// pointer was looked at; texts go through the encoder, which may refer to them.
 func (e thriftEmitter) encodeOption(m member) string {
 	switch m.t.Kind {
 	case idl.Binary:

@@ -4,6 +4,21 @@ import (
 	"github.com/limosa-rpc/limosa/idl"
 )
 
+// A view is a message that was not decoded: it has the bytes, and methods with the
+// names of the struct's fields that find and read one when they are called. What is
+// set stays beside the bytes until the view is encoded.
+//
+//	type LazyOrder struct {
+//		_ [0]Order          ties the view to the struct whose plan it uses
+//		thrift.Lazy         the bytes, where fields begin, what was set
+//	}
+//	func (x *LazyOrder) ID() string         { v, _ := thrift.LazyText(&x.Lazy, 0); return v }
+//	func (x *LazyOrder) SetID(v string)     { thrift.LazySet(&x.Lazy, 0, v) }
+//	func (x *LazyOrder) Plain() (*Order, error)
+//
+// The index is that of the field in the IDL, as everywhere between generated code and
+// plan. docs/how/lazy.md tells how fields are found.
+
 // wantsLazy tells whether a struct gets a view: all do if the command says so,
 // else those that are annotated.
 func (g *generator) wantsLazy(s *idl.Struct) bool {
@@ -33,7 +48,8 @@ func (g *generator) nameLazy(s *idl.Struct, take func(string) string) {
 }
 
 // markLazy finds the arguments and results of methods that are annotated as
-// lazy. All files have their names by now.
+// lazy. All files have their names by now. A method without anything that could be a
+// view is an error: whoever wrote the annotation expects one.
 func (b *thriftBackend) markLazy(f *file, s *idl.Service) {
 	g := b.g
 	for _, m := range s.Methods {
@@ -60,7 +76,8 @@ func (b *thriftBackend) markLazy(f *file, s *idl.Service) {
 	}
 }
 
-// lazy writes a struct's view: its fields as methods.
+// lazy writes a struct's view: its fields as methods, those with values of their own
+// types that are not the run time's converted.
 func (e thriftEmitter) lazy(d *idl.Struct) {
 	view := e.name(d, "lazy")
 	if view == "" {
@@ -79,7 +96,9 @@ func (e thriftEmitter) lazy(d *idl.Struct) {
 	e.p("")
 }
 
-// lazyGetter writes the method for a field.
+// lazyGetter writes the method for a field, the index i. A struct with a view gives
+// that, nil if the field is absent; an optional scalar gives whether it is there; what
+// is absent otherwise has its zero value.
 func (e thriftEmitter) lazyGetter(view string, i int, f *idl.Field) {
 	typ, lib, get := e.typ(f.Type), e.use("thrift"), e.name(f, "lazy get")
 	if inner := e.viewOf(f.Type); inner != "" {
@@ -87,7 +106,7 @@ func (e thriftEmitter) lazyGetter(view string, i int, f *idl.Field) {
 		e.p("v := new(%s)\nif !%s.LazyInner(&x.Lazy, &v.Lazy, %d) {\nreturn nil\n}\nreturn v\n}", inner, lib, i)
 		return
 	}
-	optional := f.Presence == idl.Optional && isScalar(f.Type)
+	optional := byPointer(f)
 	call, plain := lazyScalar(f.Type.True().Kind)
 	switch {
 	case call == "" && optional:
@@ -107,7 +126,8 @@ func (e thriftEmitter) lazyGetter(view string, i int, f *idl.Field) {
 	}
 }
 
-// lazyScalar is the function for a type that is common, and what it gives.
+// lazyScalar is the function for a type that is common, and what it gives; "" for the
+// others, which one function with a type parameter serves (LazyGet).
 func lazyScalar(k idl.Kind) (call, plain string) {
 	switch k {
 	case idl.Bool:
@@ -145,7 +165,7 @@ func (e thriftEmitter) lazyValue(of *idl.Type) (result, call string) {
 	return typ, "LazyGet[" + typ + "]"
 }
 
-// viewOf gives the view's name of a type that is a struct with one.
+// viewOf gives the view's name of a type that is a struct with one, "" for all others.
 func (e thriftEmitter) viewOf(t *idl.Type) string {
 	if !isPointer(t) || e.name(t.True().Struct, "lazy") == "" {
 		return ""

@@ -18,10 +18,24 @@ import (
 //	}
 //
 // The description, an rpc.Method, tells the engine how to make them, how a declared
-// exception gets into a result (Except) and out of it (Raise).
+// exception gets into a result (Except) and out of it (Raise):
+//
+//	var helloFind = rpc.Method{
+//		Service: "Hello", Name: "find", Codec: thrift.Binary{}, New: rpc.New[helloFindArgs, helloFindResult],
+//		Except: func(result any, err error) bool { … }     err, as one of the result's fields
+//		Raise: func(result any) error { … }                the one that is set, or that nothing is
+//	}
+//
+// A client makes call, arguments and result as one object, its one allocation beside
+// what the caller has made:
+//
+//	x := rpc.NewCall[helloFindArgs, helloFindResult](&helloFind, "Hello")
+//	x.Args.How = how
+//	if err := c.caller.Do(ctx, &x.Call); err != nil { … }
+//	return x.Result.Success, nil
 
 // resultName is the type of a method's result; void and oneway methods that
-// declare no exception need none of their own.
+// declare no exception need none of their own. An empty answer is read into it too.
 func (e thriftEmitter) resultName(m *idl.Method) string {
 	if m.Result == nil && len(m.Throws) == 0 {
 		return "struct{}"
@@ -29,7 +43,9 @@ func (e thriftEmitter) resultName(m *idl.Method) string {
 	return e.name(m, "result")
 }
 
-// messages writes a method's arguments, result and description.
+// messages writes a method's arguments, result and description. The names in the
+// description are those of the wire: the IDL's. Idempotent lets a client send a call
+// again although the server may have seen it.
 func (e thriftEmitter) messages(s *idl.Service, m *idl.Method) {
 	e.use("rpc")
 	e.use("stub")
@@ -75,7 +91,8 @@ func (e thriftEmitter) exceptions(m *idl.Method) {
 	e.p("}\nreturn %s\n},", noResult)
 }
 
-// arguments writes the struct of a method's arguments.
+// arguments writes the struct of a method's arguments. Their defaults count when a
+// caller has left an argument out; Go's callers cannot.
 func (e thriftEmitter) arguments(m *idl.Method) {
 	name, lines := e.name(m, "args"), make([]string, len(m.Args))
 	for i, f := range m.Args {
@@ -123,7 +140,8 @@ func (e thriftEmitter) result(m *idl.Method) {
 }
 
 // serve writes the body of a server's method: decode, call, put the result where
-// the engine finds it.
+// the engine finds it. A container that is nil goes out as an empty one, since nothing
+// at all is no result for the caller; a struct that is nil is just that.
 func (e thriftEmitter) serve(m *idl.Method) {
 	e.use("stub")
 	if len(m.Args) == 0 {

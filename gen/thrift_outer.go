@@ -8,7 +8,9 @@ import (
 )
 
 // outerCodec writes the methods of arguments or of a result. They are never within
-// another message, so that what thrift.Binary calls does all itself.
+// another message, so that what thrift.Binary calls does all itself: two methods in
+// place of four, with the same lines in them as a struct's (encodeFields,
+// decodeFields), and what they return handed to the end of the message (ending).
 func (e thriftEmitter) outerCodec(name string, ms []member, defaults defaulting) {
 	if !worthMethods(ms) {
 		return
@@ -34,7 +36,8 @@ func (e thriftEmitter) outerCodec(name string, ms []member, defaults defaulting)
 
 // worthMethods tells whether methods are faster than the plan: they are by a fifth
 // to a third where there are structs, whose methods are then called directly; with
-// nothing but scalars, strings and containers of them they are not.
+// nothing but scalars, strings and containers of them they are not. What is not worth
+// it is left out: code that nobody runs is read all the same, by the linker too.
 func worthMethods(ms []member) bool {
 	required := 0
 	for _, m := range ms {
@@ -48,9 +51,13 @@ func worthMethods(ms []member) bool {
 	return required <= 64 && slices.ContainsFunc(ms, func(m member) bool { return m.way() == byStruct || m.way() == byList })
 }
 
+// returned is a return in the lines of a body, with what is returned.
 var returned = regexp.MustCompile(`(?m)^return (.*)$`)
 
-// ending writes what body does, with what it returns handed to end.
+// ending writes what body does, with what it returns handed to end. body writes lines
+// of its own as if it stood in AppendThrift or ReadThrift, where a return is at the
+// begin of a line of the unformatted text; "return nil" is one of them, since a
+// message that failed has an end too.
 func (e thriftEmitter) ending(end string, body func()) {
 	before := e.b.String()
 	e.b.Reset()

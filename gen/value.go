@@ -9,6 +9,15 @@ import (
 	"github.com/limosa-rpc/limosa/idl"
 )
 
+// A value of the IDL as a Go expression. Names are followed to what they stand for,
+// with two exceptions: a value of an enum keeps its name, and a constant that Go can
+// only have as a function is called, so that what is made of many constants does
+// not become larger than the IDL is.
+//
+//	const i32 MAX = 10                   const MAX int32 = 10
+//	const list<i32> SOME = [1, MAX]      func SOME() []int32 { return []int32{1, 10} }
+//	const list<list<i32>> ALL = [SOME]   func ALL() [][]int32 { return [][]int32{SOME()} }
+
 // constant writes a Go constant, or where Go has none a function that makes a
 // fresh value, so that nobody can change it for others.
 func (e *emitter) constant(c *idl.Const) {
@@ -23,12 +32,14 @@ func (e *emitter) constant(c *idl.Const) {
 	e.p("func %s() %s {\nreturn %s\n}\n", e.name(c, ""), e.typ(c.Type), e.value(c.Type, c.Value))
 }
 
+// isConstant tells the types of which Go has constants.
 func isConstant(t *idl.Type) bool { return isScalar(t) && t.True().Kind != idl.UUID }
 
-// fieldValue is value, or a pointer to it where the field is one.
+// fieldValue is value, or a pointer to it where the field is one: new(5) takes its type
+// from the expression where that has one, which a plain number has not.
 func (e *emitter) fieldValue(f *idl.Field, v *idl.Value) string {
 	s := e.value(f.Type, v)
-	if f.Presence != idl.Optional || !isScalar(f.Type) {
+	if !byPointer(f) {
 		return s
 	}
 	switch f.Type.True().Kind {
@@ -38,7 +49,7 @@ func (e *emitter) fieldValue(f *idl.Field, v *idl.Value) string {
 	return "new(" + e.typ(f.Type) + "(" + s + "))"
 }
 
-// value gives a Go expression for v as a t.
+// value gives a Go expression for v as a t. The reader has seen to it that v fits.
 func (e *emitter) value(t *idl.Type, v *idl.Value) string {
 	base := t.True()
 	if v.Const != nil && !isConstant(t) {
@@ -72,7 +83,8 @@ func (e *emitter) value(t *idl.Type, v *idl.Value) string {
 	return e.structValue(base, v)
 }
 
-// last follows a name to the value that it stands for.
+// last follows a name to the value that it stands for. How many constants may stand
+// behind each other is bounded by the reader (idl.MaxChain).
 func last(v *idl.Value) *idl.Value {
 	for v.Const != nil { // a loaded schema has no circle
 		v = v.Const.Value
@@ -84,6 +96,7 @@ func last(v *idl.Value) *idl.Value {
 // uuid or binary constant written as a string may not.
 func sameValue(a, b *idl.Type) bool { return a.Kind == b.Kind }
 
+// number is the value of a number, or of a name of an enum.
 func number(v *idl.Value) int64 {
 	if v.EnumValue != nil {
 		return int64(v.EnumValue.Value)
@@ -91,6 +104,8 @@ func number(v *idl.Value) int64 {
 	return v.Int
 }
 
+// double is a Go constant for a double. What Go cannot write, which is too large for
+// it, the reader has refused; -0.0 is 0, since Go's constants have one zero.
 func double(v *idl.Value) string {
 	if v.Kind != idl.DoubleValue {
 		return strconv.FormatInt(number(v), 10)
@@ -105,6 +120,7 @@ func double(v *idl.Value) string {
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
+// uuid writes the bytes: a function that parses would have to be called each time.
 func (e *emitter) uuid(v *idl.Value) string {
 	id, _ := v.UUID()
 	parts := make([]string, len(id))
@@ -114,7 +130,8 @@ func (e *emitter) uuid(v *idl.Value) string {
 	return e.use("thrift") + ".UUID{" + strings.Join(parts, ", ") + "}"
 }
 
-// composite joins elements into a literal, one to a line if they are long.
+// composite joins elements into a literal, one to a line if they are long: go/format
+// breaks no lines.
 func composite(typ string, elems []string) string {
 	line := strings.Join(elems, ", ")
 	if len(elems) == 0 || len(typ)+len(line) <= 90 && !strings.Contains(line, "\n") {
@@ -123,6 +140,7 @@ func composite(typ string, elems []string) string {
 	return typ + "{\n" + strings.Join(elems, ",\n") + ",\n}"
 }
 
+// list writes a slice. What a set has twice it has once.
 func (e *emitter) list(t *idl.Type, v *idl.Value) string {
 	var elems []string
 	seen := map[string]bool{}
@@ -137,6 +155,8 @@ func (e *emitter) list(t *idl.Type, v *idl.Value) string {
 	return composite(e.bare(t), elems)
 }
 
+// mapping writes a map, or its pairs where the key is none of a Go map. Of two keys
+// that mean the same the last one counts: Go refuses a literal that has both.
 func (e *emitter) mapping(t *idl.Type, v *idl.Value) string {
 	var elems []string
 	at := map[string]int{}
@@ -161,6 +181,8 @@ func (e *emitter) mapping(t *idl.Type, v *idl.Value) string {
 	return composite(e.bare(t), elems)
 }
 
+// structValue writes a struct's value. One with defaults is made by its function, in
+// which fields that the value does not name have theirs; of a union it is a variant.
 func (e *emitter) structValue(t *idl.Type, v *idl.Value) string {
 	s := t.Struct
 	if s.Kind == idl.Union {
@@ -188,6 +210,7 @@ func (e *emitter) structValue(t *idl.Type, v *idl.Value) string {
 	return composite("&"+e.bare(t), elems)
 }
 
+// fieldNamed finds a field by its name in the IDL; a checked value names no others.
 func fieldNamed(s *idl.Struct, name string) *idl.Field {
 	for _, f := range s.Fields {
 		if f.Name == name {
