@@ -11,7 +11,7 @@ import (
 //
 //	iter.Seq2[*T, error]     an error comes at most once, and last
 //
-// The functions of package rpc join iterators and calls: First, Arriving, SendAll and
+// The functions of package rpc/stub join iterators and calls: First, Arriving, SendAll and
 // SendLast on a server, Incoming, Gather and Exchange on a client.
 
 // streams tells methods with a stream in either direction.

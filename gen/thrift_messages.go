@@ -21,7 +21,7 @@ import (
 // exception gets into a result (Except) and out of it (Raise):
 //
 //	var helloFind = rpc.Method{
-//		Service: "Hello", Name: "find", Codec: thrift.Binary{}, New: rpc.New[helloFindArgs, helloFindResult],
+//		Service: "Hello", Name: "find", Codec: thrift.Binary{}, New: stub.New[helloFindArgs, helloFindResult],
 //		Except: func(result any, err error) bool { … }     err, as one of the result's fields
 //		Raise: func(result any) error { … }                the one that is set, or that nothing is
 //	}
@@ -29,7 +29,7 @@ import (
 // A client makes call, arguments and result as one object, its one allocation beside
 // what the caller has made:
 //
-//	x := rpc.NewCall[helloFindArgs, helloFindResult](&helloFind, "Hello")
+//	x := stub.NewCall[helloFindArgs, helloFindResult](&helloFind, "Hello")
 //	x.Args.How = how
 //	if err := c.caller.Do(ctx, &x.Call); err != nil { … }
 //	return x.Result.Success, nil
