@@ -42,7 +42,7 @@ type answer struct{ is *describe.Description }
 func (a answer) LimosaDescribe(context.Context) (*describe.Description, error) { return a.is, nil }
 
 // Services asks the server at the other end of a Caller for its services: their
-// names and their IDL, packed (idl.Unpack reads it; empty: the server does not
+// names and their IDL, packed (thriftidl.Unpack reads it; empty: the server does not
 // know it), without methods. It fails with rpc.Unimplemented if the server does
 // not tell.
 func Services(ctx context.Context, server rpc.Caller) ([]rpc.Service, error) {

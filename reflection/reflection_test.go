@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa"
-	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/thriftidl"
 	"github.com/limosa-rpc/limosa/reflection"
 	"github.com/limosa-rpc/limosa/reflection/internal/describe"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -32,7 +32,7 @@ func TestServicesAreTold(t *testing.T) {
 	if got[1].IDL != a.IDL {
 		t.Errorf("B has the IDL %q", got[1].IDL)
 	}
-	schema, err := idl.Unpack(got[3].IDL)
+	schema, err := thriftidl.Unpack(got[3].IDL)
 	if err != nil || schema.Files[0].Services[0].Name != "LimosaReflection" {
 		t.Errorf("its own IDL: %v", err)
 	}

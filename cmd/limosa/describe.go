@@ -174,8 +174,8 @@ func structText(d *idl.Struct) string {
 	fmt.Fprintf(&b, "%s %s {\n", d.Kind, d.Name)
 	for _, f := range d.Fields {
 		fmt.Fprintf(&b, "  %d: ", f.ID)
-		if f.Requiredness != idl.Default && d.Kind != idl.Union {
-			b.WriteString(string(f.Requiredness) + " ")
+		if f.Presence != idl.Implicit && d.Kind != idl.Union {
+			b.WriteString(string(f.Presence) + " ")
 		}
 		fmt.Fprintf(&b, "%v %s", f.Type, f.Name)
 		if text, ok := literal(f.Type.True(), f.Default); ok {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/thriftidl"
 	"github.com/limosa-rpc/limosa/reflection"
 	"github.com/limosa-rpc/limosa/rpc"
 )
@@ -26,11 +27,11 @@ func serveTold(t *testing.T, config *tls.Config) string {
 	t.Helper()
 	s := &testServer{notes: make(chan string, 1)}
 	svc := s.service()
-	schema, err := idl.Thrift{}.Load(writeFile(t, "hello.thrift", testIDL))
+	schema, err := thriftidl.Reader{}.Load(writeFile(t, "hello.thrift", testIDL))
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc.IDL = idl.Pack(schema.Files[0], func(*idl.File) string { return "hello.thrift" })
+	svc.IDL = thriftidl.Pack(schema.Files[0], func(*idl.File) string { return "hello.thrift" })
 	l, err := limosa.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/thriftidl"
 	"github.com/limosa-rpc/limosa/reflection"
 	"github.com/limosa-rpc/limosa/rpc"
 )
@@ -79,7 +80,7 @@ func askSchema(ctx context.Context, server *link) (*schema, error) {
 		packed.WriteString(s.IDL)
 	}
 	s := &schema{served: served}
-	if s.Schema, err = idl.Unpack(packed.String()); err != nil {
+	if s.Schema, err = thriftidl.Unpack(packed.String()); err != nil {
 		return nil, fmt.Errorf("the server's IDL cannot be read: %w", err)
 	}
 	return s, nil
@@ -87,7 +88,7 @@ func askSchema(ctx context.Context, server *link) (*schema, error) {
 
 // loadIDL reads files.
 func loadIDL(files, include []string) (*schema, error) {
-	s, err := idl.Thrift{Include: include}.Load(files...)
+	s, err := thriftidl.Reader{Include: include}.Load(files...)
 	found, ok := errors.AsType[idl.Errors](err)
 	if !ok {
 		return &schema{Schema: s}, err
