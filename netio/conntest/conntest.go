@@ -40,11 +40,34 @@ const patience = time.Minute
 // have been closed: listeners and the like. A connection may hold some megabytes
 // on their way, at most 16.
 func Run(t *testing.T, make func(t *testing.T) (a, b netio.Conn, stop func()), caps Caps) {
-	tests := []struct {
-		name string
-		run  func(*testing.T, *env)
-		skip bool
-	}{
+	// What is made once and stays, such as the descriptors of Go's poller.
+	warm := &env{make: make, caps: caps}
+	warm.pair(t)
+	warm.close()
+	for _, tt := range suite(caps) {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.skip {
+				t.Skip("not for this kind of connection")
+			}
+			leaks := measure()
+			e := &env{make: make, caps: caps}
+			defer leaks.check(t) // last: after the pairs are closed
+			defer e.close()
+			tt.run(t, e)
+		})
+	}
+}
+
+// A behaviour is one test of the suite.
+type behaviour struct {
+	name string
+	run  func(*testing.T, *env)
+	skip bool
+}
+
+// suite is all of them.
+func suite(caps Caps) []behaviour {
+	return []behaviour{
 		{"Echo", testEcho, false},
 		{"Frames", testFrames, false},
 		{"Bytes", testBytes, false},
@@ -94,22 +117,6 @@ func Run(t *testing.T, make func(t *testing.T) (a, b netio.Conn, stop func()), c
 		{"NetConnLeftover", testNetConnLeftover, false},
 		{"NetConnKicked", testNetConnKicked, false},
 		{"NetConnTrickle", testNetConnTrickle, false},
-	}
-	// What is made once and stays, such as the descriptors of Go's poller.
-	warm := &env{make: make, caps: caps}
-	warm.pair(t)
-	warm.close()
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if tt.skip {
-				t.Skip("not for this kind of connection")
-			}
-			leaks := measure()
-			e := &env{make: make, caps: caps}
-			defer leaks.check(t) // last: after the pairs are closed
-			defer e.close()
-			tt.run(t, e)
-		})
 	}
 }
 
