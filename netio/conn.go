@@ -1,17 +1,17 @@
-// Package netio gives byte connections their shape for a call engine: a Conn
-// reads in the goroutine of whoever waits (parked readers), combines the output
-// of many writers under one lock (Output), and tells of a peer that went away
-// while nobody reads (OnLost). TCP, unix sockets, TLS over either, any foreign
-// net.Conn and an in-memory Pipe are Conns, and netio/conntest is the suite that
-// every Conn passes.
+// Package netio gives byte connections their shape for a call engine. A [Conn]
+// reads in the goroutine of whoever waits, combines the output of many writers
+// under one lock ([Output]), and tells of a peer that went away while nobody reads.
+// The package knows bytes, sockets and time, no frames and no calls.
 //
-// The package knows bytes, sockets and time, no frames and no calls. What holds
-// a goroutine or an epoll descriptor belongs to a Net, which its owner closes.
+//   - Connections come from [Dial], [Listen] and [Wrap], with a [Config], and
+//     [Client] and [Server] stand TLS on them. A [Net] owns what they share.
+//   - An engine uses Conn, [Step], [Outcome] and Output; [LoopConn], [Yielder],
+//     [Broken] and [Socket] where a connection has more to give.
+//   - A transport of another package embeds a [Core] and works with it as a
+//     [Kit]; netio/conntest tells whether it behaves.
 //
-// # Roles
-//
-// Three roles exist on a Conn; each has one holder at a time, and who holds it
-// is the business of the engine above:
+// Three roles exist on a Conn, each with one holder at a time. Who that is, is the
+// engine's business:
 //
 //   - the read role: the right to call Receive, and to use what it lent;
 //   - the lock: Output.Lock to Output.Unlock, short, never across a system call;

@@ -15,7 +15,7 @@ import (
 func (o *Output) Flush() error {
 	if invariant.Enabled {
 		o.mu.Lock()
-		invariant.Check(o.mu.flushing || o.err.Load() != nil, "netio: Flush by who is not the flusher")
+		invariant.Check(o.mu.flushing || o.err.Load() != nil, "netio: Flush by a caller that is not the flusher")
 		o.mu.Unlock()
 	}
 	for {
@@ -65,7 +65,7 @@ func (o *Output) GiveUp() { o.giveUp() }
 // errWoken is how flush returns after Sender.Wake.
 var errWoken = errors.New("netio: woken")
 
-// TryFlush is Flush for who must not park: full means that the peer takes
+// TryFlush is Flush for a caller that must not park: full means that the peer takes
 // nothing now and that the caller still is the flusher.
 func (o *Output) TryFlush() (full bool, err error) { return o.flush(o.sender, 0, time.Time{}) }
 

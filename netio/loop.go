@@ -6,8 +6,8 @@ package netio
 type LoopConn interface {
 	Conn
 
-	// OnReadable is Receive for who does not want to wait on a goroutine. It
-	// does what can be done at once, an owed flush included, and returns as
+	// OnReadable is Receive for a caller that does not want to wait on a goroutine.
+	// It does what can be done at once, an owed flush included, and returns as
 	// Receive would; or it returns Parked, and the loop has the read role: it
 	// receives, offers to step what has arrived, and calls done, once, with
 	// what Receive would have returned. By then the role is free: done, or

@@ -71,7 +71,7 @@ type loop struct {
 	file *os.File // owns the descriptor of poll
 	raw  syscall.RawConn
 
-	bell uintptr     // an eventfd in poll, for who has put something into mu.later
+	bell uintptr     // an eventfd in poll; it is rung when something was put into mu.later
 	idle atomic.Bool // the goroutine looks at mu.later no more before an event
 
 	mu struct {

@@ -13,7 +13,7 @@ const (
 	// turnReceives is how often a loop receives from one connection before the
 	// others have their turn.
 	turnReceives = 16
-	// turnsInRow is how often OnReadable goes on at once, for who calls it from
+	// turnsInRow is how often OnReadable goes on at once, called from
 	// done, before the others have theirs.
 	turnsInRow = 32
 )
@@ -44,7 +44,7 @@ type loopConn struct {
 	woken    atomic.Bool                   // Wake was called and no Send has seen it
 	writable atomic.Pointer[chan struct{}] // made by the first Send that waits
 
-	// Owned by the read role, until it parks; then by who clears wordParked.
+	// Owned by the read role, until it parks; then by whoever clears wordParked.
 	done  func(Outcome, error) // nil: a goroutine waits for wake
 	wake  chan struct{}        // one token for each park; made by the first Receive
 	rests uint32               // see Yielder

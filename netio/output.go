@@ -102,7 +102,7 @@ func (o *Output) Unlock() (flusher bool) {
 	return flusher
 }
 
-// ClaimLocked is the answer of Unlock ahead of it, for who decides under the
+// ClaimLocked is the answer of Unlock ahead of it, for a caller that decides under the
 // lock what becomes of the flush. The Unlock that follows answers false then.
 func (o *Output) ClaimLocked() (flusher bool) {
 	n := held(o.mu.out)

@@ -6,7 +6,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 )
 
-// outs lends an Out to who has something to send: an idle connection should not
+// outs lends an Out to a connection that has something to send: an idle connection should not
 // hold two.
 var outs = sync.Pool{New: func() any { return new(buf.Out) }}
 
@@ -40,7 +40,7 @@ func held(out *buf.Out) int {
 	return out.Len()
 }
 
-// elsewhere runs flushes on goroutines, for who must not park and has nobody to
+// elsewhere runs flushes on goroutines, for callers that must not park and have nobody to
 // hand the flush to.
 type elsewhere struct {
 	sync.Mutex

@@ -31,7 +31,7 @@ var sendings = sync.Pool{New: func() any {
 	return s
 }}
 
-// vectors lends vectors for one call to who sends many pieces.
+// vectors lends vectors for one call that sends many pieces.
 var vectors = sync.Pool{New: func() any { return new([sys.MaxPieces][]byte) }}
 
 // send is sockConn.Send.

@@ -36,7 +36,7 @@ func (k *Pipe) drain(fd uintptr) (int, error) {
 	return n, err
 }
 
-// read copies bytes out of the pipe, for who cannot splice them any further.
+// read copies bytes out of the pipe, for a direction that cannot splice them any further.
 func (k *Pipe) read(p []byte) (int, error) {
 	n, err := sys.ReadPipe(k.r, p)
 	k.held -= n

@@ -2,7 +2,7 @@
 // sockets bulk is spliced through pooled kernel pipes, and small pieces are copied.
 //
 // It owns nothing of the connections: who has made them closes them. What it owns is
-// a pool of [Pipes], which belongs to who makes one; a process needs one.
+// a pool of [Pipes], which belongs to whoever makes one; a process needs one.
 package relay
 
 import (

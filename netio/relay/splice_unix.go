@@ -185,7 +185,7 @@ func (l *spliceLane) fill(fd uintptr) (left int, err error, ok bool) {
 	return 0, err, true
 }
 
-// writable is the callback of RawConn.Write for who must not park: it sends
+// writable is the callback of RawConn.Write for a caller that must not park: it sends
 // until nothing is on its way or the destination is full.
 func (l *spliceLane) writable(fd uintptr) (leave bool) {
 	for l.held() > 0 {
