@@ -1,6 +1,7 @@
 package guide_test
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/limosa-rpc/limosa/examples/guide/gen/parcels"
@@ -20,6 +21,26 @@ func pay(p parcels.Payment) string {
 }
 
 //guide:end
+
+func Example_getters() {
+	p := &parcels.Parcel{Inner: &parcels.Parcel{Note: new("fragile")}}
+	//guide:begin messages-getters
+	note := p.GetInner().GetNote()              // of a field that is there
+	none := p.GetInner().GetInner().GetNote()   // of one that is not: its default, or ""
+	empty := (*parcels.Parcel)(nil).GetInner()  // of nil, too
+	fmt.Printf("%q %q %v\n", note, none, empty) // "fragile" "" nil
+	//guide:end
+	// Output: "fragile" "" nil
+}
+
+func Example_json() {
+	p := &parcels.Parcel{ID: 7, Size: parcels.SizeLARGE, Labels: []string{"air"}, Payment: &parcels.PaymentCard{Card: "4111"}}
+	//guide:begin messages-json
+	b, err := json.Marshal(p)
+	//guide:end
+	fmt.Println(string(b), err)
+	// Output: {"id":7,"grams":0,"labels":["air"],"zones":null,"tags":null,"size":"LARGE","payment":{"card":"4111"},"inner":null} <nil>
+}
 
 func Example_messages() {
 	//guide:begin messages
