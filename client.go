@@ -70,7 +70,7 @@ func formOf(t endpoint.Target, given Form) (Form, error) {
 // concurrently. Connections are made when calls need them and shared by all
 // calls; one that breaks is replaced, with a growing pause while that fails.
 type Client struct {
-	Target        string // host:port, tcp://host:port, unix:///path; ?thrift=framed and the like may follow
+	Target        string // host:port, tcp://host:port, tls://host:port, unix:///path; ?thrift=framed and the like may follow
 	Thrift        Form
 	Multiplexed   bool              // send Service:Method as the name, as Apache's TMultiplexedProtocol does
 	Timeout       time.Duration     // of each call of one message; 0: the context's deadline only
@@ -88,16 +88,24 @@ type Client struct {
 	call     rpc.Next
 }
 
-// Dial makes a client for target with all defaults. It checks the target and
-// does not connect: the first call does.
-func Dial(target string) (*Client, error) {
+// Dial makes a client for target: with all defaults, but for the options. It checks
+// both and does not connect: the first call does.
+func Dial(target string, opts ...DialOption) (*Client, error) {
 	c := &Client{Target: target}
+	for _, o := range opts {
+		o(c)
+	}
 	c.once.Do(c.start)
 	if c.err != nil {
 		return nil, c.err
 	}
 	return c, nil
 }
+
+// A DialOption sets fields of the Client that Dial makes, such as
+//
+//	limosa.Dial("tls://shop:8888", func(c *limosa.Client) { c.Timeout = time.Second })
+type DialOption = func(*Client)
 
 // start makes the client ready; its result is in err.
 func (c *Client) start() {
@@ -115,16 +123,23 @@ func (c *Client) start() {
 	if err == nil && c.Thrift > THeaderCompact {
 		err = &rpc.Error{Code: rpc.InvalidArgument, Op: "client", Sent: rpc.NotSent, Msg: c.Thrift.String() + " is no form of Thrift"}
 	}
+	if err == nil && slices.ContainsFunc(c.Interceptors, func(x rpc.Interceptor) bool { return x == nil }) {
+		err = &rpc.Error{Code: rpc.InvalidArgument, Op: "client", Sent: rpc.NotSent, Msg: "an interceptor is nil"}
+	}
 	if err != nil {
 		c.err = err
 		return
+	}
+	secure := c.TLS
+	if t.TLS && secure == nil {
+		secure = &tls.Config{}
 	}
 	proto := c.protocol(form)
 	plain := proto
 	plain.NoOffer = true
 	c.endpoint = endpoint.New(endpoint.Config{
 		Network: t.Network, Addr: t.Addr, Protocol: proto, Plain: plain, Limits: c.Limits.WithDefaults(),
-		TLS: c.TLS, Logger: c.Logger, Stats: c.Stats,
+		TLS: secure, Logger: c.Logger, Stats: c.Stats,
 	})
 	c.call = rpc.Chain(named(c.endpoint.Do), c.Interceptors...)
 }
@@ -153,9 +168,25 @@ func (c *Client) Do(ctx context.Context, call *rpc.Call) error {
 	if call.Method.Kind > rpc.Oneway {
 		timeout = c.StreamTimeout
 	}
-	ctx, cancel := begin(ctx, call, timeout)
-	defer cancel()
-	return c.call(ctx, call)
+	return made(ctx, call, timeout, c.call)
+}
+
+// made makes call by next, with the options of ctx.
+func made(ctx context.Context, call *rpc.Call, timeout time.Duration, next rpc.Next) error {
+	if o := prepare(ctx, call); o != nil {
+		if o.timeout > 0 {
+			timeout = o.timeout
+		}
+		if o.trailer != nil {
+			defer func() { *o.trailer = call.Trailer }()
+		}
+	}
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	return next(ctx, call)
 }
 
 // named has the errors of next tell which call has failed.
@@ -169,18 +200,6 @@ func named(next rpc.Next) rpc.Next {
 		}
 		return err
 	}
-}
-
-// begin brings options and persistent metadata into call, and the shortest
-// timeout into its context.
-func begin(ctx context.Context, call *rpc.Call, timeout time.Duration) (context.Context, context.CancelFunc) {
-	if t := prepare(ctx, call); t > 0 {
-		timeout = t
-	}
-	if timeout <= 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, timeout)
 }
 
 // Close takes no new calls, gives those in flight five seconds, and frees

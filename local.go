@@ -20,7 +20,10 @@ func Local(services ...rpc.Service) rpc.Caller {
 // handler that does not look at its context holds its caller up.
 func (s *Server) Caller() rpc.Caller {
 	routes, err := s.routes()
-	path := &inproc.Path{Route: routes.Find, Limits: s.Limits.WithDefaults(), Gate: s.gate(), Logger: s.handlerLog()}
+	path := &inproc.Path{
+		Route: routes.Find, Chain: s.chain(), Limits: s.Limits.WithDefaults(), Gate: s.gate(), Logger: s.handlerLog(),
+		Timeout: s.Timeout,
+	}
 	return &local{err: err, call: named(path.Do)}
 }
 
@@ -35,9 +38,7 @@ func (l *local) Do(ctx context.Context, c *rpc.Call) error {
 	if l.err != nil {
 		return l.err
 	}
-	ctx, cancel := begin(ctx, c, 0)
-	defer cancel()
-	return l.call(ctx, c)
+	return made(ctx, c, 0, l.call)
 }
 
 // Close is rpc.Caller's method; there is nothing to close.

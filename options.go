@@ -15,6 +15,7 @@ type Option func(*options)
 type options struct {
 	timeout time.Duration
 	header  rpc.Metadata
+	trailer *rpc.Metadata // nil: nobody asks
 }
 
 type optionsKey struct{}
@@ -24,7 +25,7 @@ type optionsKey struct{}
 func With(ctx context.Context, opts ...Option) context.Context {
 	var o options
 	if have, ok := ctx.Value(optionsKey{}).(*options); ok {
-		o = options{timeout: have.timeout, header: have.header.Clone()}
+		o = options{timeout: have.timeout, header: have.header.Clone(), trailer: have.trailer}
 	}
 	for _, opt := range opts {
 		opt(&o)
@@ -47,9 +48,15 @@ func Persistent(key, value string) Option {
 	return func(o *options) { o.header.SetPersistent(key, value) }
 }
 
+// Trailer puts the metadata that comes with the answer of a call made with the context
+// into md, also of one that fails: when the call returns, a stream's when its last
+// message was taken. Of several calls with the context the latest counts; calls at the
+// same time need a context and an md each.
+func Trailer(md *rpc.Metadata) Option { return func(o *options) { o.trailer = md } }
+
 // prepare brings the options of ctx, and the persistent metadata of the call
-// that is being handled under ctx, into c.
-func prepare(ctx context.Context, c *rpc.Call) (timeout time.Duration) {
+// that is being handled under ctx, into c. It gives the options; nil: there are none.
+func prepare(ctx context.Context, c *rpc.Call) *options {
 	c.Header = slices.Clip(c.Header) // other calls may have the same memory behind it
 	if in := rpc.FromContext(ctx); in != nil {
 		for _, p := range in.Header {
@@ -60,7 +67,7 @@ func prepare(ctx context.Context, c *rpc.Call) (timeout time.Duration) {
 	}
 	o, ok := ctx.Value(optionsKey{}).(*options)
 	if !ok {
-		return 0
+		return nil
 	}
 	for _, p := range o.header {
 		if p.Scope == rpc.Persistent {
@@ -68,5 +75,5 @@ func prepare(ctx context.Context, c *rpc.Call) (timeout time.Duration) {
 		}
 		c.Header = append(c.Header, p)
 	}
-	return o.timeout
+	return o
 }

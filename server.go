@@ -46,6 +46,9 @@ func Listen(addr string) (*netio.Listener, error) {
 	if err == nil && len(t.Settings) > 0 {
 		err = t.Bad("a listener takes no settings: it finds out what each connection speaks")
 	}
+	if err == nil && t.TLS {
+		err = t.Bad("a listener has no certificate: listen on host:port, and set Server.TLS")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +67,14 @@ const (
 
 // A Server serves its services on any number of listeners, every protocol on
 // each of them. Its fields are not changed once Serve or Caller was called.
+//
+// Interceptors see every call with its outcome as the caller is told it: panics and
+// errors that are not for the caller are Internal, with an id that is logged, an
+// exception that the method declares is itself (rpc.Call's Declared). They see calls
+// of methods that are not here too, whose Method says what was asked for, and calls
+// for which CallsPerServer leaves no room; what they return instead of that refusal is
+// what the caller is told, but nil. Calls that are refused for want of memory, while
+// their connection ends, or that make no sense pass no interceptor.
 type Server struct {
 	Services     []rpc.Service
 	Interceptors []rpc.Interceptor // around every call, the first one outermost
@@ -81,6 +92,12 @@ type Server struct {
 	// none: Thrift peers often name services as they like. Two Servers with the same
 	// services, one with it, serve two kinds of peers on a listener each.
 	ExactServices bool
+
+	// Timeout is the deadline of calls of one message whose callers give them none; 0:
+	// none. Limits.CallTime is the longest that such a call may have, whatever its
+	// caller says. At its end the context of the handler is done. A stream has the
+	// deadline of its caller.
+	Timeout time.Duration
 
 	// Handlers says on which goroutines handlers run; the default lets them
 	// block.
@@ -126,7 +143,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...*netio.Listener) error 
 		protocols = []wire.Protocol{ttheader.Protocol{}}
 	}
 	return serve.Run(ctx, serve.Config{
-		Route: routes.Find, Limits: s.Limits.WithDefaults(), TLS: s.TLS, Protocols: protocols,
+		Route: routes.Find, Chain: s.chain(), Timeout: s.Timeout, Limits: s.Limits.WithDefaults(), TLS: s.TLS, Protocols: protocols,
 		Handlers: s.Handlers, Gate: s.gate(), Drain: cmp.Or(s.Drain, defaultDrain),
 		HandlerLog: s.handlerLog(), ConnLog: s.Logger, Stats: s.Stats,
 	}, listeners)
@@ -143,6 +160,10 @@ func (s *Server) check(listeners []*netio.Listener) (*route.Table, error) {
 	switch {
 	case s.Drain < 0:
 		return bad(fmt.Sprintf("Drain is %v, below zero", s.Drain))
+	case s.Timeout < 0:
+		return bad("Timeout is below zero; zero is none")
+	case s.TLS != nil && len(s.TLS.Certificates) == 0 && s.TLS.GetCertificate == nil && s.TLS.GetConfigForClient == nil:
+		return bad("TLS has no certificate: set Certificates or GetCertificate")
 	case len(listeners) == 0:
 		return bad("no listener; limosa.Listen makes one")
 	case slices.Contains(listeners, nil):
@@ -151,9 +172,20 @@ func (s *Server) check(listeners []*netio.Listener) (*route.Table, error) {
 	return s.routes()
 }
 
-// routes checks the services and builds every chain of interceptors.
+// routes checks the services and interceptors, and builds every chain of these.
 func (s *Server) routes() (*route.Table, error) {
-	return route.New(s.Services, s.Interceptors, s.ExactServices)
+	if slices.ContainsFunc(s.Interceptors, func(x rpc.Interceptor) bool { return x == nil }) {
+		return nil, &rpc.Error{Code: rpc.InvalidArgument, Op: "serve", Msg: "an interceptor is nil"}
+	}
+	return route.New(s.Services, s.chain(), s.ExactServices)
+}
+
+// chain puts the interceptors around what serves or refuses a call; nil: there are none.
+func (s *Server) chain() func(final rpc.Next) rpc.Next {
+	if len(s.Interceptors) == 0 {
+		return nil
+	}
+	return func(final rpc.Next) rpc.Next { return mux.Chain(final, s.handlerLog(), s.Interceptors...) }
 }
 
 // handlerLog is where the errors of handlers go that are kept from their callers:

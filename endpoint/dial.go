@@ -5,8 +5,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"github.com/limosa-rpc/limosa/internal/hook"
@@ -151,6 +153,13 @@ func (e *Endpoint) secure(plain netio.Conn) (nc netio.Conn, err error) {
 	}()
 	if <-over; err != nil {
 		discard(plain)
+		var head tls.RecordHeaderError
+		switch {
+		case errors.As(err, &head):
+			err = fmt.Errorf("the peer does not speak TLS: %w", err)
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+			err = fmt.Errorf("the peer has ended the connection; does it speak TLS? %w", err)
+		}
 		return nil, err
 	}
 	return nc, nil

@@ -12,13 +12,14 @@ import (
 // A Target is a parsed address with its settings.
 type Target struct {
 	Network, Addr string
+	TLS           bool       // it was tls://
 	Settings      url.Values // what stands behind a question mark
 
 	text string // as it was written
 }
 
-// ParseTarget understands host:port, :port, tcp://host:port, unix:///path,
-// unix:path, a name with @ of Linux's for either, and settings ?name=value behind
+// ParseTarget understands host:port, :port, tcp://host:port, tls://host:port,
+// unix:///path, unix:path, a name with @ of Linux's for either, and settings ?name=value behind
 // any of them, which it does not look at. The error is an *rpc.Error.
 func ParseTarget(s string) (Target, error) {
 	t := Target{text: s}
@@ -31,8 +32,10 @@ func ParseTarget(s string) (Target, error) {
 		t.Network, t.Addr = "tcp", rest
 	case scheme == "tcp" || scheme == "unix":
 		t.Network, t.Addr = scheme, addr
+	case scheme == "tls":
+		t.Network, t.Addr, t.TLS = "tcp", addr, true
 	default:
-		return t, t.Bad(fmt.Sprintf("unknown scheme %q; want host:port, tcp://host:port or unix:///path", scheme))
+		return t, t.Bad(fmt.Sprintf("unknown scheme %q; want host:port, tcp://host:port, tls://host:port or unix:///path", scheme))
 	}
 	switch {
 	case t.Addr == "":

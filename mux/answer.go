@@ -241,7 +241,15 @@ func (c *ServerConn) appendLocked(r *request) bool {
 	}
 	reply.Flags, reply.Trailer, reply.Total = wire.End, nil, 0
 	reply.Err, _ = errors.AsType[*rpc.Error](r.err)
-	if err := encode(out, c.sess, reply, nil); err != nil {
+	if r.call != nil {
+		reply.Trailer = r.call.Trailer
+	}
+	err := encode(out, c.sess, reply, nil)
+	if err != nil && reply.Trailer != nil { // it may be too large, or what has failed before
+		reply.Trailer = nil
+		err = encode(out, c.sess, reply, nil)
+	}
+	if err != nil {
 		c.unanswerableLocked()
 	}
 	return true

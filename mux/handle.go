@@ -6,54 +6,157 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
+	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
 // Handle runs a server's call, interceptors and handler, and gives what the caller
-// is to be told, as [Public] does; nil is success. A panic of theirs, or of the
-// methods of the error that they return, such as a nil *rpc.Error, fails the call
-// only: it is logged with its stack, even without a logger, under an id that the
-// caller is told. An error because ctx has ended is told as such. A handler that
-// ends its goroutine (runtime.Goexit, which t.Fatal calls) is logged too; Handle
-// does not return then.
+// is to be told; nil is success. An exception that the method declares is put into
+// the call's result. See [Guard] for what becomes of panics and of errors that are
+// not for the caller. A handler that ends its goroutine (runtime.Goexit, which
+// t.Fatal calls) is logged too; Handle does not return then.
 func Handle(ctx context.Context, call *rpc.Call, serve rpc.Next, l *slog.Logger) (public *rpc.Error) {
-	var err error
 	returned := false
 	defer func() {
-		p := recover()
-		if p == nil && returned {
+		if returned {
 			return
 		}
-		if l == nil {
-			l = slog.Default()
-		}
-		var log func(msg string, attrs ...any)
-		public, log = hidden(call, l)
-		switch {
-		case log == nil:
-		case p == nil:
+		if _, log := hidden(call, orDefault(l)); log != nil {
 			log("rpc: a handler has ended its goroutine")
-		case returned:
-			log(fmt.Sprintf("rpc: panic in a handler's error, a %T", err), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-		default:
-			log("rpc: panic in a handler", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		}
 	}()
-	err = serve(ctx, call)
+	err := guarded(ctx, call, serve, l)
 	returned = true
 	if err == nil {
 		return nil
 	}
-	if ctx.Err() != nil && rpc.CodeOf(err) == rpc.CodeOf(ctx.Err()) {
-		// Whatever it came from, such as a call to a further hop: it is what
-		// this call has ended with.
-		err = rpc.Errorf(rpc.CodeOf(err), "the call has ended")
-	}
 	return Public(call, err, l)
 }
+
+// Chain is [rpc.Chain] for a server: each interceptor sees what became of the call as
+// its caller is told, see [Guard].
+func Chain(final rpc.Next, l *slog.Logger, interceptors ...rpc.Interceptor) rpc.Next {
+	for _, icept := range slices.Backward(interceptors) {
+		next := Guard(final, l)
+		final = func(ctx context.Context, c *rpc.Call) error { return icept(ctx, c, next) }
+	}
+	return final
+}
+
+// Guard gives next with an outcome as the caller of a server's call is told it: nil, an
+// exception that the method declares, or an *rpc.Error of which code, message and
+// details are sent.
+//
+// A panic of next, or of the methods of the error that it returns, such as a nil
+// *rpc.Error, fails the call only: it is logged with its stack, even without a
+// logger, under an id that the caller is told. So is the text of an error that is not
+// for the caller, which the *rpc.Error keeps as its cause, and a handler that returns
+// neither a result nor an error. An error because ctx has ended is told as such.
+func Guard(next rpc.Next, l *slog.Logger) rpc.Next {
+	return func(ctx context.Context, c *rpc.Call) error { return guarded(ctx, c, next, l) }
+}
+
+func guarded(ctx context.Context, call *rpc.Call, next rpc.Next, l *slog.Logger) (told error) {
+	var err error
+	returned := false
+	defer func() {
+		p := recover()
+		if p == nil {
+			return // all is well, or the goroutine ends
+		}
+		e, log := hidden(call, orDefault(l))
+		told = e
+		switch {
+		case log == nil:
+		case returned:
+			logPanic(log, fmt.Sprintf("rpc: panic in a handler's error, a %T", err), p)
+		default:
+			logPanic(log, "rpc: panic in a handler", p)
+		}
+	}()
+	err = next(ctx, call)
+	returned = true
+	if err == nil && call.Method.Raise != nil {
+		err = call.Method.Raise(call.Response()) // a declared exception that is there already, or no result at all
+	}
+	if err == nil {
+		return nil
+	}
+	return asTold(ctx, call, err, l)
+}
+
+// asTold is err as the caller is told it.
+func asTold(ctx context.Context, call *rpc.Call, err error, l *slog.Logger) error {
+	e, public := rpc.Public(err)
+	switch {
+	case public && error(e) == err, call.Declared(err):
+		return err
+	case ctx.Err() != nil && rpc.CodeOf(err) == rpc.CodeOf(ctx.Err()):
+		// Whatever it came from, such as a call to a further hop: it is what
+		// this call has ended with.
+		msg := "the caller has given the call up"
+		if ctx.Err() == context.DeadlineExceeded { //nolint:errorlint // as package context defines it
+			msg = "the call's time is over"
+		} else if errors.Is(context.Cause(ctx), rpc.ErrDraining) {
+			msg = rpc.ErrDraining.Error()
+		}
+		return &rpc.Error{Code: rpc.CodeOf(err), Msg: msg, Err: withheld{err}}
+	}
+	x := Public(nil, err, nil)
+	if x.Code == rpc.Internal && !public {
+		var log func(msg string, attrs ...any)
+		if x, log = hidden(call, l); log != nil {
+			log("rpc: a handler failed", "err", err)
+		}
+	}
+	x.Err = withheld{err}
+	return x
+}
+
+// withheld is a cause that is shown on this side and is no more than that: what it
+// wraps, such as the code of another hop's error, is not this call's.
+type withheld struct{ err error }
+
+func (w withheld) Error() string { return w.err.Error() }
+
+func orDefault(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		l = slog.Default()
+	}
+	return l
+}
+
+// logPanic logs a panic that is being recovered. Where it came from is part of the
+// message, a line for each frame of the handler, the innermost first: as an attribute
+// it would be one line of thousands of characters in most logs.
+func logPanic(log func(msg string, attrs ...any), msg string, p any) {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
+	var b strings.Builder
+	b.WriteString(msg)
+	b.WriteByte('\n')
+	for shown, panicked, more := 0, false, true; more && shown < maxFrames; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		switch {
+		case strings.HasSuffix(f.Function, "mux.guarded"):
+			more = false
+		case strings.HasPrefix(f.Function, "runtime."):
+			panicked = panicked || f.Function == "runtime.gopanic"
+		case panicked:
+			shown++
+			fmt.Fprintf(&b, "\t%s %s:%d\n", f.Function, f.File, f.Line)
+		}
+	}
+	log(b.String(), "panic", fmt.Sprint(p))
+}
+
+// maxFrames is how much of a panic's stack is logged.
+const maxFrames = 16
 
 // Begun gives err, with which the caller's side of a stream has ended, as what is
 // true of a call that the handler may have begun: it is not safe to repeat, although

@@ -193,6 +193,7 @@ func (c *ServerConn) openLocked(ev *wire.Event) *request {
 	r := requests.Get().(*request)
 	r.ev, r.id, r.arrived = *ev, ev.ID, c.arrived
 	ev.Body = buf.View{}
+	r.ev.Timeout = c.cfg.deadlined(ev.Timeout)
 	if r.ev.Flags&wire.Packed == 0 {
 		r.routed = c.routeLocked(ev)
 		r.decide()

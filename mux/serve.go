@@ -3,6 +3,7 @@ package mux
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -174,10 +175,10 @@ func (c *ServerConn) runningLocked() int { return c.requests.n - c.queue.n - c.p
 func (c *ServerConn) admit(r *request) error {
 	ev, h := &r.ev, r.h
 	if err := c.servable(r); err != nil {
-		return err
+		return c.refuse(r, err)
 	}
 	if c.cfg.Gate != nil && !c.cfg.Gate.Enter() {
-		return refusal(rpc.ResourceExhausted, "too many calls in flight on this server")
+		return c.refuse(r, refusal(rpc.ResourceExhausted, "too many calls in flight on this server"))
 	}
 	call := h.Method.New()
 	call.Method, call.Service, call.Asked, call.Peer, call.Header = h.Method, cmp.Or(h.Service, h.Method.Service), ev.Service, c.peer, ev.Header
@@ -188,6 +189,7 @@ func (c *ServerConn) admit(r *request) error {
 		rpc.EngineOf(call).SetHolder(r)
 		ev.Body = buf.View{}
 	}
+	rpc.EngineOf(call).SetPeer(c)
 	r.call = call
 	if err := r.show(); err != nil {
 		c.leaveGate()
@@ -195,6 +197,57 @@ func (c *ServerConn) admit(r *request) error {
 		return err
 	}
 	return nil
+}
+
+// refuse has the interceptors see a request that is not served, and gives what it is
+// answered with: why, or what they say instead. They cannot make it succeed.
+func (c *ServerConn) refuse(r *request, why error) error {
+	ev, m := &r.ev, r.h.Method
+	if c.cfg.Chain == nil || ev.Err != nil { // of which not even the method is sure
+		return why
+	}
+	if m == nil {
+		m = &rpc.Method{Service: ev.Service, Name: ev.Method}
+	}
+	var own rpc.ServerCall
+	call := own.Init(nil, nil)
+	call.Method, call.Service, call.Asked, call.Peer, call.Header = m, r.h.Service, ev.Service, c.peer, ev.Header
+	rpc.EngineOf(call).Refuse(why)
+	rpc.EngineOf(call).SetPeer(c)
+	ctx := rpc.EngineOf(call).Begin(c.cfg.Base, r.deadline())
+	exits := true
+	defer func() {
+		rpc.EngineOf(call).End(context.Canceled)
+		switch {
+		case !exits:
+		case r.stream != nil:
+			go c.endStream(r.stream, errExited)
+		default:
+			c.replace(r)
+		}
+	}()
+	said := Handle(ctx, call, c.cfg.Chain(func(context.Context, *rpc.Call) error { return why }), c.cfg.Logger)
+	exits = false
+	if said != nil {
+		return said
+	}
+	return why
+}
+
+// PeerInfo is rpc.Identifier's method.
+func (c *ServerConn) PeerInfo() rpc.PeerInfo {
+	info := rpc.PeerInfo{Addr: c.nc.Remote()}
+	if t, ok := c.nc.(interface{ ConnectionState() tls.ConnectionState }); ok {
+		info.TLS = new(t.ConnectionState())
+	}
+	if u, ok := c.nc.(interface {
+		Credentials() (pid int, uid, gid uint32, ok bool)
+	}); ok {
+		if pid, uid, gid, ok := u.Credentials(); ok {
+			info.Unix = &rpc.UnixPeer{PID: pid, UID: uid, GID: gid}
+		}
+	}
+	return info
 }
 
 // decodeFrom is the size of a request from which it waits for its place to be
@@ -295,7 +348,9 @@ func (c *ServerConn) ran(r *request) {
 // replace goes on with a worker whose goroutine a handler has ended, on another.
 func (c *ServerConn) replace(r *request) {
 	go func() { // counted as the worker that it stands for
-		c.ran(r)
+		if r.call != nil {
+			c.ran(r)
+		}
 		if r.lone {
 			c.lone.seq.Add(1)
 		}

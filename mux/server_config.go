@@ -1,8 +1,10 @@
 package mux
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/stats"
@@ -31,6 +33,26 @@ type ServerConfig struct {
 	Zlib chan struct{}
 
 	Handlers Handlers
+
+	// Chain puts the interceptors around what refuses a call of which there is no
+	// handler, or for which there is no room in Gate: they see it too. nil: there are
+	// none. Calls that are refused for want of memory, while their connection or
+	// server ends, or since they make no sense at all, pass none.
+	Chain func(final rpc.Next) rpc.Next
+
+	// Timeout is the deadline of calls of one message that come without one; 0: none.
+	// Streams have their callers'.
+	Timeout time.Duration
+}
+
+// deadlined gives the time that a call of one message has whose caller gives it d,
+// with 0 for no end.
+func (c *ServerConfig) deadlined(d time.Duration) time.Duration {
+	d = cmp.Or(d, c.Timeout)
+	if most := c.Limits.CallTime; most > 0 && (d == 0 || d > most) {
+		d = most
+	}
+	return d
 }
 
 // Handlers says on which goroutines handlers run.

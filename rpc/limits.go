@@ -51,6 +51,7 @@ type Limits struct {
 	Idle       time.Duration `default:"5m"`  // a client's connection without calls
 	ServerIdle time.Duration `default:"15m"` // a server's connection without calls
 	QueueTime  time.Duration `default:"10s"` // a request without a deadline that waits for its start
+	CallTime   time.Duration `default:"0"`   // the longest deadline of a call of one message on a server, whatever its caller says; 0: no limit
 	Silence    time.Duration `default:"30s"` // no byte from the peer while calls wait for it, before it is taken for dead
 }
 

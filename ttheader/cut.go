@@ -176,7 +176,11 @@ func (s *Session) findMessage(p []byte, at int, l lead) (f frame, need int, err 
 		return s.findBare(f, p)
 	case leadFramed, leadOldFramed, leadCompactFramed:
 	default:
-		return f, 0, &FrameError{Offset: at, Why: fmt.Sprintf("%q is no message of a known form", sample(p[at:]))}
+		why := fmt.Sprintf("%q is no message of a known form", sample(p[at:]))
+		if len(p) >= at+2 && (p[at] == tlsAlert || p[at] == tlsHandshake) && p[at+1] == tlsMajor {
+			why = "the peer speaks TLS: " + why
+		}
+		return f, 0, &FrameError{Offset: at, Why: why}
 	}
 	n := int(binary.BigEndian.Uint32(p[at:]))
 	if n > maxFrame {
@@ -303,6 +307,10 @@ func (f *frame) inner(p []byte, nonStrict bool) error {
 	}
 	return nil
 }
+
+// The first two bytes of a record of TLS: its type, which is one of these at the
+// begin of a connection, and the version that all of them have.
+const tlsAlert, tlsHandshake, tlsMajor = 21, 22, 3
 
 // sample is as much of p as an error quotes: the words of another protocol are to be
 // recognised.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
@@ -22,8 +23,14 @@ import (
 // may be called concurrently.
 type Path struct {
 	Route  mux.Router
-	Limits *rpc.Limits  // with all fields set
-	Gate   *mux.Gate    // bounds the calls in flight
+	Chain  func(final rpc.Next) rpc.Next // the interceptors, for calls that are refused; nil: none
+	Limits *rpc.Limits                   // with all fields set
+	Gate   *mux.Gate                     // bounds the calls in flight
+
+	// Timeout is what a call of one message has without a deadline of its own; 0: no
+	// bound.
+	Timeout time.Duration
+
 	Logger *slog.Logger // for panics of handlers and for errors that their callers are not told
 }
 
@@ -37,18 +44,26 @@ func (l *Path) Do(ctx context.Context, c *rpc.Call) error {
 		return err
 	}
 	h, why, ok := l.Route(c.Service, c.Method.Name)
-	if !ok {
-		return &rpc.Error{Code: rpc.Unimplemented, Peer: localPeer, Msg: why, Sent: rpc.Refused, Remote: true}
-	}
-	if !l.Gate.Enter() {
-		return &rpc.Error{Code: rpc.ResourceExhausted, Peer: localPeer, Msg: "too many calls in flight on this server", Sent: rpc.Refused, Remote: true}
+	switch {
+	case !ok:
+		return l.refuse(ctx, c, h, &rpc.Error{Code: rpc.Unimplemented, Msg: why})
+	case c.Method.Kind != h.Method.Kind && (c.Method.Kind > rpc.Oneway || h.Method.Kind > rpc.Oneway):
+		return l.refuse(ctx, c, h, &rpc.Error{Code: rpc.Unimplemented, Msg: "the method is not what it was called as"})
+	case !l.Gate.Enter():
+		return l.refuse(ctx, c, h, &rpc.Error{Code: rpc.ResourceExhausted, Msg: "too many calls in flight on this server"})
 	}
 	defer l.Gate.Leave()
-	if c.Method.Kind > rpc.Oneway || h.Method.Kind > rpc.Oneway {
+	if c.Method.Kind > rpc.Oneway {
 		return l.stream(ctx, c, h)
 	}
 	served, err := l.serve(ctx, c, h)
-	if err != nil || c.Method.Kind == rpc.Oneway {
+	if c.Method.Kind == rpc.Oneway {
+		return err
+	}
+	if err != nil {
+		if served != nil && served.Trailer.Fits(l.Limits) == nil {
+			c.Trailer = trailer(served)
+		}
 		return err
 	}
 	if err := served.Trailer.Fits(l.Limits); err != nil {
@@ -85,16 +100,51 @@ func (l *Path) serve(ctx context.Context, c *rpc.Call, h rpc.Handler) (*rpc.Call
 	call.Method, call.Service, call.Asked, call.Peer, call.Header = h.Method, h.Service, c.Service, localPeer, c.Header.Clone()
 	rpc.EngineOf(call).SetBody(body, l.Limits)
 	defer rpc.EngineOf(call).Release()
-	deadline, _ := ctx.Deadline()
-	serverCtx := rpc.EngineOf(call).Begin(context.Background(), deadline)
+	serverCtx := rpc.EngineOf(call).Begin(context.Background(), l.deadline(ctx))
 	defer rpc.EngineOf(call).End(context.Canceled)
 	if ctx.Done() != nil {
 		defer context.AfterFunc(ctx, func() { rpc.EngineOf(call).End(ctx.Err()) })()
 	}
 	if public := mux.Handle(serverCtx, call, h.Serve, l.Logger); public != nil && h.Method.Kind != rpc.Oneway {
-		return nil, told(public)
+		return call, told(public)
 	}
 	return call, nil
+}
+
+// deadline is that of a call of one message.
+func (l *Path) deadline(ctx context.Context) time.Time {
+	t, ok := ctx.Deadline()
+	bound := func(d time.Duration) {
+		if by := time.Now().Add(d); d > 0 && (!ok || by.Before(t)) {
+			t, ok = by, true
+		}
+	}
+	if !ok {
+		bound(l.Timeout)
+	}
+	bound(l.Limits.CallTime)
+	return t
+}
+
+// refuse has the interceptors see a call that is not served, and gives what its caller
+// is told: why, or what they say instead. They cannot make it succeed.
+func (l *Path) refuse(ctx context.Context, c *rpc.Call, h rpc.Handler, why *rpc.Error) error {
+	if l.Chain != nil {
+		m := h.Method
+		if m == nil {
+			m = &rpc.Method{Service: c.Service, Name: c.Method.Name}
+		}
+		var own rpc.ServerCall
+		call := own.Init(nil, nil)
+		call.Method, call.Service, call.Asked, call.Peer, call.Header = m, h.Service, c.Service, localPeer, c.Header.Clone()
+		rpc.EngineOf(call).Refuse(why)
+		serverCtx := rpc.EngineOf(call).Begin(context.Background(), l.deadline(ctx))
+		defer rpc.EngineOf(call).End(context.Canceled)
+		if said := mux.Handle(serverCtx, call, l.Chain(func(context.Context, *rpc.Call) error { return why }), l.Logger); said != nil {
+			why = said
+		}
+	}
+	return &rpc.Error{Code: why.Code, Msg: why.Msg, Details: why.Details, Peer: localPeer, Sent: rpc.Refused, Remote: true}
 }
 
 // told is an error of a handler, of mux.Public, as its caller gets it.

@@ -18,9 +18,6 @@ const laneBytes = 64 << 10
 // stream makes a call of several messages: the caller drives its side, the
 // handler runs on a goroutine, and Do returns when both are done.
 func (l *Path) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
-	if c.Method.Kind != h.Method.Kind {
-		return &rpc.Error{Code: rpc.Unimplemented, Peer: localPeer, Msg: "the method is not what it was called as", Sent: rpc.Refused, Remote: true}
-	}
 	call := h.Method.New()
 	call.Method, call.Service, call.Asked, call.Peer, call.Header = h.Method, h.Service, c.Service, localPeer, c.Header.Clone()
 	deadline, _ := ctx.Deadline()

@@ -16,20 +16,26 @@ type Table struct {
 	exact    bool                   // a service that is not here has no methods
 }
 
-// New checks the services and builds every chain of interceptors. exact refuses
-// calls that name a service which is not here; see Find.
-func New(services []rpc.Service, interceptors []rpc.Interceptor, exact bool) (*Table, error) {
+// New checks the services. chain puts the interceptors around each handler; nil:
+// there are none. exact refuses calls that name a service which is not here; see Find.
+func New(services []rpc.Service, chain func(final rpc.Next) rpc.Next, exact bool) (*Table, error) {
 	r := &Table{services: map[string]map[string]rpc.Handler{}, methods: map[string]rpc.Handler{}, exact: exact}
 	for _, svc := range services {
 		if svc.Unbound {
-			return nil, &rpc.Error{Code: rpc.InvalidArgument, Op: "serve", Msg: fmt.Sprintf("service %q has no implementation: it was made of nil", svc.Name)}
+			return nil, bad("service %q has no implementation: it was made of nil", svc.Name)
 		}
 		if _, twice := r.services[svc.Name]; twice {
-			return nil, &rpc.Error{Code: rpc.InvalidArgument, Op: "serve", Msg: fmt.Sprintf("service %q is there twice", svc.Name)}
+			return nil, bad("service %q is there twice", svc.Name)
 		}
 		byName := map[string]rpc.Handler{}
 		for _, h := range svc.Methods {
-			h.Serve, h.Service = rpc.Chain(h.Serve, interceptors...), svc.Name
+			if h.Method == nil || h.Serve == nil {
+				return nil, bad("service %q has a method without a description or a handler", svc.Name)
+			}
+			h.Service = svc.Name
+			if chain != nil {
+				h.Serve = chain(h.Serve)
+			}
 			byName[h.Method.Name] = h
 			if _, taken := r.methods[h.Method.Name]; !taken {
 				r.methods[h.Method.Name] = h
@@ -40,9 +46,13 @@ func New(services []rpc.Service, interceptors []rpc.Interceptor, exact bool) (*T
 	return r, nil
 }
 
-// Find is a mux.Router: why says what is wrong where ok is not set. An unknown or absent service name is no obstacle if
-// some service has the method: Thrift peers often send none, or one of their
-// own choice; unless the table is exact about it.
+func bad(format string, args ...any) error {
+	return &rpc.Error{Code: rpc.InvalidArgument, Op: "serve", Msg: fmt.Sprintf(format, args...)}
+}
+
+// Find is a mux.Router: why says what is wrong where ok is not set. An unknown or
+// absent service name is no obstacle if some service has the method: Thrift peers
+// often send none, or one of their own choice; unless the table is exact about it.
 func (r *Table) Find(service, method string) (h rpc.Handler, why string, ok bool) {
 	methods, known := r.services[service]
 	if h, ok = methods[method]; ok {

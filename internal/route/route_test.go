@@ -78,7 +78,7 @@ func TestInterceptors(t *testing.T) {
 			return next(ctx, c)
 		}
 	}
-	table, err := New([]rpc.Service{service("Users", "get")}, []rpc.Interceptor{say("first"), say("second")}, false)
+	table, err := New([]rpc.Service{service("Users", "get")}, func(final rpc.Next) rpc.Next { return rpc.Chain(final, say("first"), say("second")) }, false)
 	if err != nil {
 		t.Fatal(err)
 	}

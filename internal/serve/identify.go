@@ -65,5 +65,52 @@ func (v *serving) handshake(nc netio.Conn) (secure netio.Conn, err error) {
 	}()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.conns.Base), v.cfg.Limits.Handshake)
 	defer cancel()
+	if err := v.hello(ctx, nc); err != nil {
+		return nil, err
+	}
 	return netio.Server(ctx, nc, v.cfg.TLS)
 }
+
+// recordHandshake is the first byte of all that speak TLS.
+const recordHandshake = 22
+
+// alertVersion is the alert protocol_version as a record of TLS 1.0 that is not
+// encrypted. Who does not speak TLS and knows it can say what is wrong.
+const alertVersion = "\x15\x03\x01\x00\x02\x02\x46"
+
+// hello waits for the first byte, and tells a peer that does not speak TLS that this
+// side does.
+func (v *serving) hello(ctx context.Context, nc netio.Conn) error {
+	stop := context.AfterFunc(ctx, nc.Abort)
+	speaks := false
+	why, err := nc.Receive(false, func(in *buf.In) (more bool, err error) {
+		if in.Len() > 0 {
+			speaks = in.Peek(1)[0] == recordHandshake
+		}
+		return in.Len() == 0, nil
+	})
+	switch {
+	case !stop():
+		return fmt.Errorf("no TLS handshake began within %v", v.cfg.Limits.Handshake)
+	case why == netio.Lost:
+		return err
+	case speaks:
+		return nil
+	}
+	out := nc.Output()
+	out.Lock()
+	out.Out().AppendString(alertVersion)
+	if out.Unlock() {
+		out.TryFlush() //nolint:errcheck // it is told or not
+	}
+	defer time.AfterFunc(alertTime, nc.Abort).Stop()
+	if nc.CloseWrite() == nil { // a close with bytes unread would be a reset, which overtakes the alert
+		for why != netio.Lost {
+			why, _ = nc.Receive(false, func(in *buf.In) (bool, error) { in.Skip(in.Len()); return true, nil })
+		}
+	}
+	return errors.New("the peer does not speak TLS")
+}
+
+// alertTime is what an alert has to leave, and its peer to read it.
+const alertTime = 100 * time.Millisecond

@@ -26,12 +26,14 @@ import (
 
 // A Config is what one run serves, and how.
 type Config struct {
-	Route      mux.Router      // finds handlers, with their interceptors
-	Limits     *rpc.Limits     // with all fields set
-	TLS        *tls.Config     // not nil: TCP connections must speak TLS
-	Protocols  []wire.Protocol // what a connection may speak, in the order in which its first bytes are compared
+	Route      mux.Router                    // finds handlers, with their interceptors
+	Chain      func(final rpc.Next) rpc.Next // the interceptors, for calls that are refused; nil: none
+	Limits     *rpc.Limits                   // with all fields set
+	TLS        *tls.Config                   // not nil: TCP connections must speak TLS
+	Protocols  []wire.Protocol               // what a connection may speak, in the order in which its first bytes are compared
 	Handlers   mux.Handlers
 	Gate       *mux.Gate     // bounds the calls in flight
+	Timeout    time.Duration // of calls of one message that come without a deadline; 0: none
 	Drain      time.Duration // what calls have to end, and their answers to leave
 	HandlerLog *slog.Logger  // for panics, and for errors that callers are not told
 	ConnLog    *slog.Logger  // for what becomes of connections; nil: nothing
@@ -62,6 +64,7 @@ func Run(ctx context.Context, cfg Config, listeners []*netio.Listener) error {
 	v.conns = &mux.ServerConfig{
 		Config: mux.Config{Limits: cfg.Limits, Logger: cfg.HandlerLog},
 		Route:  cfg.Route, Base: base, Gate: cfg.Gate, Watch: new(mux.StallWatch), Rush: new(mux.Rush), Handlers: cfg.Handlers,
+		Chain: cfg.Chain, Timeout: cfg.Timeout,
 		Total: v.door.total, Zlib: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 	}
 	defer v.conns.Watch.Close()
