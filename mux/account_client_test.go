@@ -93,7 +93,7 @@ var clientTable = []struct {
 			h.unary()
 		}
 		for _, ev := range h.opened() {
-			h.send(&wire.Event{Flags: wire.Message | wire.Part, ID: ev.ID, Tag: ev.Tag, Method: ev.Method, Total: 400 << 10}, strings.Repeat("x", 100<<10))
+			h.send(&wire.Event{Flags: wire.Message | wire.Piece, ID: ev.ID, Tag: ev.Tag, Method: ev.Method, Total: 400 << 10}, strings.Repeat("x", 100<<10))
 		}
 	}, least: 100 << 10, beyond: perBatch},
 }

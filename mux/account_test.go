@@ -121,12 +121,12 @@ var table = []held{
 	}, least: 200 << 10, beyond: perBatch},
 	{name: "messages in pieces that do not end", fill: func(t *testing.T, h *holder) {
 		for range 100 {
-			h.send(&wire.Event{Flags: wire.Open | wire.Message | wire.Part, Method: "wait", Total: 500 << 10}, strings.Repeat("x", 32<<10))
+			h.send(&wire.Event{Flags: wire.Open | wire.Message | wire.Piece, Method: "wait", Total: 500 << 10}, strings.Repeat("x", 32<<10))
 		}
 	}, least: 300 << 10, beyond: perBatch},
 	{name: "announcements of messages in pieces", fill: func(t *testing.T, h *holder) {
 		for range 4000 {
-			h.send(&wire.Event{Flags: wire.Open | wire.Message | wire.Part, Method: "wait", Total: 500 << 10}, "x")
+			h.send(&wire.Event{Flags: wire.Open | wire.Message | wire.Piece, Method: "wait", Total: 500 << 10}, "x")
 		}
 	}, least: 300 << 10, beyond: perBatch},
 	{name: "names of methods", fill: func(t *testing.T, h *holder) {

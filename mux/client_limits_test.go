@@ -38,7 +38,7 @@ type brokenPieces struct {
 }
 
 func (s brokenPieces) End(out *buf.Out, m buf.Mark, ev *wire.Event) error {
-	if ev.Flags&wire.Part != 0 && ev.Offset >= s.from {
+	if ev.Flags&wire.Piece != 0 && ev.Offset >= s.from {
 		return errors.New("no more")
 	}
 	return s.Session.End(out, m, ev)

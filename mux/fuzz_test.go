@@ -73,7 +73,7 @@ func newFuzzPeer(f *testing.F, form ttheader.Form) *fuzzPeer {
 // say frames ev by s, and gives the bytes.
 func (p *fuzzPeer) say(s wire.Session, ev wire.Event, body string) []byte {
 	m := s.Begin(&p.out, &ev)
-	if ev.Flags&(wire.Message|wire.Part) != 0 {
+	if ev.Flags&(wire.Message|wire.Piece) != 0 {
 		p.out.AppendString(body)
 	}
 	if err := s.End(&p.out, m, &ev); err != nil {
@@ -115,11 +115,11 @@ func FuzzServerConn(f *testing.F) {
 	hi, _ := p.meet()
 	all := append([]byte(nil), hi...)
 	for i := range uint64(3) {
-		all = append(all, p.say(p.c, wire.Event{Flags: wire.Open | wire.Message | wire.Part, ID: 10 + i, Method: "echo", Total: 3000}, strings.Repeat("x", 1000))...)
+		all = append(all, p.say(p.c, wire.Event{Flags: wire.Open | wire.Message | wire.Piece, ID: 10 + i, Method: "echo", Total: 3000}, strings.Repeat("x", 1000))...)
 	}
-	all = append(all, p.say(p.c, wire.Event{Flags: wire.Message | wire.Part | wire.Credit, ID: 10, Offset: 1000, Total: 3000}, strings.Repeat("x", 1000))...)
+	all = append(all, p.say(p.c, wire.Event{Flags: wire.Message | wire.Piece | wire.Credit, ID: 10, Offset: 1000, Total: 3000}, strings.Repeat("x", 1000))...)
 	all = append(all, p.say(p.c, wire.Event{Flags: wire.Reset, ID: 11}, "")...)
-	all = append(all, p.say(p.c, wire.Event{Flags: wire.Message | wire.Part | wire.End, ID: 10, Offset: 2000, Total: 3000}, strings.Repeat("x", 1000))...)
+	all = append(all, p.say(p.c, wire.Event{Flags: wire.Message | wire.Piece | wire.End, ID: 10, Offset: 2000, Total: 3000}, strings.Repeat("x", 1000))...)
 	f.Add(all, byte(255), byte(0))
 	f.Add(all, byte(7), byte(1))
 	streams := append([]byte(nil), hi...)
@@ -178,7 +178,7 @@ func FuzzConn(f *testing.F) {
 	_, answer := p.meet()
 	f.Add(answer, byte(255), byte(0))
 	f.Add(answer[:len(answer)-3], byte(1), byte(0))
-	reply := wire.Event{Flags: wire.Message | wire.Part, ID: 65537, Method: "echo", Total: 3000, Tag: [2]uint64{65537 << 32, 65537}}
+	reply := wire.Event{Flags: wire.Message | wire.Piece, ID: 65537, Method: "echo", Total: 3000, Tag: [2]uint64{65537 << 32, 65537}}
 	all := append([]byte(nil), answer...)
 	all = append(all, p.say(p.s, reply, strings.Repeat("x", 1000))...)
 	reply.Offset, reply.Flags = 1000, reply.Flags|wire.Credit

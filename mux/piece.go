@@ -31,7 +31,7 @@ const (
 // which what was sent has been taken off; ev's Total is 0 before the first. It
 // returns the size.
 func describe(ev *wire.Event, body *buf.Out, n int) int {
-	ev.Flags |= wire.Message | wire.Part
+	ev.Flags |= wire.Message | wire.Piece
 	ev.Flags &^= wire.End
 	if ev.Total == 0 {
 		ev.Total = body.Len()

@@ -28,10 +28,10 @@ func TestUnfinishedMessageHasAnEnd(t *testing.T) {
 			return &wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: uint64(10 + i), Method: "echo"}
 		}, 30 * time.Second},
 		"pieces": {func(i int) *wire.Event {
-			return &wire.Event{Flags: wire.Message | wire.Part, ID: 5, Offset: 10 * (i + 1), Total: total}
+			return &wire.Event{Flags: wire.Message | wire.Piece, ID: 5, Offset: 10 * (i + 1), Total: total}
 		}, 0},
 		"its last ones": {func(i int) *wire.Event {
-			return &wire.Event{Flags: wire.Message | wire.Part, ID: 5, Offset: 10 * (i + 1), Total: 30}
+			return &wire.Event{Flags: wire.Message | wire.Piece, ID: 5, Offset: 10 * (i + 1), Total: 30}
 		}, 0},
 		"a cancel": {func(int) *wire.Event { return &wire.Event{Flags: wire.Reset, ID: 5} }, 0},
 	} {
@@ -62,7 +62,7 @@ func TestUnfinishedMessageHasAnEnd(t *testing.T) {
 				go a.Receive(false, func(in *buf.In) (bool, error) { in.Skip(in.Len()); return true, nil })
 				say(&wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: 4, Method: "echo"})
 				begin := time.Now()
-				first := &wire.Event{Flags: wire.Open | wire.Message | wire.Part, ID: 5, Method: "echo", Total: total}
+				first := &wire.Event{Flags: wire.Open | wire.Message | wire.Piece, ID: 5, Method: "echo", Total: total}
 				if name == "its last ones" {
 					first.Total = 30
 				}

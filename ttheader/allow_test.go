@@ -124,7 +124,7 @@ func TestAllowOfAFirstPiece(t *testing.T) {
 		if err != nil || len(evs) != 2 || evs[0].ID != 10 || evs[0].Err == nil || evs[0].Err.Sent != rpc.Refused || evs[1].ID != 11 || evs[1].Err != nil {
 			t.Errorf("in steps of %d: %d events, %v", step, len(evs), err)
 		}
-		if n := len(server.(*Session).in.parts.all); n != 0 {
+		if n := len(server.(*Session).in.unfinished.all); n != 0 {
 			t.Errorf("in steps of %d: %d messages are unfinished", step, n)
 		}
 	}
@@ -166,7 +166,7 @@ func TestPiecesThatAreReadPast(t *testing.T) {
 		if err != nil || len(evs) != 2 || evs[0].ID != 10 || evs[0].Err == nil || evs[0].Err.Sent != rpc.Refused || evs[1].ID != 11 || evs[1].Err != nil {
 			t.Errorf("%s: %d events, %v", name, len(evs), err)
 		}
-		if n := len(server.(*Session).in.parts.all); n != 0 || server.Held() > 4<<10 {
+		if n := len(server.(*Session).in.unfinished.all); n != 0 || server.Held() > 4<<10 {
 			t.Errorf("%s: %d messages are unfinished, %d bytes are held", name, n, server.Held())
 		}
 	}

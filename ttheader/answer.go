@@ -17,30 +17,20 @@ const goodbyeName = "none"
 func (s *Session) answer(ev *wire.Event, f *frame) error {
 	h := &s.in.head
 	if h.reset || h.drain != nil {
-		ev.Flags |= wire.GoAway
-		if s.in.agreed.has(ours) && h.seq == 0 && f.shape == shapeTTHeader && !f.hasMessage() && string(h.drain) == drainLast {
-			ev.Flags |= wire.HasLast // ID 0
-		}
+		s.goodbye(ev, f)
 	}
 	if f.shape == shapeStream {
 		return s.streamed(ev, f)
 	}
 	if !f.hasMessage() {
-		switch {
-		case s.creditOf(ev, h):
-		case h.hello != nil:
-			s.welcomed(ev, h)
-		case !h.ours && !h.reset:
-			return &FrameError{Offset: f.end, Why: "no message after a TTHeader"}
-		}
-		return nil
+		return s.told(ev, f)
 	}
 	if h.reset && h.seq == 0 && string(f.name) == goodbyeName {
 		return nil // only GoAway
 	}
 	s.settle(ev)
 	if h.total == nil {
-		s.in.parts.forget(h.seq) // the server has given its pieces up
+		s.in.unfinished.forget(h.seq) // the server has given its pieces up
 	}
 	ev.Flags |= wire.End
 	ev.Method = s.in.names.intern(1, s.answered(f.name))
@@ -53,11 +43,38 @@ func (s *Session) answer(ev *wire.Event, f *frame) error {
 	if f.shape <= shapeTTFramed {
 		ev.ID, matched = uint64(h.seq), h.seq == uint32(f.seq)
 	}
+	return s.result(ev, f, matched)
+}
+
+// goodbye notes that the server wants to be left.
+func (s *Session) goodbye(ev *wire.Event, f *frame) {
+	h := &s.in.head
+	ev.Flags |= wire.GoAway
+	if s.in.agreed.has(ours) && h.seq == 0 && f.shape == shapeTTHeader && !f.hasMessage() && string(h.drain) == drainLast {
+		ev.Flags |= wire.HasLast // ID 0
+	}
+}
+
+// told makes the event of a server's frame without a message.
+func (s *Session) told(ev *wire.Event, f *frame) error {
+	h := &s.in.head
+	switch {
+	case s.creditOf(ev, h):
+	case h.hello != nil:
+		s.welcomed(ev, h)
+	case !h.ours && !h.reset:
+		return &FrameError{Offset: f.end, Why: "no message after a TTHeader"}
+	}
+	return nil
+}
+
+// result adds to ev what the answer says. matched: its sequence ids do not
+// contradict each other.
+func (s *Session) result(ev *wire.Event, f *frame, matched bool) error {
+	h := &s.in.head
 	switch {
 	case f.fault != nil:
-		e := *f.fault
-		e.Op, e.Sent = "receive", rpc.Processed
-		ev.Err = &e
+		ev.Err = s.faultOf(f)
 	case len(h.bizStatus) > 0 && string(h.bizStatus) != "0":
 		ev.Err = bizError(h)
 	case f.typ == thrift.Exception:

@@ -27,8 +27,8 @@ func (s *Session) Begin(out *buf.Out, ev *wire.Event) buf.Mark {
 		if s.side == wire.Client && s.out.agreed.has(ours) {
 			s.appendSignal(out, 0, keyPing, "1")
 		}
-	case ev.Flags&wire.Part != 0 && ev.Offset > 0:
-		s.beginPart(out, ev)
+	case ev.Flags&wire.Piece != 0 && ev.Offset > 0:
+		s.beginPiece(out, ev)
 	case ev.Flags&wire.Reset != 0 && s.side == wire.Client:
 		s.beginCancel(out, ev)
 	case s.side == wire.Client:
@@ -61,7 +61,7 @@ func (s *Session) End(out *buf.Out, m buf.Mark, ev *wire.Event) error {
 		out.Patch(m, size[:])
 	}
 	o.offered = o.offered || o.offer
-	if o.shape == shapePart && ev.Flags&wire.Credit != 0 {
+	if o.shape == shapePiece && ev.Flags&wire.Credit != 0 {
 		o.room -= out.Since(o.body)
 	}
 	return nil
@@ -73,7 +73,7 @@ func (s *Session) fits(out *buf.Out, m buf.Mark, ev *wire.Event) error {
 	if s.out.shape != shapeBuffered {
 		n -= 4
 	}
-	if ev.Flags&wire.Part != 0 {
+	if ev.Flags&wire.Piece != 0 {
 		n = max(n, ev.Total)
 	}
 	if n > s.lim.MessageBytes || n > math.MaxInt32 {
@@ -175,7 +175,7 @@ func (s *Session) requestHeader(w *writer, ev *wire.Event) {
 	if ev.Service != "" {
 		w.str("", keyService, ev.Service)
 	}
-	if ev.Flags&wire.Part != 0 {
+	if ev.Flags&wire.Piece != 0 {
 		w.number("", keyTotal, int64(ev.Total+envelopeLen(s.p.Compact, s.name(ev), int32(uint32(ev.ID)))))
 	}
 	if ev.Timeout > 0 && s.out.agreed.has(ours) {

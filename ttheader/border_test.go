@@ -14,7 +14,7 @@ import (
 // The flag of a piece means nothing to a server that has not agreed to pieces,
 // and lets nothing pass that is not allowed.
 func TestFlagsLetNothingPass(t *testing.T) {
-	for _, flags := range []byte{flagPart >> 8, 0} {
+	for _, flags := range []byte{flagPiece >> 8, 0} {
 		p, err := frameBytes(Protocol{NoOffer: true}.Open(wire.Client, testLimits), &wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: 5, Method: "Ping"}, make([]byte, 300<<10))
 		if err != nil {
 			t.Fatal(err)
@@ -40,7 +40,7 @@ func TestHeadersOfPiecesHaveABudget(t *testing.T) {
 	out := newOut(t)
 	refused := 0
 	for i := range uint64(200) {
-		ev := wire.Event{Flags: wire.Open | wire.Message | wire.Part, ID: 10 + i, Method: "m", Total: 1000, Header: rpc.Metadata{{Key: "k", Value: strings.Repeat("v", 15<<10)}}}
+		ev := wire.Event{Flags: wire.Open | wire.Message | wire.Piece, ID: 10 + i, Method: "m", Total: 1000, Header: rpc.Metadata{{Key: "k", Value: strings.Repeat("v", 15<<10)}}}
 		m := client.Begin(out, &ev)
 		if err := client.End(out, m, &ev); err != nil {
 			t.Fatal(err)

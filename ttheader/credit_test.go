@@ -61,7 +61,7 @@ func sendPieces(t *testing.T, s *Session, out *buf.Out, id uint64, n, size, k in
 	t.Helper()
 	ev := wire.Event{ID: id, Method: "m", Total: n, Flags: wire.Open | wire.Credit}
 	for ev.Offset = 0; ev.Offset < n-k; ev.Offset += size {
-		ev.Flags = ev.Flags&(wire.Open|wire.Credit) | wire.Message | wire.Part
+		ev.Flags = ev.Flags&(wire.Open|wire.Credit) | wire.Message | wire.Piece
 		left := min(size, n-ev.Offset)
 		if ev.Offset+left == n {
 			ev.Flags |= wire.End

@@ -206,5 +206,5 @@ func (s *Session) Pack(ev *wire.Event, body *buf.Out) error {
 
 // Held implements [wire.Session].
 func (s *Session) Held() int {
-	return s.in.parts.held() + s.in.names.held() + s.in.skipper.Held()
+	return s.in.unfinished.held() + s.in.names.held() + s.in.skipper.Held()
 }

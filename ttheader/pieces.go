@@ -18,30 +18,30 @@ import (
 const PieceWindow = 384 << 10
 
 const (
-	// partsShare of Limits.HeldPerConn is what messages of a connection that
+	// unfinishedShare of Limits.HeldPerConn is what messages of a connection that
 	// arrive in pieces may take together; it is never less than a message.
-	partsShare = 2
-	// partGrowth is how many times the bytes that have arrived a message in
+	unfinishedShare = 2
+	// pieceGrowth is how many times the bytes that have arrived a message in
 	// pieces may take: the fewer steps, the less is copied. A peer that announces
 	// much and sends little costs little.
-	partGrowth = 4
-	// gatheringBytes is about what a message in pieces takes besides its body and
+	pieceGrowth = 4
+	// unfinishedBytes is about what a message in pieces takes besides its body and
 	// its metadata, pairBytes what a pair takes besides its text.
-	gatheringBytes = 512
-	pairBytes      = 56
+	unfinishedBytes = 512
+	pairBytes       = 56
 )
 
-// parts gathers messages that arrive in pieces, by sequence id. All of it is
+// unfinished gathers messages that arrive in pieces, by sequence id. All of it is
 // bounded by what has arrived, not by what is announced: a message for which there
 // is no more room is given up, and what follows of it is read past.
-type parts struct {
-	all    map[uint32]*gathering
+type unfinished struct {
+	all    map[uint32]*partial
 	bytes  int    // of memory that they take
 	pieces uint64 // that have come
 }
 
-// A gathering is a message of which the first piece has arrived.
-type gathering struct {
+// A partial is a message of which the first piece has arrived.
+type partial struct {
 	*kept     // nil: its caller was told already: the rest is read past
 	total int // of the body
 	seen  int
@@ -58,16 +58,16 @@ type kept struct {
 // first begins a message in pieces with the frame at hand, which holds the
 // envelope and the first of the body.
 func (s *Session) first(in *buf.In, ev *wire.Event, f *frame) error {
-	g := &gathering{}
+	g := &partial{}
 	total, err := strconv.ParseUint(string(s.in.head.total), 10, 31)
 	g.total = int(total) - (f.body - f.message)
 	g.seen = f.end - f.body
 	if err != nil || g.total <= g.seen {
 		return &FrameError{Offset: f.message, Why: fmt.Sprintf("first piece of a message of %.20q bytes", s.in.head.total)}
 	}
-	p := &s.in.parts
+	p := &s.in.unfinished
 	seq := uint32(f.seq)
-	if _, twice := p.all[seq]; twice || len(p.all) >= s.maxParts() || droppedBytes*len(p.all) > s.in.allowed {
+	if _, twice := p.all[seq]; twice || len(p.all) >= s.maxUnfinished() || droppedBytes*len(p.all) > s.in.allowed {
 		return &FrameError{Offset: f.message, Why: "one piece too many"}
 	}
 	in.Skip(f.body)
@@ -75,12 +75,12 @@ func (s *Session) first(in *buf.In, ev *wire.Event, f *frame) error {
 		if int(total) > s.lim.MessageBytes {
 			s.refuse(ev, sizeErr(int(total), s.lim))
 		} else if !s.keep(g, ev, f, in.Peek(g.seen)) {
-			s.refuse(ev, s.partsErr())
+			s.refuse(ev, s.unfinishedErr())
 		}
 	}
 	s.in.skip = g.seen - in.Skip(g.seen) // of a piece that is too large the rest is still to come
 	if p.all == nil {
-		p.all = make(map[uint32]*gathering)
+		p.all = make(map[uint32]*partial)
 	}
 	p.all[seq] = g
 	p.pieces++
@@ -93,15 +93,15 @@ func (s *Session) first(in *buf.In, ev *wire.Event, f *frame) error {
 	return nil
 }
 
-// maxParts bounds the messages of a connection that are unfinished, those that
+// maxUnfinished bounds the messages of a connection that are unfinished, those that
 // are read past included: each call may have one. While little is allowed there
 // are fewer: to know what is read past takes memory as well, on each connection.
-func (s *Session) maxParts() int { return 2 * s.lim.CallsPerConn }
+func (s *Session) maxUnfinished() int { return 2 * s.lim.CallsPerConn }
 
 // keep keeps the first piece of g, if there is room for it and its metadata.
-func (s *Session) keep(g *gathering, ev *wire.Event, f *frame, piece []byte) bool {
-	p, h := &s.in.parts, &s.in.head
-	k := &kept{ev: *ev, bytes: gatheringBytes + f.body + pairBytes*len(h.pairs)}
+func (s *Session) keep(g *partial, ev *wire.Event, f *frame, piece []byte) bool {
+	p, h := &s.in.unfinished, &s.in.head
+	k := &kept{ev: *ev, bytes: unfinishedBytes + f.body + pairBytes*len(h.pairs)}
 	p.bytes += k.bytes
 	if s.free() < 0 || !s.grow(k, g, len(piece)) {
 		p.bytes -= k.bytes
@@ -116,12 +116,12 @@ func (s *Session) keep(g *gathering, ev *wire.Event, f *frame, piece []byte) boo
 }
 
 // grow makes room for n more bytes of k, if there is any.
-func (s *Session) grow(k *kept, g *gathering, n int) bool {
+func (s *Session) grow(k *kept, g *partial, n int) bool {
 	need, free := len(k.body)+n, s.free()
 	if need <= cap(k.body) {
 		return true
 	}
-	size := min(g.total, partGrowth*need)
+	size := min(g.total, pieceGrowth*need)
 	if size-cap(k.body) > free {
 		size = need
 	}
@@ -131,7 +131,7 @@ func (s *Session) grow(k *kept, g *gathering, n int) bool {
 	grown := codec.Uncleared(size)[:len(k.body)]
 	copy(grown, k.body)
 	k.bytes += cap(grown) - cap(k.body)
-	s.in.parts.bytes += cap(grown) - cap(k.body)
+	s.in.unfinished.bytes += cap(grown) - cap(k.body)
 	k.body = grown
 	return true
 }
@@ -146,21 +146,21 @@ func (s *Session) refuse(ev *wire.Event, why *rpc.Error) {
 	}
 }
 
-func (s *Session) partsErr() *rpc.Error {
-	return &rpc.Error{Code: rpc.ResourceExhausted, Msg: "unfinished messages take " + strconv.Itoa(s.in.parts.bytes) + " bytes on this connection"}
+func (s *Session) unfinishedErr() *rpc.Error {
+	return &rpc.Error{Code: rpc.ResourceExhausted, Msg: "unfinished messages take " + strconv.Itoa(s.in.unfinished.bytes) + " bytes on this connection"}
 }
 
-// findPart finds a later piece at the begin of p, with a head of at bytes. Only one
+// findPiece finds a later piece at the begin of p, with a head of at bytes. Only one
 // that is kept is waited for: the others are read past as they come, however large.
-func (s *Session) findPart(f frame, p []byte, at int) (frame, int, error) {
-	f.shape, f.body = shapePart, at
+func (s *Session) findPiece(f frame, p []byte, at int) (frame, int, error) {
+	f.shape, f.body = shapePiece, at
 	f.counts = binary.BigEndian.Uint16(p[6:])&flagCredit != 0
 	f.seq = int32(binary.BigEndian.Uint32(p[8:]))
 	if at > s.maxHeader {
 		return f, 0, headerTooLarge(at)
 	}
 	want := at
-	if g, n := s.in.parts.all[uint32(f.seq)], f.end-at; g != nil && g.seen+n <= g.total && s.keeps(g, n) {
+	if g, n := s.in.unfinished.all[uint32(f.seq)], f.end-at; g != nil && g.seen+n <= g.total && s.keeps(g, n) {
 		want = f.end
 	}
 	return f, max(0, want-len(p)), nil
@@ -168,8 +168,8 @@ func (s *Session) findPart(f frame, p []byte, at int) (frame, int, error) {
 
 // keeps reports whether there is room for n more bytes of g, of which all was kept
 // so far.
-func (s *Session) keeps(g *gathering, n int) bool {
-	if g.kept == nil || s.in.parts.bytes > s.in.allowed && len(g.body)+n < g.total {
+func (s *Session) keeps(g *partial, n int) bool {
+	if g.kept == nil || s.in.unfinished.bytes > s.in.allowed && len(g.body)+n < g.total {
 		return false
 	}
 	return len(g.body)+n-cap(g.body) <= max(0, s.free())
@@ -177,13 +177,13 @@ func (s *Session) keeps(g *gathering, n int) bool {
 
 // free is how many bytes more unfinished messages may take.
 func (s *Session) free() int {
-	return min(max(s.lim.HeldPerConn/partsShare, s.lim.MessageBytes), s.in.allowed) - s.in.parts.bytes
+	return min(max(s.lim.HeldPerConn/unfinishedShare, s.lim.MessageBytes), s.in.allowed) - s.in.unfinished.bytes
 }
 
-// part takes a later piece. The event has flags once the message is whole or is
+// piece takes a later piece. The event has flags once the message is whole or is
 // given up, or when credit is due.
-func (s *Session) part(in *buf.In, f *frame) (ev wire.Event, err error) {
-	seq, p := uint32(f.seq), &s.in.parts
+func (s *Session) piece(in *buf.In, f *frame) (ev wire.Event, err error) {
+	seq, p := uint32(f.seq), &s.in.unfinished
 	g := p.all[seq]
 	n := f.end - f.body
 	if g == nil || n == 0 || g.seen+n > g.total {
@@ -197,7 +197,7 @@ func (s *Session) part(in *buf.In, f *frame) (ev wire.Event, err error) {
 		s.in.skip = n - in.Skip(n)
 		if g.kept != nil {
 			ev = g.ev
-			s.refuse(&ev, s.partsErr())
+			s.refuse(&ev, s.unfinishedErr())
 			p.bytes -= g.bytes
 			g.kept = nil
 		}
@@ -242,8 +242,8 @@ func (s *Session) creditOf(ev *wire.Event, h *header) bool {
 	return true
 }
 
-// forget ends a gathering: it is whole, or its call has ended otherwise.
-func (p *parts) forget(seq uint32) {
+// forget ends a partial: it is whole, or its call has ended otherwise.
+func (p *unfinished) forget(seq uint32) {
 	if g := p.all[seq]; g != nil {
 		if g.kept != nil {
 			p.bytes -= g.bytes
@@ -255,29 +255,29 @@ func (p *parts) forget(seq uint32) {
 }
 
 // held is the memory of all that is gathered.
-func (p *parts) held() int { return p.bytes + droppedBytes*len(p.all) }
+func (p *unfinished) held() int { return p.bytes + droppedBytes*len(p.all) }
 
 // droppedBytes is about what a message takes of which nothing is kept.
 const droppedBytes = 96
 
 // Unfinished implements [wire.Session].
 func (s *Session) Unfinished() uint64 {
-	if len(s.in.parts.all) == 0 {
+	if len(s.in.unfinished.all) == 0 {
 		return 0
 	}
-	return s.in.parts.pieces
+	return s.in.unfinished.pieces
 }
 
-// beginPart appends the head of a later piece.
-func (s *Session) beginPart(out *buf.Out, ev *wire.Event) {
-	s.out.shape = shapePart
+// beginPiece appends the head of a later piece.
+func (s *Session) beginPiece(out *buf.Out, ev *wire.Event) {
+	s.out.shape = shapePiece
 	s.reserve(out)
 	seq := uint32(ev.ID)
 	if s.side == wire.Server {
 		seq = uint32(seqOf(ev.Tag))
 	}
 	w := writer{b: out.Block()}
-	flags := uint16(flagPart)
+	flags := uint16(flagPiece)
 	if ev.Flags&wire.Credit != 0 {
 		flags |= flagCredit
 	}

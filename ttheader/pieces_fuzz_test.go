@@ -19,7 +19,7 @@ func FuzzPieces(f *testing.F) {
 		var out buf.Out
 		client.Apply(&out, &hello)
 		for off := 0; off < 500; off += size {
-			ev := wire.Event{Flags: wire.Message | wire.Part | wire.Credit, ID: 5, Method: "big", Offset: off, Total: 500}
+			ev := wire.Event{Flags: wire.Message | wire.Piece | wire.Credit, ID: 5, Method: "big", Offset: off, Total: 500}
 			if off == 0 {
 				ev.Flags |= wire.Open
 			}
@@ -79,10 +79,10 @@ func FuzzPieces(f *testing.F) {
 // checkParts checks what s has gathered of fed bytes, and the account of it.
 func checkParts(t *testing.T, s *Session, fed int) {
 	t.Helper()
-	p := &s.in.parts
+	p := &s.in.unfinished
 	held, bytes := 0, 0
 	for _, g := range p.all {
-		if g.seen > g.total || g.kept != nil && (len(g.body) != g.seen || cap(g.body) > max(2*partGrowth*g.seen, 64)) {
+		if g.seen > g.total || g.kept != nil && (len(g.body) != g.seen || cap(g.body) > max(2*pieceGrowth*g.seen, 64)) {
 			t.Fatalf("%d of %d bytes gathered", g.seen, g.total)
 		}
 		if g.kept != nil {
@@ -90,8 +90,8 @@ func checkParts(t *testing.T, s *Session, fed int) {
 			bytes += g.bytes
 		}
 	}
-	switch most := max(s.lim.HeldPerConn/partsShare, s.lim.MessageBytes); {
-	case bytes != p.bytes, held > most, held > 2*partGrowth*fed, len(p.all) > s.maxParts(), (len(p.all) > 0) != (s.Unfinished() != 0):
+	switch most := max(s.lim.HeldPerConn/unfinishedShare, s.lim.MessageBytes); {
+	case bytes != p.bytes, held > most, held > 2*pieceGrowth*fed, len(p.all) > s.maxUnfinished(), (len(p.all) > 0) != (s.Unfinished() != 0):
 		t.Fatalf("%d bytes held of %d, %d counted of %d, %d messages", held, fed, p.bytes, bytes, len(p.all))
 	case s.Held() != bytes+droppedBytes*len(p.all)+s.in.names.held()+s.in.skipper.Held():
 		t.Fatalf("Held is %d", s.Held())

@@ -20,7 +20,7 @@ func frames(t *testing.T, s wire.Session, out *buf.Out, ev wire.Event, body []by
 		e, n := ev, len(body)-off
 		if size > 0 {
 			n = min(n, size)
-			e.Flags, e.Offset, e.Total = wire.Message|wire.Part, off, len(body)
+			e.Flags, e.Offset, e.Total = wire.Message|wire.Piece, off, len(body)
 			if off == 0 {
 				e.Flags |= head
 			}
@@ -147,7 +147,7 @@ func TestPiecesInterleave(t *testing.T) {
 			if off >= len(body) {
 				continue
 			}
-			ev := wire.Event{Flags: wire.Message | wire.Part, ID: id, Method: "big", Offset: off, Total: len(body)}
+			ev := wire.Event{Flags: wire.Message | wire.Piece, ID: id, Method: "big", Offset: off, Total: len(body)}
 			if off == 0 {
 				ev.Flags |= wire.Open
 			}
@@ -191,7 +191,7 @@ func TestPiecesHaveLimits(t *testing.T) {
 	for _, ev := range evs {
 		ev.Body.Release()
 	}
-	e := &wire.Event{Flags: wire.Open | wire.Message | wire.Part, ID: 7, Method: "big", Total: 20 << 20}
+	e := &wire.Event{Flags: wire.Open | wire.Message | wire.Piece, ID: 7, Method: "big", Total: 20 << 20}
 	m := client.Begin(out, e)
 	if err := client.End(out, m, e); rpc.CodeOf(err) != rpc.ResourceExhausted {
 		t.Errorf("End of 20 MB: %v", err)
@@ -201,9 +201,9 @@ func TestPiecesHaveLimits(t *testing.T) {
 func TestPiecesOfACancelledCallAreForgotten(t *testing.T) {
 	client, server, _, sin := acquainted(t, rpc.Limits{CallsPerConn: 8}.WithDefaults())
 	out := newOut(t)
-	n := server.(*Session).maxParts() + 10
+	n := server.(*Session).maxUnfinished() + 10
 	for range n {
-		ev := wire.Event{Flags: wire.Open | wire.Message | wire.Part, ID: 5, Method: "big", Total: 1000}
+		ev := wire.Event{Flags: wire.Open | wire.Message | wire.Piece, ID: 5, Method: "big", Total: 1000}
 		m := client.Begin(out, &ev)
 		out.Append(make([]byte, 10))
 		client.End(out, m, &ev)
@@ -214,7 +214,7 @@ func TestPiecesOfACancelledCallAreForgotten(t *testing.T) {
 	if err != nil || len(evs) != n || evs[0].ID != 5 || evs[0].Err == nil || evs[0].Err.Code != rpc.Canceled || evs[0].Err.Sent != rpc.Refused || evs[0].Flags != wire.Open|wire.End|wire.Unordered {
 		t.Fatalf("%d events, %v", len(evs), err)
 	}
-	if p := &server.(*Session).in.parts; len(p.all) != 0 || p.bytes != 0 || server.Unfinished() != 0 {
+	if p := &server.(*Session).in.unfinished; len(p.all) != 0 || p.bytes != 0 || server.Unfinished() != 0 {
 		t.Errorf("%d are left with %d bytes", len(p.all), p.bytes)
 	}
 }
@@ -222,7 +222,7 @@ func TestPiecesOfACancelledCallAreForgotten(t *testing.T) {
 // announce appends the first piece, of n bytes, of a message of total bytes.
 func announce(t *testing.T, s wire.Session, out *buf.Out, id uint64, n, total int) {
 	t.Helper()
-	ev := wire.Event{Flags: wire.Open | wire.Message | wire.Part, ID: id, Method: "big", Total: total}
+	ev := wire.Event{Flags: wire.Open | wire.Message | wire.Piece, ID: id, Method: "big", Total: total}
 	m := s.Begin(out, &ev)
 	out.Append(make([]byte, n))
 	if err := s.End(out, m, &ev); err != nil {
@@ -233,7 +233,7 @@ func announce(t *testing.T, s wire.Session, out *buf.Out, id uint64, n, total in
 // more appends a later piece, of n bytes behind at of total.
 func more(t *testing.T, s wire.Session, out *buf.Out, id uint64, at, n, total int) {
 	t.Helper()
-	ev := wire.Event{Flags: wire.Message | wire.Part, ID: id, Offset: at, Total: total}
+	ev := wire.Event{Flags: wire.Message | wire.Piece, ID: id, Offset: at, Total: total}
 	m := s.Begin(out, &ev)
 	out.Append(make([]byte, n))
 	if err := s.End(out, m, &ev); err != nil {
@@ -292,7 +292,7 @@ func TestPiecesShareABudget(t *testing.T) {
 			}
 			ev.Body.Release()
 		}
-		if server.Held() > lim.HeldPerConn/partsShare+n*(gatheringBytes+droppedBytes+1024) {
+		if server.Held() > lim.HeldPerConn/unfinishedShare+n*(unfinishedBytes+droppedBytes+1024) {
 			t.Errorf("%d bytes are held", server.Held())
 		}
 		checkParts(t, server.(*Session), 1<<30)
@@ -334,7 +334,7 @@ func TestAnAnswerEndsItsPieces(t *testing.T) {
 	release(evs)
 	out.Reset()
 	reply := evs[0]
-	reply.Flags, reply.Body = wire.Message|wire.Part, buf.View{}
+	reply.Flags, reply.Body = wire.Message|wire.Piece, buf.View{}
 	reply.Total = 1000
 	m := server.Begin(out, &reply)
 	out.Append(make([]byte, 100))
@@ -354,14 +354,14 @@ func TestAnAnswerEndsItsPieces(t *testing.T) {
 func TestPiecesThatMakeNoSense(t *testing.T) {
 	for name, spoil := range map[string]func(client wire.Session, out *buf.Out){
 		"a piece of nothing": func(client wire.Session, out *buf.Out) {
-			ev := wire.Event{Flags: wire.Message | wire.Part, ID: 9, Offset: 10, Total: 20}
+			ev := wire.Event{Flags: wire.Message | wire.Piece, ID: 9, Offset: 10, Total: 20}
 			m := client.Begin(out, &ev)
 			out.Append(make([]byte, 10))
 			client.End(out, m, &ev)
 		},
 		"more than announced": func(client wire.Session, out *buf.Out) {
 			for off := range 2 {
-				ev := wire.Event{Flags: wire.Open | wire.Message | wire.Part, ID: 9, Method: "m", Offset: off, Total: 15}
+				ev := wire.Event{Flags: wire.Open | wire.Message | wire.Piece, ID: 9, Method: "m", Offset: off, Total: 15}
 				m := client.Begin(out, &ev)
 				out.Append(make([]byte, 10))
 				client.End(out, m, &ev)
@@ -369,7 +369,7 @@ func TestPiecesThatMakeNoSense(t *testing.T) {
 		},
 		"begun twice": func(client wire.Session, out *buf.Out) {
 			for range 2 {
-				ev := wire.Event{Flags: wire.Open | wire.Message | wire.Part, ID: 9, Method: "m", Total: 15}
+				ev := wire.Event{Flags: wire.Open | wire.Message | wire.Piece, ID: 9, Method: "m", Total: 15}
 				m := client.Begin(out, &ev)
 				out.Append(make([]byte, 10))
 				client.End(out, m, &ev)

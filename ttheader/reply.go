@@ -84,7 +84,7 @@ func (s *Session) text(e *rpc.Error) string {
 func (s *Session) answerHeader(w *writer, ev *wire.Event, typ thrift.MessageType, biz bool) {
 	compact := ev.Tag[0]&tagCompact != 0
 	w.open(0, uint32(seqOf(ev.Tag)), protocolID(compact))
-	if ev.Flags&wire.Part != 0 {
+	if ev.Flags&wire.Piece != 0 {
 		w.number("", keyTotal, int64(ev.Total+envelopeLen(compact, ev.Method, seqOf(ev.Tag))))
 	}
 	if ev.Err != nil && s.out.agreed.has(ours) {

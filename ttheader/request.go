@@ -45,6 +45,26 @@ func (s *Session) request(ev *wire.Event, f *frame) error {
 		s.in.calls++
 		ev.ID = 1<<32 + s.in.calls
 	}
+	if f.compact {
+		ev.Encoding = rpc.Compact
+	}
+	tag(ev, f, h)
+	if f.fault != nil {
+		e := *f.fault
+		e.Sent = rpc.Refused // nothing of the call was started
+		ev.Err = &e
+	} else {
+		ev.Flags |= wire.Message
+		if f.packed {
+			ev.Flags |= wire.Packed
+		}
+		ev.Header = h.pairs
+	}
+	return nil
+}
+
+// tag notes in a request's event what its answers have to look like.
+func tag(ev *wire.Event, f *frame, h *header) {
 	ev.Tag[0] |= uint64(f.shape) | uint64(uint32(f.seq))<<32
 	ev.Tag[1] = uint64(h.seq)
 	if f.shape == shapeTHeader {
@@ -58,23 +78,10 @@ func (s *Session) request(ev *wire.Event, f *frame) error {
 	}
 	if f.compact {
 		ev.Tag[0] |= tagCompact
-		ev.Encoding = rpc.Compact
 	}
 	if h.kitex {
 		ev.Tag[0] |= tagKitex
 	}
-	if f.fault != nil {
-		e := *f.fault
-		e.Sent = rpc.Refused // nothing of the call was started
-		ev.Err = &e
-	} else {
-		ev.Flags |= wire.Message
-		if f.packed {
-			ev.Flags |= wire.Packed
-		}
-		ev.Header = h.pairs
-	}
-	return nil
 }
 
 // called gives the service and the method that a message's name stands for, if
@@ -94,13 +101,13 @@ func (s *Session) signalled(ev *wire.Event, f *frame) error {
 		if !ok {
 			code = rpc.Canceled
 		}
-		if g := s.in.parts.all[h.seq]; g != nil && g.kept != nil {
-			s.in.parts.forget(h.seq)
+		if g := s.in.unfinished.all[h.seq]; g != nil && g.kept != nil {
+			s.in.unfinished.forget(h.seq)
 			*ev = g.ev // the client waits for an answer: its id is free then
 			s.refuse(ev, &rpc.Error{Code: code, Msg: "the call was given up before its message was whole"})
 			return nil
 		}
-		s.in.parts.forget(h.seq)
+		s.in.unfinished.forget(h.seq)
 		ev.Flags |= wire.Reset
 		ev.ID = uint64(h.seq)
 		ev.Err = &rpc.Error{Code: code, Remote: true}

@@ -27,20 +27,20 @@ type Session struct {
 
 	// Owned by the read role.
 	in struct {
-		err      error // why nothing more can be cut
-		skip     int   // bytes of a frame that is too large
-		first    bool  // no frame was cut yet
-		settled  bool  // client: the peer said hello, or answered without
-		agreed   abilities
-		gathered int // bytes of pieces that arrived and were not granted anew
-		parts    parts
-		allowed  int // bytes of a request, and of all that is unfinished; see Allow
-		calls    uint64
-		names    names
-		head     header
-		theader  bool // the first frame had a THeader: compressed messages are taken
-		skipper  thrift.Skipper
-		skipping bool // skipper holds the state of the bare message at hand
+		err        error // why nothing more can be cut
+		skip       int   // bytes of a frame that is too large
+		first      bool  // no frame was cut yet
+		settled    bool  // client: the peer said hello, or answered without
+		agreed     abilities
+		gathered   int // bytes of pieces that arrived and were not granted anew
+		unfinished unfinished
+		allowed    int // bytes of a request, and of all that is unfinished; see Allow
+		calls      uint64
+		names      names
+		head       header
+		theader    bool // the first frame had a THeader: compressed messages are taken
+		skipper    thrift.Skipper
+		skipping   bool // skipper holds the state of the bare message at hand
 	}
 
 	// Guarded by the output lock.
@@ -81,7 +81,7 @@ const (
 	shapeFramed
 	shapeBuffered
 	shapeStream  // a frame of a stream
-	shapePart    // a later piece of a message: bytes without an envelope
+	shapePiece   // a later piece of a message: bytes without an envelope
 	shapeTHeader // the message after a THeader
 )
 

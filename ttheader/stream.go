@@ -125,24 +125,10 @@ func (s *Session) streamed(ev *wire.Event, f *frame) error {
 	case frameTrailer:
 		ev.Flags |= wire.End | wire.Stream
 		ev.Trailer = h.pairs
-		switch {
-		case f.fault != nil:
-			ev.Err = s.faultOf(f)
-		case len(h.bizStatus) > 0 && string(h.bizStatus) != "0":
-			ev.Err = bizError(h)
-		case f.message < f.end:
-			ev.Flags |= wire.Message // exception takes it
-		}
+		s.streamEnded(ev, f)
 	case frameReset:
 		ev.Flags |= wire.Reset | wire.Stream
-		switch {
-		case f.fault != nil:
-			ev.Err = s.faultOf(f)
-		case f.message < f.end:
-			ev.Flags |= wire.Message
-		default:
-			ev.Err = &rpc.Error{Code: rpc.Unknown, Msg: "the peer ended the stream", Sent: rpc.Processed, Remote: true}
-		}
+		s.streamEnded(ev, f)
 	default:
 		return &FrameError{Offset: fixedHead, Why: "stream frame of type " + strconv.Quote(string(h.frameType))}
 	}
@@ -150,6 +136,21 @@ func (s *Session) streamed(ev *wire.Event, f *frame) error {
 		ev.ID = 0 // what is left is about the connection
 	}
 	return nil
+}
+
+// streamEnded adds to ev, an End or Reset, why the stream ended.
+func (s *Session) streamEnded(ev *wire.Event, f *frame) {
+	h := &s.in.head
+	switch {
+	case f.fault != nil:
+		ev.Err = s.faultOf(f)
+	case ev.Flags&wire.End != 0 && len(h.bizStatus) > 0 && string(h.bizStatus) != "0":
+		ev.Err = bizError(h)
+	case f.message < f.end:
+		ev.Flags |= wire.Message // exception takes it
+	case ev.Flags&wire.Reset != 0:
+		ev.Err = &rpc.Error{Code: rpc.Unknown, Msg: "the peer ended the stream", Sent: rpc.Processed, Remote: true}
+	}
 }
 
 // openedStream makes the event of a HEADER that a client sent.

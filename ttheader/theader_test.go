@@ -302,7 +302,7 @@ func TestPiecesOfCompact(t *testing.T) {
 		var all []byte
 		for at := 0; at < len(body); at += 300 {
 			end := min(at+300, len(body))
-			ev := wire.Event{Flags: wire.Open | wire.Message | wire.Part, ID: 70000, Service: "Echo", Method: "Ping", Total: len(body), Offset: at}
+			ev := wire.Event{Flags: wire.Open | wire.Message | wire.Piece, ID: 70000, Service: "Echo", Method: "Ping", Total: len(body), Offset: at}
 			if end == len(body) {
 				ev.Flags |= wire.End
 			}

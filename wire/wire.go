@@ -34,7 +34,7 @@ const (
 	// follows all the same: then the call's id is free.
 	Reset
 	// Credit lets the peer send Credit more bytes of the stream ID, or without
-	// the flag Stream of pieces. With Part it has the piece take credit.
+	// the flag Stream of pieces. With Piece it has the piece take credit.
 	Credit
 	// Ping asks for, or is, a sign of life; Apply answers it.
 	Ping
@@ -50,10 +50,10 @@ const (
 	// Unordered marks a request whose answer may overtake earlier ones; all
 	// others are answered in the order of their arrival.
 	Unordered
-	// Part marks a message that goes in several frames, where Caps has Pieces:
+	// Piece marks a message that goes in several frames, where Caps has Pieces:
 	// Total is the size of the whole body, Offset what of it went before. The
 	// last piece has End. Only Begin sees pieces: Cut gathers them.
-	Part
+	Piece
 	// Close asks the engine to close the connection after this event is
 	// flushed: what the protocol demands after certain answers.
 	Close
@@ -71,7 +71,7 @@ const (
 	Early
 )
 
-var flagNames = [...]string{"open", "message", "end", "oneway", "reset", "credit", "ping", "settings", "goaway", "last", "unordered", "part", "close", "stream", "packed", "early"}
+var flagNames = [...]string{"open", "message", "end", "oneway", "reset", "credit", "ping", "settings", "goaway", "last", "unordered", "piece", "close", "stream", "packed", "early"}
 
 // String gives the flags in words, joined by |.
 func (f Flags) String() string {
@@ -98,8 +98,8 @@ type Event struct {
 	Trailer rpc.Metadata
 	Timeout time.Duration // the rest of the caller's deadline; 0: none
 	Credit  int           // bytes, with the flag Credit
-	Total   int           // bytes of the whole body, with the flag Part
-	Offset  int           // bytes of the body that went before, with the flag Part
+	Total   int           // bytes of the whole body, with the flag Piece
+	Offset  int           // bytes of the body that went before, with the flag Piece
 	Err     *rpc.Error    // code, text and details, as the peer said or is to be told
 	Body    buf.View      // arguments or result only, without any envelope
 
