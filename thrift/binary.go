@@ -11,7 +11,7 @@ import (
 // Binary is the codec of Thrift's strict Binary protocol for Go structs with
 // tags of the form
 //
-//	ID   int64   `thrift:"id,1,required"`
+//	ID   int64   `thrift:"id,1,shape.Required"`
 //	Name *string `thrift:"name,2,optional"`
 //
 // A message is a pointer to such a struct. What may be in one:
@@ -30,7 +30,7 @@ import (
 //
 // Absent values: an optional field that is nil is not written; other nil slices
 // and maps are written as empty ones; other nil pointers and unions are left
-// out, unless they are required: then Append fails, as it does for a nil
+// out, unless they are shape.Required: then Append fails, as it does for a nil
 // element of a container. Fields without a tag and unexported ones do not exist
 // on the wire. A method SetDefaults on *S is called on every S, the message
 // itself included, before it is decoded into; it makes the same values each time,
@@ -113,7 +113,7 @@ func (c Binary) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (int, err
 		return 0, pl.decodeLazy(body, msg, lim)
 	}
 	if pl.made != 0 && !c.Plan && !pl.views {
-		pl.clear(p)
+		pl.Clear(p)
 		return decodeGenerated(pl, p, body, lim)
 	}
 	b := body.Bytes()

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"reflect"
 	"unsafe"
+
+	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
 // A compactDecoder is a decoder that reads the Compact protocol. What the two
@@ -11,7 +13,7 @@ import (
 type compactDecoder struct{ decoder }
 
 // fields decodes the fields of a struct at b[o:], up to and with its stop, into
-// the pl.rt at base; see decoder.fields.
+// the pl.Go at base; see decoder.fields.
 func (d *compactDecoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (int, fault) {
 	if depth <= 0 {
 		return o, tooDeep
@@ -27,9 +29,9 @@ func (d *compactDecoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (in
 		if o = end; h.kind == compactStop {
 			break
 		}
-		var f *op
-		if head := h.head(); next < len(pl.ops) && pl.ops[next].head == head {
-			f = &pl.ops[next]
+		var f *shape.Field
+		if head := h.head(); next < len(pl.Fields) && pl.Fields[next].Tag == head {
+			f = &pl.Fields[next]
 			next++
 		} else if f, next = pl.find(head); f == nil {
 			if o, flt = d.pass(pl, base, h, o, depth-1); flt != fine {
@@ -37,16 +39,16 @@ func (d *compactDecoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (in
 			}
 			continue
 		}
-		// Safety: base points to a pl.rt, and offset and kind are those of one
+		// Safety: base points to a pl.Go, and offset and kind are those of one
 		// of its fields: compile took them from reflection.
-		p := unsafe.Add(base, f.offset)
+		p := unsafe.Add(base, f.Offset)
 		switch {
-		case f.kind == kBool:
+		case f.Kind == shape.Bool:
 			*(*bool)(p) = h.kind == compactTrue
-		case f.kind == kPointer:
-			end, flt = d.pointer(f.t.elem, (*unsafe.Pointer)(p), o, h.kind)
+		case f.Kind == shape.Pointer:
+			end, flt = d.pointer(f.Type.Elem, (*unsafe.Pointer)(p), o, h.kind)
 		default:
-			end, flt = d.value(f.t, p, o, depth-1)
+			end, flt = d.value(f.Type, p, o, depth-1)
 		}
 		if flt == wrongType {
 			if end, flt = d.pass(pl, base, h, o, depth-1); flt == fine {
@@ -58,9 +60,9 @@ func (d *compactDecoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (in
 			return d.blame(pl, f, end, flt)
 		}
 		o = end
-		seen |= f.bit
+		seen |= f.Bit
 	}
-	if seen != pl.bits || pl.wide {
+	if seen != pl.Bits || pl.Wide {
 		return d.lacking(pl, seen, begin, o)
 	}
 	return o, fine
@@ -69,9 +71,9 @@ func (d *compactDecoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (in
 // pass passes over the field behind the header h, whose value begins at o, and
 // keeps it if the struct at base has room for that.
 //
-// Safety: base points to a pl.rt.
+// Safety: base points to a pl.Go.
 func (d *compactDecoder) pass(pl *plan, base unsafe.Pointer, h compactHead, o, depth int) (int, fault) {
-	if pl.unknown != 0 {
+	if pl.HasKept() {
 		return d.keep(pl, base, h, o, depth)
 	}
 	return skipCompactField(d.b, o, h.kind, depth)
@@ -115,36 +117,36 @@ func (h *compactHead) read(b []byte, o int) (int, fault) {
 func (d *compactDecoder) lacking(pl *plan, seen uint64, begin, o int) (int, fault) {
 	there := map[uint32]bool{}
 	var h compactHead
-	for at := begin; pl.wide && at < o; {
+	for at := begin; pl.Wide && at < o; {
 		at, _ = h.read(d.b, at)
 		there[h.head()] = true
 		at, _ = skipCompactField(d.b, at, h.kind, 1<<30) // its depth was checked before
 	}
-	for i := range pl.ops {
-		f := &pl.ops[i]
-		if f.need == required && (f.bit != 0 && seen&f.bit == 0 || f.bit == 0 && !there[f.head]) {
+	for i := range pl.Fields {
+		f := &pl.Fields[i]
+		if f.Rule == shape.Required && (f.Bit != 0 && seen&f.Bit == 0 || f.Bit == 0 && !there[f.Tag]) {
 			return d.blame(pl, f, o-1, missing)
 		}
 	}
 	return o, fine
 }
 
-// value decodes a value at b[o:] into p, which points to a t.rt; see
+// value decodes a value at b[o:] into p, which points to a t.Go; see
 // decoder.value.
-func (d *compactDecoder) value(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
+func (d *compactDecoder) value(t *shape.Type, p unsafe.Pointer, o, depth int) (int, fault) {
 	b := d.b
-	// Safety: for all stores below: p points to a t.rt, whose layout kind says.
-	switch t.kind {
-	case kString:
+	// Safety: for all stores below: p points to a t.Go, whose layout kind says.
+	switch t.Kind {
+	case shape.String:
 		n, end, f := d.size(o)
 		if f == fine {
 			*(*string)(p) = d.texts.Copy(b, end, n)
 		}
 		return end + n, f
-	case kStruct:
-		return d.structure(t.plan, p, o, depth)
-	case k8:
-		if t.wire == TypeDouble {
+	case shape.Ref:
+		return d.structure(planAt(t.Struct), p, o, depth)
+	case shape.Int64, shape.Float64:
+		if t.Kind == shape.Float64 {
 			if len(b)-o < 8 {
 				return o, short
 			}
@@ -154,40 +156,40 @@ func (d *compactDecoder) value(t *typ, p unsafe.Pointer, o, depth int) (int, fau
 		v, end, f := uvarint(b, o)
 		*(*int64)(p) = unzigzag(v)
 		return end, f
-	case k4:
+	case shape.Int32:
 		v, end, f := uvarint(b, o)
 		*(*int32)(p) = int32(unzigzag(uint64(uint32(v))))
 		return end, f
-	case k2:
+	case shape.Int16:
 		v, end, f := uvarint(b, o)
 		*(*int16)(p) = int16(unzigzag(uint64(uint32(v))))
 		return end, f
-	case k1:
+	case shape.Int8:
 		if o >= len(b) {
 			return o, short
 		}
 		*(*uint8)(p) = b[o]
 		return o + 1, fine
-	case kBool:
+	case shape.Bool:
 		if o >= len(b) {
 			return o, short
 		}
 		*(*bool)(p) = b[o] == byte(compactTrue)
 		return o + 1, fine
-	case kUUID:
+	case shape.UUID:
 		if len(b)-o < 16 {
 			return o, short
 		}
 		copy((*(*UUID)(p))[:], b[o:])
 		return o + 16, fine
-	case kBytes:
+	case shape.Bytes:
 		return d.bytes((*[]byte)(p), o)
-	case kList:
+	case shape.List, shape.Set:
 		return d.list(t, p, o, depth)
-	case kMap, kPairs:
+	case shape.Map, shape.Pairs:
 		return d.entries(t, p, o, depth)
-	default: // kUnion; a kPointer is a field's only
-		return d.union(t, (*face)(p), o, depth)
+	default: // shape.Union; a shape.Pointer is a field's only
+		return d.union(t, (*shape.Face)(p), o, depth)
 	}
 }
 
@@ -216,27 +218,27 @@ func (d *compactDecoder) bytes(p *[]byte, o int) (int, fault) {
 }
 
 // pointer decodes an optional scalar, of which kind is a bool's value.
-func (d *compactDecoder) pointer(t *typ, p *unsafe.Pointer, o int, kind compactKind) (int, fault) {
-	if !d.charge(t.size) {
+func (d *compactDecoder) pointer(t *shape.Type, p *unsafe.Pointer, o int, kind compactKind) (int, fault) {
+	if !d.charge(t.Size) {
 		return o, tooCostly
 	}
 	// Safety: the memory has t's size and, but for strings, no pointers; it is
 	// aligned for it, because the allocator aligns by size.
 	var q unsafe.Pointer
-	switch t.kind {
-	case kBool:
+	switch t.Kind {
+	case shape.Bool:
 		v := kind == compactTrue
 		*p = unsafe.Pointer(&v)
 		return o, fine
-	case k1:
+	case shape.Int8:
 		q = unsafe.Pointer(new(uint8))
-	case k2:
+	case shape.Int16:
 		q = unsafe.Pointer(new(uint16))
-	case k4:
+	case shape.Int32:
 		q = unsafe.Pointer(new(uint32))
-	case k8:
+	case shape.Int64, shape.Float64:
 		q = unsafe.Pointer(new(uint64))
-	case kUUID:
+	case shape.UUID:
 		q = unsafe.Pointer(new(UUID))
 	default:
 		q = unsafe.Pointer(new(string))
@@ -257,7 +259,7 @@ func (d *compactDecoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (in
 	if !ok {
 		return o, tooCostly
 	}
-	// Safety: p points to a *pl.rt.
+	// Safety: p points to a *pl.Go.
 	*(*unsafe.Pointer)(p) = q
 	if pl.of != nil {
 		return d.view(pl.of, pl.viewAt(q), o, depth)
@@ -266,11 +268,11 @@ func (d *compactDecoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (in
 }
 
 // union decodes a struct of which one field counts; see decoder.union.
-func (d *compactDecoder) union(t *typ, p *face, o, depth int) (int, fault) {
+func (d *compactDecoder) union(t *shape.Type, p *shape.Face, o, depth int) (int, fault) {
 	if depth <= 0 {
 		return o, tooDeep
 	}
-	*p = face{}
+	*p = shape.Face{}
 	var h compactHead
 	for {
 		end, flt := h.read(d.b, o)
@@ -281,30 +283,30 @@ func (d *compactDecoder) union(t *typ, p *face, o, depth int) (int, fault) {
 			return o, fine
 		}
 		flt = wrongType
-		if v := t.variant(h.head()); v != nil {
-			q, ok := d.fresh(v.plan)
+		if v := t.Variant(h.head()); v != nil {
+			q, ok := d.fresh(planAt(v.Struct))
 			if !ok {
 				return o, tooCostly
 			}
-			f := &v.plan.ops[0]
-			// Safety: q points to a v.plan.rt, whose one field f is; v.itab is
-			// that of *v.plan.rt as the interface that p points to.
-			at := unsafe.Add(q, f.offset)
-			switch f.kind {
-			case kBool:
+			f := &v.Struct.Fields[0]
+			// Safety: q points to a v.Struct.Go, whose one field f is; v.Itab is
+			// that of *v.Struct.Go as the interface that p points to.
+			at := unsafe.Add(q, f.Offset)
+			switch f.Kind {
+			case shape.Bool:
 				*(*bool)(at), flt = h.kind == compactTrue, fine
-			case kPointer:
-				end, flt = d.pointer(f.t.elem, (*unsafe.Pointer)(at), o, h.kind)
+			case shape.Pointer:
+				end, flt = d.pointer(f.Type.Elem, (*unsafe.Pointer)(at), o, h.kind)
 			default:
-				end, flt = d.value(f.t, at, o, depth-1)
+				end, flt = d.value(f.Type, at, o, depth-1)
 			}
 			switch flt {
 			case fine:
-				*p = face{v.itab, q}
+				*p = shape.Face{Itab: v.Itab, Data: q}
 				o = end
 			case wrongType:
 			default:
-				return d.blame(v.plan, f, end, flt)
+				return d.blame(planAt(v.Struct), f, end, flt)
 			}
 		}
 		if flt == wrongType {
@@ -316,8 +318,8 @@ func (d *compactDecoder) union(t *typ, p *face, o, depth int) (int, fault) {
 }
 
 // list decodes a list or a set into the slice at p; see decoder.list.
-func (d *compactDecoder) list(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
-	e := t.elem
+func (d *compactDecoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (int, fault) {
+	e := t.Elem
 	if depth <= 0 {
 		return o, tooDeep
 	}
@@ -333,56 +335,56 @@ func (d *compactDecoder) list(t *typ, p unsafe.Pointer, o, depth int) (int, faul
 		*(*[]byte)(p) = []byte{}
 		return o, fine
 	}
-	if compactTypes[kind] != e.wire {
+	if compactTypes[kind] != wires[e.Kind] {
 		return o, wrongType
 	}
-	if !d.charges(n, e.size) {
+	if !d.charges(n, e.Size) {
 		return o, tooCostly
 	}
-	if e.kind == kStruct {
+	if e.Kind == shape.Ref {
 		s := make([]unsafe.Pointer, n)
-		if o, f = d.structures(e.plan, s, o, depth-1); f == fine {
+		if o, f = d.structures(planAt(e.Struct), s, o, depth-1); f == fine {
 			// Safety: p points to a slice of pointers to structs.
 			*(*[]unsafe.Pointer)(p) = s
 		}
 		return o, f
 	}
 	s := d.room(t, n)
-	if e.wire == TypeI64 {
+	if e.Kind == shape.Int64 {
 		// Safety: s points to n numbers of 64 bits, and p to a slice of such.
 		if o, f = d.numbers(unsafe.Slice((*int64)(s), n), o); f == fine {
-			*(*slice)(p) = slice{s, n, n}
+			*(*shape.Slice)(p) = shape.Slice{Data: s, Len: n, Cap: n}
 		}
 		return o, f
 	}
 	for i := range n {
 		// Safety: s points to n elements of that size.
-		if o, f = d.value(e, unsafe.Add(s, i*e.size), o, depth-1); f != fine {
+		if o, f = d.value(e, unsafe.Add(s, i*e.Size), o, depth-1); f != fine {
 			return o, f
 		}
 	}
 	// Safety: p points to a slice of elements with that layout.
-	*(*slice)(p) = slice{s, n, n}
+	*(*shape.Slice)(p) = shape.Slice{Data: s, Len: n, Cap: n}
 	return o, fine
 }
 
 // room makes n elements of a list, without reflection for those that are common.
-func (d *compactDecoder) room(t *typ, n int) unsafe.Pointer {
+func (d *compactDecoder) room(t *shape.Type, n int) unsafe.Pointer {
 	// Safety: the elements have the same size and pointers at the same places
-	// as those of t.rt.
-	switch t.elem.kind {
-	case kBool, k1:
+	// as those of t.Go.
+	switch t.Elem.Kind {
+	case shape.Bool, shape.Int8:
 		return unsafe.Pointer(unsafe.SliceData(make([]uint8, n)))
-	case k2:
+	case shape.Int16:
 		return unsafe.Pointer(unsafe.SliceData(make([]uint16, n)))
-	case k4:
+	case shape.Int32:
 		return unsafe.Pointer(unsafe.SliceData(make([]uint32, n)))
-	case k8:
+	case shape.Int64, shape.Float64:
 		return unsafe.Pointer(unsafe.SliceData(make([]uint64, n)))
-	case kString:
+	case shape.String:
 		return unsafe.Pointer(unsafe.SliceData(make([]string, n)))
 	}
-	return reflect.MakeSlice(t.rt, n, n).UnsafePointer()
+	return reflect.MakeSlice(t.Go, n, n).UnsafePointer()
 }
 
 // structures decodes len(s) structs, which are made in slabs; see
@@ -392,15 +394,15 @@ func (d *compactDecoder) structures(pl *plan, s []unsafe.Pointer, o, depth int) 
 		return o, tooDeep
 	}
 	for len(s) > 0 {
-		n := min(len(s), pl.slab)
-		if !d.charges(n, pl.size) {
+		n := min(len(s), pl.Slab)
+		if !d.charges(n, pl.Size) {
 			return o, tooCostly
 		}
-		slab := reflect.MakeSlice(pl.slices, n, n).UnsafePointer()
+		slab := reflect.MakeSlice(pl.Slices, n, n).UnsafePointer()
 		for i := range n {
 			// Safety: the slab has n structs of that size.
-			q := unsafe.Add(slab, i*pl.size)
-			if pl.preset != 0 && !d.defaults(pl, q) {
+			q := unsafe.Add(slab, i*pl.Size)
+			if pl.HasPreset() && !d.defaults(pl, q) {
 				return o, tooCostly
 			}
 			var f fault

@@ -3,10 +3,12 @@ package thrift
 import (
 	"reflect"
 	"unsafe"
+
+	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
 // entries decodes a map into the map or Pairs at p; see decoder.entries.
-func (d *compactDecoder) entries(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
+func (d *compactDecoder) entries(t *shape.Type, p unsafe.Pointer, o, depth int) (int, fault) {
 	if depth <= 0 {
 		return o, tooDeep
 	}
@@ -17,48 +19,48 @@ func (d *compactDecoder) entries(t *typ, p unsafe.Pointer, o, depth int) (int, f
 	if o = end; f != fine {
 		return o, f
 	}
-	if n != 0 && (compactTypes[key] != t.key.wire || compactTypes[elem] != t.elem.wire) {
+	if n != 0 && (compactTypes[key] != wires[t.Key.Kind] || compactTypes[elem] != wires[t.Elem.Kind]) {
 		return o, wrongType
 	}
 	depth--
-	if t.kind == kPairs {
+	if t.Kind == shape.Pairs {
 		return d.pairs(t, p, o, n, depth)
 	}
-	if !d.charges(n, 2*(t.key.size+t.elem.size+mapEntry)) {
+	if !d.charges(n, 2*(t.Key.Size+t.Elem.Size+mapEntry)) {
 		return o, tooCostly
 	}
-	switch t.maps {
-	case mapStringString:
+	switch t.Maps {
+	case shape.StringString:
 		return readCompactMap[string, string](d, t, p, o, n, depth)
-	case mapStringPointer:
+	case shape.StringPointer:
 		return readCompactMap[string, unsafe.Pointer](d, t, p, o, n, depth)
-	case mapStringSlice:
+	case shape.StringSlice:
 		return readCompactMap[string, []byte](d, t, p, o, n, depth)
-	case mapString8:
+	case shape.String8:
 		return readCompactMap[string, uint64](d, t, p, o, n, depth)
-	case mapString4:
+	case shape.String4:
 		return readCompactMap[string, uint32](d, t, p, o, n, depth)
-	case mapString1:
+	case shape.String1:
 		return readCompactMap[string, uint8](d, t, p, o, n, depth)
-	case map4String:
+	case shape.Map4String:
 		return readCompactMap[uint32, string](d, t, p, o, n, depth)
-	case map4Pointer:
+	case shape.Map4Pointer:
 		return readCompactMap[uint32, unsafe.Pointer](d, t, p, o, n, depth)
-	case map4Slice:
+	case shape.Map4Slice:
 		return readCompactMap[uint32, []byte](d, t, p, o, n, depth)
-	case map4x8:
+	case shape.Map4x8:
 		return readCompactMap[uint32, uint64](d, t, p, o, n, depth)
-	case map4x4:
+	case shape.Map4x4:
 		return readCompactMap[uint32, uint32](d, t, p, o, n, depth)
-	case map8String:
+	case shape.Map8String:
 		return readCompactMap[uint64, string](d, t, p, o, n, depth)
-	case map8Pointer:
+	case shape.Map8Pointer:
 		return readCompactMap[uint64, unsafe.Pointer](d, t, p, o, n, depth)
-	case map8Slice:
+	case shape.Map8Slice:
 		return readCompactMap[uint64, []byte](d, t, p, o, n, depth)
-	case map8x8:
+	case shape.Map8x8:
 		return readCompactMap[uint64, uint64](d, t, p, o, n, depth)
-	case map8x4:
+	case shape.Map8x4:
 		return readCompactMap[uint64, uint32](d, t, p, o, n, depth)
 	}
 	return d.anyMap(t, p, o, n, depth)
@@ -66,17 +68,17 @@ func (d *compactDecoder) entries(t *typ, p unsafe.Pointer, o, depth int) (int, f
 
 // readCompactMap decodes n entries into a map with the layout of map[K]V; see
 // readMap.
-func readCompactMap[K comparable, V any](d *compactDecoder, t *typ, p unsafe.Pointer, o, n, depth int) (int, fault) {
+func readCompactMap[K comparable, V any](d *compactDecoder, t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, fault) {
 	m := make(map[K]V, n)
 	var k K
 	var v V
 	var f fault
 	for range n {
-		// Safety: k has the layout of t.key, v that of t.elem; mapKindOf.
-		if o, f = d.value(t.key, unsafe.Pointer(&k), o, depth); f != fine {
+		// Safety: k has the layout of t.Key, v that of t.Elem; mapKindOf.
+		if o, f = d.value(t.Key, unsafe.Pointer(&k), o, depth); f != fine {
 			return o, f
 		}
-		if o, f = d.value(t.elem, unsafe.Pointer(&v), o, depth); f != fine {
+		if o, f = d.value(t.Elem, unsafe.Pointer(&v), o, depth); f != fine {
 			return o, f
 		}
 		m[k] = v
@@ -88,43 +90,43 @@ func readCompactMap[K comparable, V any](d *compactDecoder, t *typ, p unsafe.Poi
 }
 
 // anyMap decodes n entries by reflection.
-func (d *compactDecoder) anyMap(t *typ, p unsafe.Pointer, o, n, depth int) (int, fault) {
-	m := reflect.MakeMapWithSize(t.rt, n)
-	k, v := reflect.New(t.key.rt), reflect.New(t.elem.rt)
+func (d *compactDecoder) anyMap(t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, fault) {
+	m := reflect.MakeMapWithSize(t.Go, n)
+	k, v := reflect.New(t.Key.Go), reflect.New(t.Elem.Go)
 	var f fault
 	for range n {
-		if o, f = d.value(t.key, k.UnsafePointer(), o, depth); f != fine {
+		if o, f = d.value(t.Key, k.UnsafePointer(), o, depth); f != fine {
 			return o, f
 		}
-		if o, f = d.value(t.elem, v.UnsafePointer(), o, depth); f != fine {
+		if o, f = d.value(t.Elem, v.UnsafePointer(), o, depth); f != fine {
 			return o, f
 		}
 		m.SetMapIndex(k.Elem(), v.Elem())
 	}
-	// Safety: p points to a t.rt, and a map is a pointer.
+	// Safety: p points to a t.Go, and a map is a pointer.
 	*(*unsafe.Pointer)(p) = m.UnsafePointer()
 	return o, fine
 }
 
 // pairs decodes n entries into the Pairs at p.
-func (d *compactDecoder) pairs(t *typ, p unsafe.Pointer, o, n, depth int) (int, fault) {
-	size := int(t.pair.Size())
+func (d *compactDecoder) pairs(t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, fault) {
+	size := int(t.Pair.Size())
 	if !d.charges(n, size) {
 		return o, tooCostly
 	}
-	s := reflect.MakeSlice(t.rt, n, n).UnsafePointer()
-	// Safety: p points to a t.rt, s to n structs of that size; the key is their
-	// first field, and pairAt is the offset of the second.
+	s := reflect.MakeSlice(t.Go, n, n).UnsafePointer()
+	// Safety: p points to a t.Go, s to n structs of that size; the key is their
+	// first field, and ValueAt is the offset of the second.
 	var f fault
 	for i := range n {
 		q := unsafe.Add(s, i*size)
-		if o, f = d.value(t.key, q, o, depth); f != fine {
+		if o, f = d.value(t.Key, q, o, depth); f != fine {
 			return o, f
 		}
-		if o, f = d.value(t.elem, unsafe.Add(q, t.pairAt), o, depth); f != fine {
+		if o, f = d.value(t.Elem, unsafe.Add(q, t.ValueAt), o, depth); f != fine {
 			return o, f
 		}
 	}
-	*(*slice)(p) = slice{s, n, n}
+	*(*shape.Slice)(p) = shape.Slice{Data: s, Len: n, Cap: n}
 	return o, fine
 }

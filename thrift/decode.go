@@ -7,6 +7,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/internal/shape"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -24,7 +25,7 @@ type decoder struct {
 }
 
 // fields decodes the fields of a struct at b[o:], up to and with its stop, into
-// the pl.rt at base. It gives the end, or the offset of a fault. depth is how
+// the pl.Go at base. It gives the end, or the offset of a fault. depth is how
 // many levels are allowed, this struct included.
 //
 // The next field is guessed to be the next one of the plan, so that fields in
@@ -50,9 +51,9 @@ func (d *decoder) resume(pl *plan, base unsafe.Pointer, o, depth, next int, seen
 			return d.rest(o)
 		}
 		head := binary.BigEndian.Uint32(b[o:]) >> 8
-		var f *op
-		if next < len(pl.ops) && pl.ops[next].head == head {
-			f = &pl.ops[next]
+		var f *shape.Field
+		if next < len(pl.Fields) && pl.Fields[next].Tag == head {
+			f = &pl.Fields[next]
 			next++
 		} else if head>>16 == uint32(TypeStop) {
 			break
@@ -62,29 +63,29 @@ func (d *decoder) resume(pl *plan, base unsafe.Pointer, o, depth, next int, seen
 			if o, flt = skip(b, o+3, Type(head>>16), depth-1); flt != fine {
 				return o, flt
 			}
-			if pl.unknown != 0 && !d.keep(pl, base, from, o) {
+			if pl.HasKept() && !d.keep(pl, base, from, o) {
 				return from, tooCostly
 			}
 			continue
 		}
 		o += 3
-		// Safety: base points to a pl.rt, and offset and kind are those of one
+		// Safety: base points to a pl.Go, and offset and kind are those of one
 		// of its fields: compile took them from reflection. So for all stores below.
-		p := unsafe.Add(base, f.offset)
-		switch f.kind {
-		case k8:
+		p := unsafe.Add(base, f.Offset)
+		switch f.Kind {
+		case shape.Int64, shape.Float64:
 			if len(b)-o < 8 {
 				return d.blame(pl, f, o, short)
 			}
 			*(*uint64)(p) = binary.BigEndian.Uint64(b[o:])
 			o += 8
-		case k4:
+		case shape.Int32:
 			if len(b)-o < 4 {
 				return d.blame(pl, f, o, short)
 			}
 			*(*uint32)(p) = binary.BigEndian.Uint32(b[o:])
 			o += 4
-		case kString:
+		case shape.String:
 			if len(b)-o < 4 {
 				return d.blame(pl, f, o, short)
 			}
@@ -98,14 +99,14 @@ func (d *decoder) resume(pl *plan, base unsafe.Pointer, o, depth, next int, seen
 				*(*string)(p) = d.texts.Copy(b, o, n)
 			}
 			o += n
-		case kBool:
+		case shape.Bool:
 			*(*bool)(p) = b[o] == 1 // the header left a byte; see value
 			o++
 		default:
-			end, flt := d.value(f.t, p, o, depth-1)
+			end, flt := d.value(f.Type, p, o, depth-1)
 			if flt == wrongType {
-				end, flt = skip(b, o, f.t.wire, depth-1)
-				if flt == fine && pl.unknown != 0 && !d.keep(pl, base, o-3, end) {
+				end, flt = skip(b, o, wireOf(f), depth-1)
+				if flt == fine && pl.HasKept() && !d.keep(pl, base, o-3, end) {
 					return o, tooCostly
 				}
 				if flt == fine {
@@ -118,9 +119,9 @@ func (d *decoder) resume(pl *plan, base unsafe.Pointer, o, depth, next int, seen
 			}
 			o = end
 		}
-		seen |= f.bit
+		seen |= f.Bit
 	}
-	if seen != pl.bits || pl.wide {
+	if seen != pl.Bits || pl.Wide {
 		return d.lacking(pl, seen, begin, o)
 	}
 	return o + 1, fine
@@ -136,9 +137,9 @@ func (d *decoder) rest(o int) (int, fault) {
 
 // blame notes the field where a fault was found, unless a field further in was
 // noted. The text reaches the peer: it has the IDL's names.
-func (d *decoder) blame(pl *plan, f *op, o int, flt fault) (int, fault) {
+func (d *decoder) blame(pl *plan, f *shape.Field, o int, flt fault) (int, fault) {
 	if d.where == "" {
-		d.where = pl.rt.Name() + "." + pl.said[f.name]
+		d.where = pl.Go.Name() + "." + pl.IDL(f)
 	}
 	return o, flt
 }
@@ -148,27 +149,27 @@ func (d *decoder) blame(pl *plan, f *op, o int, flt fault) (int, fault) {
 // stop at o, is gone through again.
 func (d *decoder) lacking(pl *plan, seen uint64, begin, o int) (int, fault) {
 	there := map[uint32]bool{}
-	for at := begin; pl.wide && at < o; {
+	for at := begin; pl.Wide && at < o; {
 		head := binary.BigEndian.Uint32(d.b[at:]) >> 8
 		there[head] = true
 		at, _ = skip(d.b, at+3, Type(head>>16), 1<<30) // its depth was checked before
 	}
-	for i := range pl.ops {
-		f := &pl.ops[i]
-		if f.need == required && (f.bit != 0 && seen&f.bit == 0 || f.bit == 0 && !there[f.head]) {
+	for i := range pl.Fields {
+		f := &pl.Fields[i]
+		if f.Rule == shape.Required && (f.Bit != 0 && seen&f.Bit == 0 || f.Bit == 0 && !there[f.Tag]) {
 			return d.blame(pl, f, o, missing)
 		}
 	}
 	return o + 1, fine
 }
 
-// value decodes a value at b[o:] into p, which points to a t.rt. depth is how
+// value decodes a value at b[o:] into p, which points to a t.Go. depth is how
 // many levels are allowed for it. What p held before is replaced as a whole.
-func (d *decoder) value(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
+func (d *decoder) value(t *shape.Type, p unsafe.Pointer, o, depth int) (int, fault) {
 	b := d.b
-	// Safety: for all stores below: p points to a t.rt, whose layout kind says.
-	switch t.kind {
-	case kString:
+	// Safety: for all stores below: p points to a t.Go, whose layout kind says.
+	switch t.Kind {
+	case shape.String:
 		if len(b)-o < 4 {
 			return o, short
 		}
@@ -178,54 +179,54 @@ func (d *decoder) value(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
 		}
 		*(*string)(p) = d.text(o+4, n)
 		return o + 4 + n, fine
-	case kStruct:
-		return d.structure(t.plan, p, o, depth)
-	case k8:
+	case shape.Ref:
+		return d.structure(planAt(t.Struct), p, o, depth)
+	case shape.Int64, shape.Float64:
 		if len(b)-o < 8 {
 			return o, short
 		}
 		*(*uint64)(p) = binary.BigEndian.Uint64(b[o:])
 		return o + 8, fine
-	case k4:
+	case shape.Int32:
 		if len(b)-o < 4 {
 			return o, short
 		}
 		*(*uint32)(p) = binary.BigEndian.Uint32(b[o:])
 		return o + 4, fine
-	case k2:
+	case shape.Int16:
 		if len(b)-o < 2 {
 			return o, short
 		}
 		*(*uint16)(p) = binary.BigEndian.Uint16(b[o:])
 		return o + 2, fine
-	case k1:
+	case shape.Int8:
 		if len(b)-o < 1 {
 			return o, short
 		}
 		*(*uint8)(p) = b[o]
 		return o + 1, fine
-	case kBool:
+	case shape.Bool:
 		if len(b)-o < 1 {
 			return o, short
 		}
 		*(*bool)(p) = b[o] == 1 // as Apache's libraries: no other byte is true
 		return o + 1, fine
-	case kUUID:
+	case shape.UUID:
 		if len(b)-o < 16 {
 			return o, short
 		}
 		copy((*(*UUID)(p))[:], b[o:])
 		return o + 16, fine
-	case kBytes:
+	case shape.Bytes:
 		return d.bytes((*[]byte)(p), o)
-	case kPointer:
-		return d.pointer(t.elem, (*unsafe.Pointer)(p), o)
-	case kList:
+	case shape.Pointer:
+		return d.pointer(t.Elem, (*unsafe.Pointer)(p), o)
+	case shape.List, shape.Set:
 		return d.list(t, p, o, depth)
-	case kMap, kPairs:
+	case shape.Map, shape.Pairs:
 		return d.entries(t, p, o, depth)
-	default: // kUnion
-		return d.union(t, (*face)(p), o, depth)
+	default: // shape.Union
+		return d.union(t, (*shape.Face)(p), o, depth)
 	}
 }
 
@@ -252,23 +253,23 @@ func (d *decoder) bytes(p *[]byte, o int) (int, fault) {
 }
 
 // pointer decodes an optional scalar.
-func (d *decoder) pointer(t *typ, p *unsafe.Pointer, o int) (int, fault) {
-	if !d.charge(t.size) {
+func (d *decoder) pointer(t *shape.Type, p *unsafe.Pointer, o int) (int, fault) {
+	if !d.charge(t.Size) {
 		return o, tooCostly
 	}
 	// Safety: the memory has t's size and, but for strings, no pointers; it is
 	// aligned for it, because the allocator aligns by size.
 	var q unsafe.Pointer
-	switch t.kind {
-	case kBool, k1:
+	switch t.Kind {
+	case shape.Bool, shape.Int8:
 		q = unsafe.Pointer(new(uint8))
-	case k2:
+	case shape.Int16:
 		q = unsafe.Pointer(new(uint16))
-	case k4:
+	case shape.Int32:
 		q = unsafe.Pointer(new(uint32))
-	case k8:
+	case shape.Int64, shape.Float64:
 		q = unsafe.Pointer(new(uint64))
-	case kUUID:
+	case shape.UUID:
 		q = unsafe.Pointer(new(UUID))
 	default:
 		q = unsafe.Pointer(new(string))
@@ -282,11 +283,11 @@ func (d *decoder) pointer(t *typ, p *unsafe.Pointer, o int) (int, fault) {
 
 // fresh allocates the struct of a plan, with its defaults.
 func (d *decoder) fresh(pl *plan) (unsafe.Pointer, bool) {
-	if !d.charge(pl.size) {
+	if !d.charge(pl.Size) {
 		return nil, false
 	}
-	q := reflect.New(pl.rt).UnsafePointer()
-	if pl.preset != 0 && !d.defaults(pl, q) {
+	q := reflect.New(pl.Go).UnsafePointer()
+	if pl.HasPreset() && !d.defaults(pl, q) {
 		return nil, false
 	}
 	return q, true
@@ -307,11 +308,11 @@ func (d *decoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (int, faul
 	}
 	if depth == d.hand && pl.made != 0 && d.handed < maxHanded {
 		d.handed++
-		if !d.charge(pl.size) {
+		if !d.charge(pl.Size) {
 			return o, tooCostly
 		}
-		q := reflect.New(pl.rt).UnsafePointer() // ReadThrift sets the defaults
-		// Safety: p points to a *pl.rt.
+		q := reflect.New(pl.Go).UnsafePointer() // ReadThrift sets the defaults
+		// Safety: p points to a *pl.Go.
 		*(*unsafe.Pointer)(p) = q
 		return d.generated(pl, q, o, depth)
 	}
@@ -319,19 +320,19 @@ func (d *decoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (int, faul
 	if !ok {
 		return o, tooCostly
 	}
-	// Safety: p points to a *pl.rt.
+	// Safety: p points to a *pl.Go.
 	*(*unsafe.Pointer)(p) = q
 	return d.fields(pl, q, o, depth)
 }
 
 // union decodes a struct of which one field counts: the last one that is known.
 // Without any, p becomes nil.
-func (d *decoder) union(t *typ, p *face, o, depth int) (int, fault) {
+func (d *decoder) union(t *shape.Type, p *shape.Face, o, depth int) (int, fault) {
 	if depth <= 0 {
 		return o, tooDeep
 	}
 	b := d.b
-	*p = face{}
+	*p = shape.Face{}
 	for {
 		if len(b)-o < 4 {
 			if o < len(b) && b[o] == byte(TypeStop) {
@@ -345,30 +346,30 @@ func (d *decoder) union(t *typ, p *face, o, depth int) (int, fault) {
 		}
 		o += 3
 		flt := wrongType
-		if v := t.variant(head); v != nil {
-			q, ok := d.fresh(v.plan)
+		if v := t.Variant(head); v != nil {
+			q, ok := d.fresh(planAt(v.Struct))
 			if !ok {
 				return o, tooCostly
 			}
-			f := &v.plan.ops[0]
+			f := &v.Struct.Fields[0]
 			var body buf.View
 			if d.lim != nil {
 				body = d.apart()
 			}
 			var end int
-			// Safety: q points to a v.plan.rt, whose one field f is; v.itab is
-			// that of *v.plan.rt as the interface that p points to.
-			end, flt = d.value(f.t, unsafe.Add(q, f.offset), o, depth-1)
+			// Safety: q points to a v.Struct.Go, whose one field f is; v.Itab is
+			// that of *v.Struct.Go as the interface that p points to.
+			end, flt = d.value(f.Type, unsafe.Add(q, f.Offset), o, depth-1)
 			if d.lim != nil {
 				d.body = body
 			}
 			switch flt {
 			case fine:
-				*p = face{v.itab, q}
+				*p = shape.Face{Itab: v.Itab, Data: q}
 				o = end
 			case wrongType:
 			default:
-				return d.blame(v.plan, f, end, flt)
+				return d.blame(planAt(v.Struct), f, end, flt)
 			}
 		}
 		if flt == wrongType {
@@ -377,20 +378,4 @@ func (d *decoder) union(t *typ, p *face, o, depth int) (int, fault) {
 			}
 		}
 	}
-}
-
-// variant finds the case of a union by its field's header.
-func (t *typ) variant(head uint32) *variant {
-	if t.byHead != nil {
-		if i, ok := t.byHead[head]; ok {
-			return &t.cases[i]
-		}
-		return nil
-	}
-	for i := range t.cases {
-		if t.cases[i].plan.ops[0].head == head {
-			return &t.cases[i]
-		}
-	}
-	return nil
 }

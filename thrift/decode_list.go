@@ -7,12 +7,13 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
 // list decodes a list or a set into the slice at p, which is not touched unless
 // all of it is right: an element of another type makes the field a skipped one.
-func (d *decoder) list(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
-	b, e := d.b, t.elem
+func (d *decoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (int, fault) {
+	b, e := d.b, t.Elem
 	if depth <= 0 {
 		return o, tooDeep
 	}
@@ -25,75 +26,75 @@ func (d *decoder) list(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
 		*(*[]byte)(p) = []byte{}
 		return o + 5, fine
 	}
-	if have != e.wire {
+	if have != wires[e.Kind] {
 		return o, wrongType
 	}
 	n, f := d.count(count, least[have], o+5)
 	if f != fine {
 		return o, f
 	}
-	if !d.charges(n, e.size) {
+	if !d.charges(n, e.Size) {
 		return o, tooCostly
 	}
 	o += 5
 	// Safety: p points to a slice of elements with the layout of those that are
 	// made here: of the same size, and with pointers at the same places.
-	switch e.kind {
-	case kBool:
+	switch e.Kind {
+	case shape.Bool:
 		s := make([]bool, n)
 		for i, c := range b[o : o+n] {
 			s[i] = c == 1
 		}
 		*(*[]bool)(p) = s
 		return o + n, fine
-	case k1:
+	case shape.Int8:
 		src := b[o : o+n]
 		s := make([]byte, len(src))
 		copy(s, src)
 		*(*[]byte)(p) = s
 		return o + n, fine
-	case k2:
+	case shape.Int16:
 		s := room[uint16](n)
 		codec.From16(s, b[o:])
 		*(*[]uint16)(p) = s
 		return o + 2*n, fine
-	case k4:
+	case shape.Int32:
 		s := room[uint32](n)
 		codec.From32(s, b[o:])
 		*(*[]uint32)(p) = s
 		return o + 4*n, fine
-	case k8:
+	case shape.Int64, shape.Float64:
 		s := room[uint64](n)
 		codec.From64(s, b[o:])
 		*(*[]uint64)(p) = s
 		return o + 8*n, fine
-	case kUUID:
+	case shape.UUID:
 		s := make([]UUID, n)
 		for i := range s {
 			s[i] = UUID(b[o+16*i:])
 		}
 		*(*[]UUID)(p) = s
 		return o + 16*n, fine
-	case kString:
+	case shape.String:
 		s := make([]string, n)
 		if o, f = d.strings(s, o); f == fine {
 			*(*[]string)(p) = s
 		}
 		return o, f
-	case kStruct:
+	case shape.Ref:
 		s := make([]unsafe.Pointer, n)
-		if o, f = d.structures(e.plan, s, o, depth-1); f == fine {
+		if o, f = d.structures(planAt(e.Struct), s, o, depth-1); f == fine {
 			*(*[]unsafe.Pointer)(p) = s
 		}
 		return o, f
 	}
-	s := reflect.MakeSlice(t.rt, n, n).UnsafePointer()
+	s := reflect.MakeSlice(t.Go, n, n).UnsafePointer()
 	for i := range n {
-		if o, f = d.value(e, unsafe.Add(s, i*e.size), o, depth-1); f != fine {
+		if o, f = d.value(e, unsafe.Add(s, i*e.Size), o, depth-1); f != fine {
 			return o, f
 		}
 	}
-	*(*slice)(p) = slice{s, n, n}
+	*(*shape.Slice)(p) = shape.Slice{Data: s, Len: n, Cap: n}
 	return o, fine
 }
 
@@ -156,15 +157,15 @@ func (d *decoder) structures(pl *plan, s []unsafe.Pointer, o, depth int) (int, f
 		return o, f
 	}
 	for len(s) > 0 {
-		n := min(len(s), pl.slab)
-		if !d.charges(n, pl.size) {
+		n := min(len(s), pl.Slab)
+		if !d.charges(n, pl.Size) {
 			return o, tooCostly
 		}
-		slab := reflect.MakeSlice(pl.slices, n, n).UnsafePointer()
+		slab := reflect.MakeSlice(pl.Slices, n, n).UnsafePointer()
 		for i := range n {
 			// Safety: the slab has n structs of that size.
-			q := unsafe.Add(slab, i*pl.size)
-			if pl.preset != 0 && !d.defaults(pl, q) {
+			q := unsafe.Add(slab, i*pl.Size)
+			if pl.HasPreset() && !d.defaults(pl, q) {
 				return o, tooCostly
 			}
 			var f fault

@@ -4,64 +4,16 @@ import (
 	"encoding/binary"
 	"reflect"
 	"unsafe"
+
+	"github.com/limosa-rpc/limosa/internal/shape"
 )
-
-// A mapKind names a map whose layout is that of a map type written here, so
-// that it is gone through at the speed of typed code. The zero value is none:
-// then reflection does it, at 1.6 to 4 times the cost.
-type mapKind uint8
-
-const (
-	mapOther mapKind = iota
-	mapStringString
-	mapStringPointer
-	mapStringSlice
-	mapString8
-	mapString4
-	mapString1
-	map4String
-	map4Pointer
-	map4Slice
-	map4x8
-	map4x4
-	map8String
-	map8Pointer
-	map8Slice
-	map8x8
-	map8x4
-)
-
-// mapKindOf finds the layout for a key and a value. A named int32 has int32's
-// layout and hash function; a map of pointers to structs or of maps is one of
-// pointers; all slices are alike. Floats are hashed in a way of their own.
-func mapKindOf(key, value *typ) mapKind {
-	type pair struct{ key, value kind }
-	if key.wire == TypeDouble {
-		return mapOther
-	}
-	v := value.kind
-	switch v {
-	case kMap:
-		v = kStruct
-	case kBytes, kPairs:
-		v = kList
-	case kBool:
-		v = k1
-	}
-	return map[pair]mapKind{
-		{kString, kString}: mapStringString, {kString, kStruct}: mapStringPointer, {kString, kList}: mapStringSlice,
-		{kString, k8}: mapString8, {kString, k4}: mapString4, {kString, k1}: mapString1,
-		{k4, kString}: map4String, {k4, kStruct}: map4Pointer, {k4, kList}: map4Slice, {k4, k8}: map4x8, {k4, k4}: map4x4,
-		{k8, kString}: map8String, {k8, kStruct}: map8Pointer, {k8, kList}: map8Slice, {k8, k8}: map8x8, {k8, k4}: map8x4,
-	}[pair{key.kind, v}]
-}
 
 // mapEntry is about what a map takes for an entry beside key and value, and
 // that twice: groups are filled by 7/8 at most and their number is a power of two.
 const mapEntry = 2
 
 // entries decodes a map into the map or Pairs at p.
-func (d *decoder) entries(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
+func (d *decoder) entries(t *shape.Type, p unsafe.Pointer, o, depth int) (int, fault) {
 	b := d.b
 	if depth <= 0 {
 		return o, tooDeep
@@ -76,53 +28,53 @@ func (d *decoder) entries(t *typ, p unsafe.Pointer, o, depth int) (int, fault) {
 		return o, f
 	}
 	key, elem, count := Type(b[o]), Type(b[o+1]), binary.BigEndian.Uint32(b[o+2:])
-	if count != 0 && (key != t.key.wire || elem != t.elem.wire) {
+	if count != 0 && (key != wires[t.Key.Kind] || elem != wires[t.Elem.Kind]) {
 		return o, wrongType
 	}
 	n, f := d.count(count, least[key]+least[elem], o+6)
 	if f != fine {
 		return o, f
 	}
-	if t.kind == kPairs {
+	if t.Kind == shape.Pairs {
 		return d.pairs(t, p, o+6, n, depth-1)
 	}
-	if !d.charges(n, 2*(t.key.size+t.elem.size+mapEntry)) {
+	if !d.charges(n, 2*(t.Key.Size+t.Elem.Size+mapEntry)) {
 		return o, tooCostly
 	}
 	o += 6
 	depth--
-	switch t.maps {
-	case mapStringString:
+	switch t.Maps {
+	case shape.StringString:
 		return d.stringMap((*map[string]string)(p), o, n)
-	case mapStringPointer:
+	case shape.StringPointer:
 		return readMap[string, unsafe.Pointer](d, t, p, o, n, depth)
-	case mapStringSlice:
+	case shape.StringSlice:
 		return readMap[string, []byte](d, t, p, o, n, depth)
-	case mapString8:
+	case shape.String8:
 		return readMap[string, uint64](d, t, p, o, n, depth)
-	case mapString4:
+	case shape.String4:
 		return readMap[string, uint32](d, t, p, o, n, depth)
-	case mapString1:
+	case shape.String1:
 		return readMap[string, uint8](d, t, p, o, n, depth)
-	case map4String:
+	case shape.Map4String:
 		return readMap[uint32, string](d, t, p, o, n, depth)
-	case map4Pointer:
+	case shape.Map4Pointer:
 		return readMap[uint32, unsafe.Pointer](d, t, p, o, n, depth)
-	case map4Slice:
+	case shape.Map4Slice:
 		return readMap[uint32, []byte](d, t, p, o, n, depth)
-	case map4x8:
+	case shape.Map4x8:
 		return readMap[uint32, uint64](d, t, p, o, n, depth)
-	case map4x4:
+	case shape.Map4x4:
 		return readMap[uint32, uint32](d, t, p, o, n, depth)
-	case map8String:
+	case shape.Map8String:
 		return readMap[uint64, string](d, t, p, o, n, depth)
-	case map8Pointer:
+	case shape.Map8Pointer:
 		return readMap[uint64, unsafe.Pointer](d, t, p, o, n, depth)
-	case map8Slice:
+	case shape.Map8Slice:
 		return readMap[uint64, []byte](d, t, p, o, n, depth)
-	case map8x8:
+	case shape.Map8x8:
 		return readMap[uint64, uint64](d, t, p, o, n, depth)
-	case map8x4:
+	case shape.Map8x4:
 		return readMap[uint64, uint32](d, t, p, o, n, depth)
 	}
 	return d.anyMap(t, p, o, n, depth)
@@ -153,17 +105,17 @@ func (d *decoder) stringMap(p *map[string]string, o, n int) (int, fault) {
 }
 
 // readMap decodes n entries into a map with the layout of map[K]V.
-func readMap[K comparable, V any](d *decoder, t *typ, p unsafe.Pointer, o, n, depth int) (int, fault) {
+func readMap[K comparable, V any](d *decoder, t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, fault) {
 	m := make(map[K]V, n)
 	var k K
 	var v V
 	var f fault
 	for range n {
-		// Safety: k has the layout of t.key, v that of t.elem; mapKindOf.
-		if o, f = d.value(t.key, unsafe.Pointer(&k), o, depth); f != fine {
+		// Safety: k has the layout of t.Key, v that of t.Elem; mapKindOf.
+		if o, f = d.value(t.Key, unsafe.Pointer(&k), o, depth); f != fine {
 			return o, f
 		}
-		if o, f = d.value(t.elem, unsafe.Pointer(&v), o, depth); f != fine {
+		if o, f = d.value(t.Elem, unsafe.Pointer(&v), o, depth); f != fine {
 			return o, f
 		}
 		m[k] = v
@@ -175,43 +127,43 @@ func readMap[K comparable, V any](d *decoder, t *typ, p unsafe.Pointer, o, n, de
 }
 
 // anyMap decodes n entries by reflection.
-func (d *decoder) anyMap(t *typ, p unsafe.Pointer, o, n, depth int) (int, fault) {
-	m := reflect.MakeMapWithSize(t.rt, n)
-	k, v := reflect.New(t.key.rt), reflect.New(t.elem.rt)
+func (d *decoder) anyMap(t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, fault) {
+	m := reflect.MakeMapWithSize(t.Go, n)
+	k, v := reflect.New(t.Key.Go), reflect.New(t.Elem.Go)
 	var f fault
 	for range n {
-		if o, f = d.value(t.key, k.UnsafePointer(), o, depth); f != fine {
+		if o, f = d.value(t.Key, k.UnsafePointer(), o, depth); f != fine {
 			return o, f
 		}
-		if o, f = d.value(t.elem, v.UnsafePointer(), o, depth); f != fine {
+		if o, f = d.value(t.Elem, v.UnsafePointer(), o, depth); f != fine {
 			return o, f
 		}
 		m.SetMapIndex(k.Elem(), v.Elem())
 	}
-	// Safety: p points to a t.rt, and a map is a pointer.
+	// Safety: p points to a t.Go, and a map is a pointer.
 	*(*unsafe.Pointer)(p) = m.UnsafePointer()
 	return o, fine
 }
 
 // pairs decodes n entries into the Pairs at p.
-func (d *decoder) pairs(t *typ, p unsafe.Pointer, o, n, depth int) (int, fault) {
-	size := int(t.pair.Size())
+func (d *decoder) pairs(t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, fault) {
+	size := int(t.Pair.Size())
 	if !d.charges(n, size) {
 		return o, tooCostly
 	}
-	s := reflect.MakeSlice(t.rt, n, n).UnsafePointer()
-	// Safety: p points to a t.rt, s to n structs of that size; the key is their
-	// first field, and pairAt is the offset of the second.
+	s := reflect.MakeSlice(t.Go, n, n).UnsafePointer()
+	// Safety: p points to a t.Go, s to n structs of that size; the key is their
+	// first field, and ValueAt is the offset of the second.
 	var f fault
 	for i := range n {
 		q := unsafe.Add(s, i*size)
-		if o, f = d.value(t.key, q, o, depth); f != fine {
+		if o, f = d.value(t.Key, q, o, depth); f != fine {
 			return o, f
 		}
-		if o, f = d.value(t.elem, unsafe.Add(q, t.pairAt), o, depth); f != fine {
+		if o, f = d.value(t.Elem, unsafe.Add(q, t.ValueAt), o, depth); f != fine {
 			return o, f
 		}
 	}
-	*(*slice)(p) = slice{s, n, n}
+	*(*shape.Slice)(p) = shape.Slice{Data: s, Len: n, Cap: n}
 	return o, fine
 }

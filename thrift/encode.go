@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
 // headroom is how many bytes of room there are before each field and element,
@@ -21,22 +22,17 @@ type encoder struct {
 }
 
 // fail notes an error at a field of a plan's struct.
-func (e *encoder) fail(b []byte, pl *plan, f *op, why string) []byte {
+func (e *encoder) fail(b []byte, pl *plan, f *shape.Field, why string) []byte {
 	if e.err == nil {
-		e.err = &TypeError{Type: pl.rt, Field: pl.names[f.name], Why: why}
+		e.err = &TypeError{Type: pl.Go, Field: pl.Names[f.Index].Go, Why: why}
 	}
 	return b
 }
 
-const (
-	whyNil  = "is nil"
-	whyDeep = "is nested too deeply, or refers to itself"
-)
-
 // failAt notes an error at an element; the field around it is not known.
-func (e *encoder) failAt(b []byte, t *typ, why string) []byte {
+func (e *encoder) failAt(b []byte, t *shape.Type, why string) []byte {
 	if e.err == nil {
-		e.err = &TypeError{Type: t.rt, Why: why}
+		e.err = &TypeError{Type: t.Go, Why: why}
 	}
 	return b
 }
@@ -44,7 +40,7 @@ func (e *encoder) failAt(b []byte, t *typ, why string) []byte {
 // fields appends the fields of the struct at base, and its stop. depth is how
 // many levels are allowed, this struct included.
 func (e *encoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth int) []byte {
-	return e.some(b, pl, base, depth, pl.ops, true)
+	return e.some(b, pl, base, depth, pl.Fields, true)
 }
 
 // structure appends the struct at p: by its generated methods if it has some.
@@ -60,7 +56,7 @@ func (e *encoder) structure(b []byte, pl *plan, p unsafe.Pointer, depth int) []b
 
 // some appends fields of the struct at base, and if they are the whole of it
 // what was kept of unknown ones and the stop.
-func (e *encoder) some(b []byte, pl *plan, base unsafe.Pointer, depth int, ops []op, whole bool) []byte {
+func (e *encoder) some(b []byte, pl *plan, base unsafe.Pointer, depth int, ops []shape.Field, whole bool) []byte {
 	if depth <= 0 {
 		return e.tooDeep(b, pl)
 	}
@@ -70,9 +66,9 @@ func (e *encoder) some(b []byte, pl *plan, base unsafe.Pointer, depth int, ops [
 	block, n, size := unsafe.Pointer(unsafe.SliceData(b)), len(b), cap(b)
 	for i := range ops {
 		f := &ops[i]
-		// Safety: base points to a pl.rt, and offset and kind are those of one
+		// Safety: base points to a pl.Go, and offset and kind are those of one
 		// of its fields: compile took them from reflection. So for all loads below.
-		p := unsafe.Add(base, f.offset)
+		p := unsafe.Add(base, f.Offset)
 		if size-n < headroom {
 			b = e.out.Next(b[:n])
 			block, n, size = unsafe.Pointer(unsafe.SliceData(b)), 0, cap(b)
@@ -80,25 +76,25 @@ func (e *encoder) some(b []byte, pl *plan, base unsafe.Pointer, depth int, ops [
 		// Safety: w points to headroom bytes of b's room. Every field writes its
 		// header as four bytes, of which the value then covers the last.
 		w := (*[headroom]byte)(unsafe.Add(block, n))
-		binary.BigEndian.PutUint32(w[:], f.head<<8)
-		switch f.kind {
-		case k8:
+		binary.BigEndian.PutUint32(w[:], f.Tag<<8)
+		switch f.Kind {
+		case shape.Int64, shape.Float64:
 			binary.BigEndian.PutUint64(w[3:], *(*uint64)(p))
 			n += 11
 			continue
-		case k4:
+		case shape.Int32:
 			binary.BigEndian.PutUint32(w[3:], *(*uint32)(p))
 			n += 7
 			continue
-		case k2:
+		case shape.Int16:
 			binary.BigEndian.PutUint16(w[3:], *(*uint16)(p))
 			n += 5
 			continue
-		case kBool, k1:
+		case shape.Bool, shape.Int8:
 			w[3] = *(*uint8)(p)
 			n += 4
 			continue
-		case kString:
+		case shape.String:
 			s := *(*string)(p)
 			binary.BigEndian.PutUint32(w[3:], uint32(len(s)))
 			n += 7
@@ -110,13 +106,13 @@ func (e *encoder) some(b []byte, pl *plan, base unsafe.Pointer, depth int, ops [
 			}
 			b = e.spill(b[:n], s)
 		default:
-			if skip, why := f.absent(p); skip {
-				if why != "" {
-					return e.fail(b[:n], pl, f, why)
+			if f.Absent(p) {
+				if f.Rule == shape.Required {
+					return e.fail(b[:n], pl, f, shape.WhyRequired)
 				}
 				continue
 			}
-			if b = e.value(b[:n+3], f.t, p, depth-1); e.err != nil {
+			if b = e.value(b[:n+3], f.Type, p, depth-1); e.err != nil {
 				return b
 			}
 		}
@@ -125,7 +121,7 @@ func (e *encoder) some(b []byte, pl *plan, base unsafe.Pointer, depth int, ops [
 	if b = b[:n]; !whole {
 		return b
 	}
-	if pl.unknown != 0 && e.err == nil {
+	if pl.HasKept() && e.err == nil {
 		b = e.unknown(b, pl, base, depth-1)
 	}
 	return append(b, byte(TypeStop))
@@ -134,32 +130,9 @@ func (e *encoder) some(b []byte, pl *plan, base unsafe.Pointer, depth int, ops [
 // tooDeep notes that a struct is too far down.
 func (e *encoder) tooDeep(b []byte, pl *plan) []byte {
 	if e.err == nil {
-		e.err = &TypeError{Type: pl.rt, Why: whyDeep}
+		e.err = &TypeError{Type: pl.Go, Why: shape.WhyDeep}
 	}
 	return b
-}
-
-// absent tells whether the field at p is left out, and why that is an error if
-// it is one.
-func (f *op) absent(p unsafe.Pointer) (skip bool, why string) {
-	switch f.kind {
-	case kStruct, kPointer:
-		// Safety: p points to a pointer.
-		skip = *(*unsafe.Pointer)(p) == nil
-	case kUnion:
-		// Safety: p points to an interface with methods.
-		skip = (*face)(p).itab == 0 || (*face)(p).data == nil
-	case kList, kPairs, kBytes:
-		// Safety: p points to a slice.
-		return f.need == optional && (*slice)(p).data == nil, ""
-	case kMap:
-		// Safety: p points to a map, which is a pointer.
-		return f.need == optional && *(*unsafe.Pointer)(p) == nil, ""
-	}
-	if skip && f.need == required {
-		return true, "is required and nil"
-	}
-	return skip, ""
 }
 
 // text appends length and bytes of a string.
@@ -203,55 +176,55 @@ func (e *encoder) bytes(b, p []byte) []byte {
 }
 
 // value appends the value of type t at p.
-func (e *encoder) value(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
-	// Safety: for all loads below: p points to a t.rt, whose layout kind says.
-	switch t.kind {
-	case kString:
+func (e *encoder) value(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
+	// Safety: for all loads below: p points to a t.Go, whose layout kind says.
+	switch t.Kind {
+	case shape.String:
 		return e.text(b, *(*string)(p))
-	case kStruct:
+	case shape.Ref:
 		q := *(*unsafe.Pointer)(p)
 		if q == nil {
-			return e.failAt(b, t, whyNil)
+			return e.failAt(b, t, shape.WhyNil)
 		}
-		return e.structure(b, t.plan, q, depth)
-	case k8:
+		return e.structure(b, planAt(t.Struct), q, depth)
+	case shape.Int64, shape.Float64:
 		return binary.BigEndian.AppendUint64(b, *(*uint64)(p))
-	case k4:
+	case shape.Int32:
 		return binary.BigEndian.AppendUint32(b, *(*uint32)(p))
-	case k2:
+	case shape.Int16:
 		return binary.BigEndian.AppendUint16(b, *(*uint16)(p))
-	case k1, kBool:
+	case shape.Int8, shape.Bool:
 		return append(b, *(*uint8)(p))
-	case kUUID:
+	case shape.UUID:
 		return append(b, (*(*UUID)(p))[:]...)
-	case kBytes:
+	case shape.Bytes:
 		return e.bytes(b, *(*[]byte)(p))
-	case kPointer:
-		return e.value(b, t.elem, *(*unsafe.Pointer)(p), 0)
-	case kList:
+	case shape.Pointer:
+		return e.value(b, t.Elem, *(*unsafe.Pointer)(p), 0)
+	case shape.List, shape.Set:
 		return e.list(b, t, p, depth)
-	case kMap, kPairs:
+	case shape.Map, shape.Pairs:
 		return e.entries(b, t, p, depth)
-	default: // kUnion
-		return e.union(b, t, (*face)(p), depth)
+	default: // shape.Union
+		return e.union(b, t, (*shape.Face)(p), depth)
 	}
 }
 
 // union appends the variant that f holds: a struct of one field.
-func (e *encoder) union(b []byte, t *typ, f *face, depth int) []byte {
-	if f.itab == 0 || f.data == nil {
-		return e.failAt(b, t, whyNil)
+func (e *encoder) union(b []byte, t *shape.Type, f *shape.Face, depth int) []byte {
+	if f.Itab == 0 || f.Data == nil {
+		return e.failAt(b, t, shape.WhyNil)
 	}
-	v := t.holds(*f)
+	v := t.Holds(*f)
 	if v == nil {
-		return e.failAt(b, t, "holds a type that is none of its variants")
+		return e.failAt(b, t, shape.WhyForeign)
 	}
-	o := &v.plan.ops[0]
+	o := &v.Struct.Fields[0]
 	// Safety: data points to the variant's struct, whose only field o is.
 	// A variant that is chosen and has nothing to say would arrive as no
 	// variant at all.
-	if skip, _ := o.absent(unsafe.Add(f.data, o.offset)); skip {
-		return e.fail(b, v.plan, o, whyNil)
+	if o.Absent(unsafe.Add(f.Data, o.Offset)) {
+		return e.fail(b, planAt(v.Struct), o, shape.WhyNil)
 	}
-	return e.fields(b, v.plan, f.data, depth)
+	return e.fields(b, planAt(v.Struct), f.Data, depth)
 }

@@ -8,30 +8,31 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
 // maxSize is the longest string, list and map: sizes are signed on the wire.
 const maxSize = math.MaxInt32
 
 // list appends the slice at p as a list or a set.
-func (e *encoder) list(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
+func (e *encoder) list(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
 	if depth <= 0 {
-		return e.failAt(b, t, whyDeep)
+		return e.failAt(b, t, shape.WhyDeep)
 	}
-	// Safety: p points to a slice of t.elem.rt. Below it is looked at as a slice
+	// Safety: p points to a slice of t.Elem.Go. Below it is looked at as a slice
 	// of elements with the same layout.
-	s := *(*slice)(p)
-	if s.len > maxSize {
+	s := *(*shape.Slice)(p)
+	if s.Len > maxSize {
 		e.err = errTooLong
 		return b
 	}
-	el := t.elem
-	b = append(b, byte(el.wire))
-	b = binary.BigEndian.AppendUint32(b, uint32(s.len))
-	switch el.kind {
-	case kBool, k1:
+	el := t.Elem
+	b = append(b, byte(wires[el.Kind]))
+	b = binary.BigEndian.AppendUint32(b, uint32(s.Len))
+	switch el.Kind {
+	case shape.Bool, shape.Int8:
 		return e.raw(b, *(*[]byte)(p))
-	case k2:
+	case shape.Int16:
 		s := *(*[]uint16)(p)
 		if at := len(b); len(s) <= (cap(b)-at-headroom)/2 {
 			b = b[:at+2*len(s)]
@@ -39,7 +40,7 @@ func (e *encoder) list(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
 			return b
 		}
 		return numbers(e, b, s, 2, codec.To16)
-	case k4:
+	case shape.Int32:
 		s := *(*[]uint32)(p)
 		if at := len(b); len(s) <= (cap(b)-at-headroom)/4 {
 			b = b[:at+4*len(s)]
@@ -47,7 +48,7 @@ func (e *encoder) list(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
 			return b
 		}
 		return numbers(e, b, s, 4, codec.To32)
-	case k8:
+	case shape.Int64, shape.Float64:
 		s := *(*[]uint64)(p)
 		if at := len(b); len(s) <= (cap(b)-at-headroom)/8 {
 			b = b[:at+8*len(s)]
@@ -55,19 +56,19 @@ func (e *encoder) list(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
 			return b
 		}
 		return numbers(e, b, s, 8, codec.To64)
-	case kString:
+	case shape.String:
 		for _, s := range *(*[]string)(p) {
 			b = e.text(b, s)
 		}
 		return b
-	case kStruct:
+	case shape.Ref:
 		return e.structures(b, el, *(*[]unsafe.Pointer)(p), depth-1)
 	}
-	for i := range s.len {
+	for i := range s.Len {
 		if cap(b)-len(b) < headroom {
 			b = e.out.Next(b)
 		}
-		if b = e.value(b, el, unsafe.Add(s.data, i*el.size), depth-1); e.err != nil {
+		if b = e.value(b, el, unsafe.Add(s.Data, i*el.Size), depth-1); e.err != nil {
 			return b
 		}
 	}
@@ -75,16 +76,16 @@ func (e *encoder) list(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
 }
 
 // structures appends structs, which have t as their type.
-func (e *encoder) structures(b []byte, t *typ, s []unsafe.Pointer, depth int) []byte {
-	made := t.plan.made != 0 && !e.plain
+func (e *encoder) structures(b []byte, t *shape.Type, s []unsafe.Pointer, depth int) []byte {
+	made := planAt(t.Struct).made != 0 && !e.plain
 	for _, p := range s {
 		switch {
 		case p == nil:
-			return e.failAt(b, t, whyNil)
+			return e.failAt(b, t, shape.WhyNil)
 		case made:
-			b = e.generated(b, t.plan, p, depth)
+			b = e.generated(b, planAt(t.Struct), p, depth)
 		default:
-			b = e.fields(b, t.plan, p, depth)
+			b = e.fields(b, planAt(t.Struct), p, depth)
 		}
 		if e.err != nil {
 			return b
@@ -121,12 +122,12 @@ func numbers[T uint16 | uint32 | uint64](e *encoder, b []byte, s []T, size int, 
 }
 
 // entries appends the map or Pairs at p. A map's entries come in no order.
-func (e *encoder) entries(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
+func (e *encoder) entries(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
 	if depth <= 0 {
-		return e.failAt(b, t, whyDeep)
+		return e.failAt(b, t, shape.WhyDeep)
 	}
-	b = append(b, byte(t.key.wire), byte(t.elem.wire))
-	if t.kind == kPairs {
+	b = append(b, byte(wires[t.Key.Kind]), byte(wires[t.Elem.Kind]))
+	if t.Kind == shape.Pairs {
 		return e.pairs(b, t, p, depth-1)
 	}
 	// Safety: p points to a map, which is a pointer; its number of entries does
@@ -138,38 +139,38 @@ func (e *encoder) entries(b []byte, t *typ, p unsafe.Pointer, depth int) []byte 
 	}
 	b = binary.BigEndian.AppendUint32(b, uint32(n))
 	depth--
-	switch t.maps {
-	case mapStringString:
+	switch t.Maps {
+	case shape.StringString:
 		return e.stringMap(b, *(*map[string]string)(p))
-	case mapStringPointer:
+	case shape.StringPointer:
 		return writeMap[string, unsafe.Pointer](e, b, t, p, depth)
-	case mapStringSlice:
+	case shape.StringSlice:
 		return writeMap[string, []byte](e, b, t, p, depth)
-	case mapString8:
+	case shape.String8:
 		return writeMap[string, uint64](e, b, t, p, depth)
-	case mapString4:
+	case shape.String4:
 		return writeMap[string, uint32](e, b, t, p, depth)
-	case mapString1:
+	case shape.String1:
 		return writeMap[string, uint8](e, b, t, p, depth)
-	case map4String:
+	case shape.Map4String:
 		return writeMap[uint32, string](e, b, t, p, depth)
-	case map4Pointer:
+	case shape.Map4Pointer:
 		return writeMap[uint32, unsafe.Pointer](e, b, t, p, depth)
-	case map4Slice:
+	case shape.Map4Slice:
 		return writeMap[uint32, []byte](e, b, t, p, depth)
-	case map4x8:
+	case shape.Map4x8:
 		return writeMap[uint32, uint64](e, b, t, p, depth)
-	case map4x4:
+	case shape.Map4x4:
 		return writeMap[uint32, uint32](e, b, t, p, depth)
-	case map8String:
+	case shape.Map8String:
 		return writeMap[uint64, string](e, b, t, p, depth)
-	case map8Pointer:
+	case shape.Map8Pointer:
 		return writeMap[uint64, unsafe.Pointer](e, b, t, p, depth)
-	case map8Slice:
+	case shape.Map8Slice:
 		return writeMap[uint64, []byte](e, b, t, p, depth)
-	case map8x8:
+	case shape.Map8x8:
 		return writeMap[uint64, uint64](e, b, t, p, depth)
-	case map8x4:
+	case shape.Map8x4:
 		return writeMap[uint64, uint32](e, b, t, p, depth)
 	}
 	return e.anyMap(b, t, p, depth)
@@ -195,7 +196,7 @@ func (e *encoder) stringMap(b []byte, m map[string]string) []byte {
 }
 
 // writeMap appends the entries of a map with the layout of map[K]V.
-func writeMap[K comparable, V any](e *encoder, b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
+func writeMap[K comparable, V any](e *encoder, b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
 	// Safety: p points to a map whose keys and values have these layouts, and a
 	// map does not know its type. k and v are declared out here, because escape
 	// analysis would move what a loop declares to the heap, entry by entry.
@@ -205,8 +206,8 @@ func writeMap[K comparable, V any](e *encoder, b []byte, t *typ, p unsafe.Pointe
 		if cap(b)-len(b) < headroom {
 			b = e.out.Next(b)
 		}
-		b = e.value(b, t.key, unsafe.Pointer(&k), depth)
-		if b = e.value(b, t.elem, unsafe.Pointer(&v), depth); e.err != nil {
+		b = e.value(b, t.Key, unsafe.Pointer(&k), depth)
+		if b = e.value(b, t.Elem, unsafe.Pointer(&v), depth); e.err != nil {
 			return b
 		}
 	}
@@ -214,22 +215,22 @@ func writeMap[K comparable, V any](e *encoder, b []byte, t *typ, p unsafe.Pointe
 }
 
 // anyMap appends the entries of a map by reflection.
-func (e *encoder) anyMap(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
+func (e *encoder) anyMap(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
 	// Safety: p points to a map, which is a pointer. It is copied, so that p
 	// does not reach reflection and what p points to can stay on the stack.
 	m := *(*unsafe.Pointer)(p)
 	if m == nil {
 		return b
 	}
-	k, v := reflect.New(t.key.rt), reflect.New(t.elem.rt)
-	for it := reflect.NewAt(t.rt, unsafe.Pointer(&m)).Elem().MapRange(); it.Next(); {
+	k, v := reflect.New(t.Key.Go), reflect.New(t.Elem.Go)
+	for it := reflect.NewAt(t.Go, unsafe.Pointer(&m)).Elem().MapRange(); it.Next(); {
 		if cap(b)-len(b) < headroom {
 			b = e.out.Next(b)
 		}
 		k.Elem().SetIterKey(it)
 		v.Elem().SetIterValue(it)
-		b = e.value(b, t.key, k.UnsafePointer(), depth)
-		if b = e.value(b, t.elem, v.UnsafePointer(), depth); e.err != nil {
+		b = e.value(b, t.Key, k.UnsafePointer(), depth)
+		if b = e.value(b, t.Elem, v.UnsafePointer(), depth); e.err != nil {
 			return b
 		}
 	}
@@ -237,22 +238,22 @@ func (e *encoder) anyMap(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
 }
 
 // pairs appends the number of entries and the entries of the Pairs at p.
-func (e *encoder) pairs(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
-	// Safety: p points to a t.rt, a slice of structs of which the key is the
-	// first field, and pairAt is the offset of the second.
-	s := *(*slice)(p)
-	if s.len > maxSize {
+func (e *encoder) pairs(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
+	// Safety: p points to a t.Go, a slice of structs of which the key is the
+	// first field, and ValueAt is the offset of the second.
+	s := *(*shape.Slice)(p)
+	if s.Len > maxSize {
 		e.err = errTooLong
 		return b
 	}
-	b = binary.BigEndian.AppendUint32(b, uint32(s.len))
-	for i := range s.len {
+	b = binary.BigEndian.AppendUint32(b, uint32(s.Len))
+	for i := range s.Len {
 		if cap(b)-len(b) < headroom {
 			b = e.out.Next(b)
 		}
-		q := unsafe.Add(s.data, i*int(t.pair.Size()))
-		b = e.value(b, t.key, q, depth)
-		if b = e.value(b, t.elem, unsafe.Add(q, t.pairAt), depth); e.err != nil {
+		q := unsafe.Add(s.Data, i*int(t.Pair.Size()))
+		b = e.value(b, t.Key, q, depth)
+		if b = e.value(b, t.Elem, unsafe.Add(q, t.ValueAt), depth); e.err != nil {
 			return b
 		}
 	}

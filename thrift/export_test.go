@@ -6,5 +6,5 @@ func DefaultsCost(msg any) int {
 	if err != nil {
 		return 0
 	}
-	return int(pl.defaultsCost())
+	return int(pl.PresetCost(allocation))
 }

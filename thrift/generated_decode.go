@@ -6,6 +6,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/internal/shape"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -130,8 +131,7 @@ func (d *Decoder) Plan(x any, b []byte, depth, next int) []byte {
 // Whole decodes the struct x, its defaults included, by its plan: one that is
 // nested too deeply, or nil because its memory was not to be had.
 func (d *Decoder) Whole(x any, b []byte, depth int) []byte {
-	// Safety: every empty interface is these two words.
-	switch p := (*words)(unsafe.Pointer(&x)).data; {
+	switch p := shape.Data(x); {
 	case depth <= 0:
 		return d.fail(d.offset(b), tooDeep)
 	case p == nil:
@@ -141,7 +141,7 @@ func (d *Decoder) Whole(x any, b []byte, depth int) []byte {
 	if err != nil {
 		return d.fail(d.offset(b), badType)
 	}
-	if pl.preset != 0 && !d.defaults(pl, p) {
+	if pl.HasPreset() && !d.defaults(pl, p) {
 		return d.fail(d.offset(b), tooCostly)
 	}
 	return d.rested(d.fields(pl, p, d.offset(b), depth))
@@ -155,7 +155,7 @@ func (d *Decoder) Defaults(x any, b []byte) bool {
 		d.fail(d.offset(b), badType)
 		return false
 	}
-	if pl.preset != 0 && !d.defaults(pl, p) {
+	if pl.HasPreset() && !d.defaults(pl, p) {
 		d.fail(d.offset(b), tooCostly)
 		return false
 	}
@@ -181,9 +181,9 @@ func (d *Decoder) Fields(x any, b []byte, depth, i, j int) (rest []byte, done bo
 func (d *decoder) some(pl *plan, base unsafe.Pointer, o, depth, i, j int) (end int, flt fault, done bool) {
 	b := d.b
 	for ; i < j; i++ {
-		f := &pl.ops[i]
-		if len(b)-o < 4 || binary.BigEndian.Uint32(b[o:])>>8 != f.head {
-			if f.bit == 0 {
+		f := &pl.Fields[i]
+		if len(b)-o < 4 || binary.BigEndian.Uint32(b[o:])>>8 != f.Tag {
+			if f.Bit == 0 {
 				continue
 			}
 			end, flt = d.resume(pl, base, o, depth, i, pl.bitsBefore(i))
@@ -191,7 +191,7 @@ func (d *decoder) some(pl *plan, base unsafe.Pointer, o, depth, i, j int) (end i
 		}
 		left := d.budget
 		// Safety: as in resume.
-		end, flt := d.value(f.t, unsafe.Add(base, f.offset), o+3, depth-1)
+		end, flt := d.value(f.Type, unsafe.Add(base, f.Offset), o+3, depth-1)
 		if flt == wrongType {
 			d.budget = left // it will be taken again
 			end, flt = d.resume(pl, base, o, depth, i, pl.bitsBefore(i))
@@ -208,8 +208,8 @@ func (d *decoder) some(pl *plan, base unsafe.Pointer, o, depth, i, j int) (end i
 
 // bitsBefore has the bits of the required fields before that with index next.
 func (pl *plan) bitsBefore(next int) (seen uint64) {
-	for _, f := range pl.ops[:next] {
-		seen |= f.bit
+	for _, f := range pl.Fields[:next] {
+		seen |= f.Bit
 	}
 	return seen
 }
@@ -231,7 +231,7 @@ func (d *Decoder) fail(o int, f fault) []byte {
 // further in was noted, and gives nil.
 func (d *Decoder) In(x any, i int) []byte {
 	if pl, _, err := planOf(x); err == nil {
-		d.blame(pl, &pl.ops[i], 0, fine)
+		d.blame(pl, &pl.Fields[i], 0, fine)
 	}
 	return nil
 }
@@ -445,7 +445,7 @@ func (s *Slab[T]) Next(d *Decoder, more int) *T {
 //go:noinline
 func (s *Slab[T]) fill(d *Decoder, more int) *T {
 	size := int(unsafe.Sizeof(*new(T)))
-	n := min(more, slabOf(size))
+	n := min(more, shape.SlabOf(size))
 	if !d.charges(n, size) {
 		return nil
 	}

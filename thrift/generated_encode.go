@@ -7,6 +7,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
 // Room is how many bytes of room generated code makes sure of before it appends
@@ -45,8 +46,8 @@ type generated interface {
 
 // madeFor gives the struct at p as what its generated methods are called on.
 func (pl *plan) madeFor(p unsafe.Pointer) generated {
-	f := face{pl.made, p}
-	// Safety: p points to a pl.rt, and made is the itab of *pl.rt for generated.
+	f := shape.Face{Itab: pl.made, Data: p}
+	// Safety: p points to a pl.Go, and made is the itab of *pl.Go for generated.
 	return *(*generated)(unsafe.Pointer(&f))
 }
 
@@ -94,7 +95,7 @@ func (e *Encoder) Fields(b []byte, x any, depth, i, j int) []byte {
 		return b
 	}
 	s := encoder{out: e.out}
-	return e.after(&s, s.some(b, pl, p, depth, pl.ops[i:j], false))
+	return e.after(&s, s.some(b, pl, p, depth, pl.Fields[i:j], false))
 }
 
 // after notes an error of s, and makes sure of Room.
@@ -118,9 +119,8 @@ func (e *Encoder) fail(err error) {
 
 // planOf finds the plan of x, which may be a nil pointer.
 func (e *Encoder) planOf(x any) (*plan, unsafe.Pointer) {
-	// Safety: every empty interface is these two words.
-	if (*words)(unsafe.Pointer(&x)).data == nil {
-		e.fail(&TypeError{Type: reflect.TypeOf(x), Why: whyNil})
+	if shape.Data(x) == nil {
+		e.fail(&TypeError{Type: reflect.TypeOf(x), Why: shape.WhyNil})
 		return nil, nil
 	}
 	pl, p, err := planOf(x)
@@ -193,11 +193,11 @@ func Numbers[S ~[]T, T ~int16 | ~int32 | ~int64 | ~float64](e *Encoder, b []byte
 // many appends the list of numbers at p, for which the block has not enough room.
 func (e *Encoder) many(b []byte, p unsafe.Pointer, size int) []byte {
 	// Safety: all slices have one layout.
-	if n := (*slice)(p).len; n > maxSize {
+	if n := (*shape.Slice)(p).Len; n > maxSize {
 		e.fail(errTooLong)
 		return b
 	}
-	b = e.Count(b, (*slice)(p).len)
+	b = e.Count(b, (*shape.Slice)(p).Len)
 	s := encoder{out: e.out}
 	switch size {
 	case 2:

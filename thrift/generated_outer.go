@@ -3,6 +3,7 @@ package thrift
 import (
 	"unsafe"
 
+	"github.com/limosa-rpc/limosa/internal/shape"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -19,9 +20,9 @@ func (e *Encoder) Open(to Output, b []byte) (*Encoder, []byte) {
 // result is a pointer to a generated struct whose first field is the value: a
 // pointer, slice, map or union.
 func NoResult(result any) error {
-	// Safety: every empty interface is these two words, and each of those types
+	// Safety: each of those types
 	// begins with a word that is nil exactly if the value is.
-	if *(*unsafe.Pointer)((*words)(unsafe.Pointer(&result)).data) != nil {
+	if *(*unsafe.Pointer)(shape.Data(result)) != nil {
 		return nil
 	}
 	return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result: the handler has returned nil and no error, or an exception that this side does not know", Sent: rpc.Processed} // it is an answer

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/shape"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -86,7 +87,7 @@ func (e *jsonEncoder) fail(rt reflect.Type, field, why string) {
 // fields appends the struct at base.
 func (e *jsonEncoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth int) []byte {
 	if depth <= 0 {
-		e.fail(pl.rt, "", whyDeep)
+		e.fail(pl.Go, "", shape.WhyDeep)
 		return b
 	}
 	if pl.of != nil {
@@ -94,14 +95,14 @@ func (e *jsonEncoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth int)
 	}
 	b = append(b, '{')
 	first := true
-	for i := range pl.ops {
-		f := &pl.ops[i]
-		// Safety: base points to a pl.rt, and offset and kind are those of one
+	for i := range pl.Fields {
+		f := &pl.Fields[i]
+		// Safety: base points to a pl.Go, and offset and kind are those of one
 		// of its fields: compile took them from reflection.
-		p := unsafe.Add(base, f.offset)
-		if skip, why := f.absent(p); skip {
-			if why != "" {
-				e.fail(pl.rt, pl.names[f.name], why)
+		p := unsafe.Add(base, f.Offset)
+		if f.Absent(p) {
+			if f.Rule == shape.Required {
+				e.fail(pl.Go, pl.Names[f.Index].Go, shape.WhyRequired)
 			}
 			continue
 		}
@@ -109,9 +110,9 @@ func (e *jsonEncoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth int)
 			b = append(b, ',')
 		}
 		first = false
-		b = strconv.AppendInt(append(b, '"'), int64(int16(f.head)), 10)
-		b = append(append(append(b, `":{"`...), jsonNames[f.t.wire]...), `":`...)
-		if b = e.value(b, f.t, p, depth-1); e.err != nil {
+		b = strconv.AppendInt(append(b, '"'), int64(int16(f.Tag)), 10)
+		b = append(append(append(b, `":{"`...), jsonNames[wireOf(f)]...), `":`...)
+		if b = e.value(b, f.Type, p, depth-1); e.err != nil {
 			return b
 		}
 		b = append(b, '}')
@@ -120,79 +121,79 @@ func (e *jsonEncoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth int)
 }
 
 // value appends the value of type t at p.
-func (e *jsonEncoder) value(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
-	// Safety: for all loads below: p points to a t.rt, whose layout kind says.
-	switch t.kind {
-	case kString:
+func (e *jsonEncoder) value(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
+	// Safety: for all loads below: p points to a t.Go, whose layout kind says.
+	switch t.Kind {
+	case shape.String:
 		return appendJSONString(b, *(*string)(p))
-	case kStruct:
+	case shape.Ref:
 		q := *(*unsafe.Pointer)(p)
 		if q == nil {
-			e.fail(t.rt, "", whyNil)
+			e.fail(t.Go, "", shape.WhyNil)
 			return b
 		}
-		return e.fields(b, t.plan, q, depth)
-	case k8:
-		if t.wire == TypeDouble {
+		return e.fields(b, planAt(t.Struct), q, depth)
+	case shape.Int64, shape.Float64:
+		if t.Kind == shape.Float64 {
 			return appendJSONDouble(b, *(*float64)(p))
 		}
 		return strconv.AppendInt(b, *(*int64)(p), 10)
-	case k4:
+	case shape.Int32:
 		return strconv.AppendInt(b, int64(*(*int32)(p)), 10)
-	case k2:
+	case shape.Int16:
 		return strconv.AppendInt(b, int64(*(*int16)(p)), 10)
-	case k1:
+	case shape.Int8:
 		return strconv.AppendInt(b, int64(*(*int8)(p)), 10)
-	case kBool:
+	case shape.Bool:
 		return append(b, '0'+*(*uint8)(p))
-	case kUUID:
+	case shape.UUID:
 		return append(append(append(b, '"'), (*(*UUID)(p)).String()...), '"')
-	case kBytes:
+	case shape.Bytes:
 		return append(base64.StdEncoding.AppendEncode(append(b, '"'), *(*[]byte)(p)), '"')
-	case kPointer:
-		return e.value(b, t.elem, *(*unsafe.Pointer)(p), 0)
-	case kList:
+	case shape.Pointer:
+		return e.value(b, t.Elem, *(*unsafe.Pointer)(p), 0)
+	case shape.List, shape.Set:
 		return e.list(b, t, p, depth)
-	case kMap, kPairs:
+	case shape.Map, shape.Pairs:
 		return e.entries(b, t, p, depth)
-	default: // kUnion
-		return e.union(b, t, (*face)(p), depth)
+	default: // shape.Union
+		return e.union(b, t, (*shape.Face)(p), depth)
 	}
 }
 
 // union appends the variant that f holds; see encoder.union.
-func (e *jsonEncoder) union(b []byte, t *typ, f *face, depth int) []byte {
-	if f.itab == 0 || f.data == nil {
-		e.fail(t.rt, "", whyNil)
+func (e *jsonEncoder) union(b []byte, t *shape.Type, f *shape.Face, depth int) []byte {
+	if f.Itab == 0 || f.Data == nil {
+		e.fail(t.Go, "", shape.WhyNil)
 		return b
 	}
-	v := t.holds(*f)
+	v := t.Holds(*f)
 	if v == nil {
-		e.fail(t.rt, "", "holds a type that is none of its variants")
+		e.fail(t.Go, "", shape.WhyForeign)
 		return b
 	}
-	o := &v.plan.ops[0]
+	o := &v.Struct.Fields[0]
 	// Safety: data points to the variant's struct, whose only field o is.
-	if skip, _ := o.absent(unsafe.Add(f.data, o.offset)); skip {
-		e.fail(v.plan.rt, v.plan.names[o.name], whyNil)
+	if o.Absent(unsafe.Add(f.Data, o.Offset)) {
+		e.fail(v.Struct.Go, v.Struct.Names[o.Index].Go, shape.WhyNil)
 		return b
 	}
-	return e.fields(b, v.plan, f.data, depth)
+	return e.fields(b, planAt(v.Struct), f.Data, depth)
 }
 
 // list appends a list or a set: type, number and elements.
-func (e *jsonEncoder) list(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
-	// Safety: p points to a slice of t.elem.rt; each element is where its size
+func (e *jsonEncoder) list(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
+	// Safety: p points to a slice of t.Elem.Go; each element is where its size
 	// puts it.
-	s := *(*slice)(p)
+	s := *(*shape.Slice)(p)
 	if depth <= 0 {
-		e.fail(t.rt, "", whyDeep)
+		e.fail(t.Go, "", shape.WhyDeep)
 		return b
 	}
-	b = append(append(append(b, `["`...), jsonNames[t.elem.wire]...), `",`...)
-	b = strconv.AppendInt(b, int64(s.len), 10)
-	for i := range s.len {
-		if b = e.value(append(b, ','), t.elem, unsafe.Add(s.data, i*t.elem.size), depth-1); e.err != nil {
+	b = append(append(append(b, `["`...), jsonNames[wires[t.Elem.Kind]]...), `",`...)
+	b = strconv.AppendInt(b, int64(s.Len), 10)
+	for i := range s.Len {
+		if b = e.value(append(b, ','), t.Elem, unsafe.Add(s.Data, i*t.Elem.Size), depth-1); e.err != nil {
 			return b
 		}
 	}
@@ -200,26 +201,26 @@ func (e *jsonEncoder) list(b []byte, t *typ, p unsafe.Pointer, depth int) []byte
 }
 
 // entries appends a map or Pairs: types, number, and an object.
-func (e *jsonEncoder) entries(b []byte, t *typ, p unsafe.Pointer, depth int) []byte {
+func (e *jsonEncoder) entries(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
 	if depth <= 0 {
-		e.fail(t.rt, "", whyDeep)
+		e.fail(t.Go, "", shape.WhyDeep)
 		return b
 	}
-	b = append(append(append(b, `["`...), jsonNames[t.key.wire]...), `","`...)
-	b = append(append(b, jsonNames[t.elem.wire]...), `",`...)
-	// Safety: p points to a t.rt.
-	v := reflect.NewAt(t.rt, p).Elem()
+	b = append(append(append(b, `["`...), jsonNames[wires[t.Key.Kind]]...), `","`...)
+	b = append(append(b, jsonNames[wires[t.Elem.Kind]]...), `",`...)
+	// Safety: p points to a t.Go.
+	v := reflect.NewAt(t.Go, p).Elem()
 	b = append(strconv.AppendInt(b, int64(v.Len()), 10), `,{`...)
-	if t.kind == kPairs {
+	if t.Kind == shape.Pairs {
 		// Safety: v is a slice of structs of which the key is the first field,
-		// and pairAt is the offset of the second.
+		// and ValueAt is the offset of the second.
 		for i := range v.Len() {
 			q := v.Index(i).Addr().UnsafePointer()
-			b = e.entry(b, i > 0, t, q, unsafe.Add(q, t.pairAt), depth-1)
+			b = e.entry(b, i > 0, t, q, unsafe.Add(q, t.ValueAt), depth-1)
 		}
 		return append(b, "}]"...)
 	}
-	k, x := reflect.New(t.key.rt), reflect.New(t.elem.rt)
+	k, x := reflect.New(t.Key.Go), reflect.New(t.Elem.Go)
 	more := false
 	for it := v.MapRange(); it.Next() && e.err == nil; more = true {
 		k.Elem().SetIterKey(it)
@@ -230,7 +231,7 @@ func (e *jsonEncoder) entries(b []byte, t *typ, p unsafe.Pointer, depth int) []b
 }
 
 // entry appends key and value; keys are strings to JSON, whatever they are.
-func (e *jsonEncoder) entry(b []byte, more bool, t *typ, k, v unsafe.Pointer, depth int) []byte {
+func (e *jsonEncoder) entry(b []byte, more bool, t *shape.Type, k, v unsafe.Pointer, depth int) []byte {
 	if e.err != nil {
 		return b
 	}
@@ -238,14 +239,14 @@ func (e *jsonEncoder) entry(b []byte, more bool, t *typ, k, v unsafe.Pointer, de
 		b = append(b, ',')
 	}
 	at := len(b)
-	b = e.value(b, t.key, k, depth)
-	if t.key.kind <= k8 && b[at] != '"' { // NaN has its quotes
+	b = e.value(b, t.Key, k, depth)
+	if t.Key.Kind < shape.UUID && b[at] != '"' { // NaN has its quotes
 		b = append(b, 0)
 		copy(b[at+1:], b[at:])
 		b[at] = '"'
 		b = append(b, '"')
 	}
-	return e.value(append(b, ':'), t.elem, v, depth)
+	return e.value(append(b, ':'), t.Elem, v, depth)
 }
 
 func appendJSONDouble(b []byte, v float64) []byte {

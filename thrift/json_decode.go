@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/shape"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -131,7 +132,7 @@ func (d *jsonDecoder) name() (Type, error) {
 	return t, nil
 }
 
-// fields decodes a struct into the pl.rt at base. depth is how many levels are
+// fields decodes a struct into the pl.Go at base. depth is how many levels are
 // allowed, this struct included.
 func (d *jsonDecoder) fields(pl *plan, base unsafe.Pointer, depth int) error {
 	var seen map[uint32]bool
@@ -140,10 +141,10 @@ func (d *jsonDecoder) fields(pl *plan, base unsafe.Pointer, depth int) error {
 		if f == nil {
 			return false, nil
 		}
-		// Safety: base points to a pl.rt, and offset and kind are those of one
+		// Safety: base points to a pl.Go, and offset and kind are those of one
 		// of its fields: compile took them from reflection.
-		err := d.value(f.t, unsafe.Add(base, f.offset), depth-1)
-		if err == nil && f.need == required {
+		err := d.value(f.Type, unsafe.Add(base, f.Offset), depth-1)
+		if err == nil && f.Rule == shape.Required {
 			if seen == nil {
 				seen = map[uint32]bool{}
 			}
@@ -157,8 +158,8 @@ func (d *jsonDecoder) fields(pl *plan, base unsafe.Pointer, depth int) error {
 	if err != nil {
 		return err
 	}
-	for i := range pl.ops {
-		if f := &pl.ops[i]; f.need == required && !seen[f.head] {
+	for i := range pl.Fields {
+		if f := &pl.Fields[i]; f.Rule == shape.Required && !seen[f.Tag] {
 			d.mem.blame(pl, f, 0, fine)
 			d.o--
 			return d.wrong(faults[missing])
@@ -217,53 +218,53 @@ func (d *jsonDecoder) eachField(depth int, known func(head uint32) (bool, error)
 	}
 }
 
-// value decodes a value into p, which points to a t.rt. depth is how many
+// value decodes a value into p, which points to a t.Go. depth is how many
 // levels are allowed for it.
-func (d *jsonDecoder) value(t *typ, p unsafe.Pointer, depth int) (err error) {
-	// Safety: for all stores below: p points to a t.rt, whose layout kind says.
+func (d *jsonDecoder) value(t *shape.Type, p unsafe.Pointer, depth int) (err error) {
+	// Safety: for all stores below: p points to a t.Go, whose layout kind says.
 	var n int64
-	switch t.kind {
-	case kString:
+	switch t.Kind {
+	case shape.String:
 		if *(*string)(p), err = d.text(); err == nil {
 			err = d.charge(1, len(*(*string)(p)))
 		}
-	case kStruct:
-		err = d.structure(t.plan, p, depth)
-	case k8:
-		if t.wire == TypeDouble {
+	case shape.Ref:
+		err = d.structure(planAt(t.Struct), p, depth)
+	case shape.Int64, shape.Float64:
+		if t.Kind == shape.Float64 {
 			*(*float64)(p), err = d.double()
 		} else {
 			*(*int64)(p), err = d.integer(64)
 		}
-	case k4:
+	case shape.Int32:
 		n, err = d.integer(32)
 		*(*int32)(p) = int32(n)
-	case k2:
+	case shape.Int16:
 		n, err = d.integer(16)
 		*(*int16)(p) = int16(n)
-	case k1:
+	case shape.Int8:
 		n, err = d.integer(8)
 		*(*int8)(p) = int8(n)
-	case kBool:
+	case shape.Bool:
 		n, err = d.integer(32)
 		*(*bool)(p) = n != 0
-	case kUUID:
+	case shape.UUID:
 		err = d.uuid((*UUID)(p))
-	case kBytes:
+	case shape.Bytes:
 		err = d.bytes((*[]byte)(p))
-	case kPointer:
-		if err = d.charge(1, t.elem.size); err == nil {
-			q := reflect.New(t.elem.rt).UnsafePointer()
-			if err = d.value(t.elem, q, 0); err == nil {
+	case shape.Pointer:
+		if err = d.charge(1, t.Elem.Size); err == nil {
+			q := reflect.New(t.Elem.Go).UnsafePointer()
+			if err = d.value(t.Elem, q, 0); err == nil {
 				*(*unsafe.Pointer)(p) = q
 			}
 		}
-	case kList:
+	case shape.List, shape.Set:
 		err = d.list(t, p, depth)
-	case kMap, kPairs:
+	case shape.Map, shape.Pairs:
 		err = d.entries(t, p, depth)
-	default: // kUnion
-		err = d.union(t, (*face)(p), depth)
+	default: // shape.Union
+		err = d.union(t, (*shape.Face)(p), depth)
 	}
 	return err
 }
@@ -307,7 +308,7 @@ func (d *jsonDecoder) structure(pl *plan, p unsafe.Pointer, depth int) error {
 	if !ok {
 		return d.wrong(faults[tooCostly])
 	}
-	// Safety: p points to a *pl.rt.
+	// Safety: p points to a *pl.Go.
 	*(*unsafe.Pointer)(p) = q
 	if pl.of != nil {
 		return d.view(pl.of, pl.viewAt(q), depth)
@@ -316,26 +317,26 @@ func (d *jsonDecoder) structure(pl *plan, p unsafe.Pointer, depth int) error {
 }
 
 // union decodes a struct of which one field counts; see decoder.union.
-func (d *jsonDecoder) union(t *typ, p *face, depth int) error {
-	*p = face{}
+func (d *jsonDecoder) union(t *shape.Type, p *shape.Face, depth int) error {
+	*p = shape.Face{}
 	return d.eachField(depth, func(head uint32) (bool, error) {
-		v := t.variant(head)
+		v := t.Variant(head)
 		if v == nil {
 			return false, nil
 		}
-		q, ok := d.mem.fresh(v.plan)
+		q, ok := d.mem.fresh(planAt(v.Struct))
 		if !ok {
 			return true, d.wrong(faults[tooCostly])
 		}
-		f := &v.plan.ops[0]
-		// Safety: q points to a v.plan.rt, whose one field f is; v.itab is that
-		// of *v.plan.rt as the interface that p points to.
-		err := d.value(f.t, unsafe.Add(q, f.offset), depth-1)
+		f := &v.Struct.Fields[0]
+		// Safety: q points to a v.Struct.Go, whose one field f is; v.Itab is that
+		// of *v.Struct.Go as the interface that p points to.
+		err := d.value(f.Type, unsafe.Add(q, f.Offset), depth-1)
 		switch {
 		case err == nil:
-			*p = face{v.itab, q}
+			*p = shape.Face{Itab: v.Itab, Data: q}
 		case err != errOther:
-			d.mem.blame(v.plan, f, 0, fine)
+			d.mem.blame(planAt(v.Struct), f, 0, fine)
 		}
 		return true, err
 	})
@@ -363,7 +364,7 @@ func (d *jsonDecoder) count() (int, error) {
 }
 
 // list decodes a list or a set into the slice at p.
-func (d *jsonDecoder) list(t *typ, p unsafe.Pointer, depth int) error {
+func (d *jsonDecoder) list(t *shape.Type, p unsafe.Pointer, depth int) error {
 	if d.peek(); depth <= 0 {
 		return d.wrong(faults[tooDeep])
 	}
@@ -378,29 +379,29 @@ func (d *jsonDecoder) list(t *typ, p unsafe.Pointer, depth int) error {
 	if err != nil {
 		return err
 	}
-	if n > 0 && have != t.elem.wire {
+	if n > 0 && have != wires[t.Elem.Kind] {
 		return errOther
 	}
-	if err := d.charge(n, t.elem.size); err != nil {
+	if err := d.charge(n, t.Elem.Size); err != nil {
 		return err
 	}
-	s := reflect.MakeSlice(t.rt, n, n).UnsafePointer()
+	s := reflect.MakeSlice(t.Go, n, n).UnsafePointer()
 	for i := range n {
 		if err = d.want(','); err == nil {
 			// Safety: s points to n elements of that size.
-			err = d.value(t.elem, unsafe.Add(s, i*t.elem.size), depth-1)
+			err = d.value(t.Elem, unsafe.Add(s, i*t.Elem.Size), depth-1)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	// Safety: p points to a t.rt, a slice.
-	*(*slice)(p) = slice{s, n, n}
+	// Safety: p points to a t.Go, a slice.
+	*(*shape.Slice)(p) = shape.Slice{Data: s, Len: n, Cap: n}
 	return d.want(']')
 }
 
 // entries decodes a map into the map or Pairs at p.
-func (d *jsonDecoder) entries(t *typ, p unsafe.Pointer, depth int) error {
+func (d *jsonDecoder) entries(t *shape.Type, p unsafe.Pointer, depth int) error {
 	if d.peek(); depth <= 0 {
 		return d.wrong(faults[tooDeep])
 	}
@@ -422,7 +423,7 @@ func (d *jsonDecoder) entries(t *typ, p unsafe.Pointer, depth int) error {
 	if err != nil {
 		return err
 	}
-	if n > 0 && (key != t.key.wire || elem != t.elem.wire) {
+	if n > 0 && (key != wires[t.Key.Kind] || elem != wires[t.Elem.Kind]) {
 		return errOther
 	}
 	for _, c := range [...]byte{',', '{'} {
@@ -430,7 +431,7 @@ func (d *jsonDecoder) entries(t *typ, p unsafe.Pointer, depth int) error {
 			return err
 		}
 	}
-	if err = d.charge(n, 2*(t.key.size+t.elem.size+mapEntry)); err != nil {
+	if err = d.charge(n, 2*(t.Key.Size+t.Elem.Size+mapEntry)); err != nil {
 		return err
 	}
 	if err = d.fill(t, p, n, depth-1); err != nil {
@@ -443,40 +444,40 @@ func (d *jsonDecoder) entries(t *typ, p unsafe.Pointer, depth int) error {
 }
 
 // fill decodes n entries into a fresh map or Pairs at p.
-func (d *jsonDecoder) fill(t *typ, p unsafe.Pointer, n, depth int) error {
+func (d *jsonDecoder) fill(t *shape.Type, p unsafe.Pointer, n, depth int) error {
 	var m, pairs reflect.Value
-	if t.kind == kPairs {
-		pairs = reflect.MakeSlice(t.rt, n, n)
+	if t.Kind == shape.Pairs {
+		pairs = reflect.MakeSlice(t.Go, n, n)
 	} else {
-		m = reflect.MakeMapWithSize(t.rt, n)
+		m = reflect.MakeMapWithSize(t.Go, n)
 	}
 	for i := range n {
-		k, v := reflect.New(t.key.rt), reflect.New(t.elem.rt)
+		k, v := reflect.New(t.Key.Go), reflect.New(t.Elem.Go)
 		var err error
 		if i > 0 {
 			err = d.want(',')
 		}
 		if err == nil {
-			err = d.value(t.key, k.UnsafePointer(), depth)
+			err = d.value(t.Key, k.UnsafePointer(), depth)
 		}
 		if err == nil {
 			err = d.want(':')
 		}
 		if err == nil {
-			err = d.value(t.elem, v.UnsafePointer(), depth)
+			err = d.value(t.Elem, v.UnsafePointer(), depth)
 		}
 		if err != nil {
 			return err
 		}
-		if t.kind == kPairs {
+		if t.Kind == shape.Pairs {
 			pairs.Index(i).Field(0).Set(k.Elem())
 			pairs.Index(i).Field(1).Set(v.Elem())
 		} else {
 			m.SetMapIndex(k.Elem(), v.Elem())
 		}
 	}
-	// Safety: p points to a t.rt.
-	if into := reflect.NewAt(t.rt, p).Elem(); t.kind == kPairs {
+	// Safety: p points to a t.Go.
+	if into := reflect.NewAt(t.Go, p).Elem(); t.Kind == shape.Pairs {
 		into.Set(pairs)
 	} else {
 		into.Set(m)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/internal/shape"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -183,11 +184,11 @@ func (l *lease) budget() *budget {
 // refusal finds the words for a message that is refused. The decoder has
 // better ones; they are worth a second look, since refusals are rare.
 func (pl *plan) refusal(body buf.View, lim *rpc.Limits, end int, f fault) error {
-	msg := reflect.New(pl.rt).Interface()
+	msg := reflect.New(pl.Go).Interface()
 	if err := (Binary{}).Decode(body, msg, lim); err != nil {
 		return err
 	}
-	return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &SyntaxError{Offset: min(end, body.Len()), Path: pl.rt.Name(), Why: faults[f]}}
+	return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &SyntaxError{Offset: min(end, body.Len()), Path: pl.Go.Name(), Why: faults[f]}}
 }
 
 // index looks where the fields of x are, in bytes that were checked.
@@ -201,7 +202,7 @@ func (x *Lazy) index() {
 }
 
 func (x *Lazy) indexIn(depth int) (end int, f fault) {
-	n := len(x.pl.ops)
+	n := len(x.pl.Fields)
 	if x.first && n <= fewFields {
 		x.at = x.own.room[:n:n]
 	} else {
@@ -242,8 +243,8 @@ func (x *Lazy) near(field int) uint32 {
 }
 
 func (x *Lazy) findSlow(field int) (*lease, int) {
-	if x.at == nil && x.own != nil && x.own.calm && x.pl.preset == 0 {
-		if x.even == 0 && !x.again && len(x.pl.ops) <= fewEven {
+	if x.at == nil && x.own != nil && x.own.calm && !x.pl.HasPreset() {
+		if x.even == 0 && !x.again && len(x.pl.Fields) <= fewEven {
 			x.evenly()
 		}
 		if field < int(x.even) {
@@ -258,7 +259,7 @@ func (x *Lazy) findSlow(field int) (*lease, int) {
 	if o != 0 && len(l.edits) == 0 {
 		return l, int(o)
 	}
-	if e := l.edit(x.place(field), x.pl.ops[field].head); e != nil {
+	if e := l.edit(x.place(field), x.pl.Fields[field].Tag); e != nil {
 		if e.val == nil {
 			return l, 0
 		}
@@ -267,7 +268,7 @@ func (x *Lazy) findSlow(field int) (*lease, int) {
 		}
 		return e.sub, 3
 	}
-	if o != 0 || x.pl.preset == 0 {
+	if o != 0 || !x.pl.HasPreset() {
 		return l, int(o)
 	}
 	return x.preset(field)
@@ -284,22 +285,22 @@ func (x *Lazy) place(field int) uint32 {
 // preset gives the default of a field that the message does not have, as
 // decoding would.
 func (x *Lazy) preset(field int) (*lease, int) {
-	p := reflect.New(x.pl.rt).UnsafePointer()
-	x.pl.setDefaults(p)
-	f := &x.pl.ops[field]
-	// Safety: p points to an x.pl.rt, which f is a field of.
-	q := unsafe.Add(p, f.offset)
-	if skip, _ := f.absent(q); skip || f.zero(q) {
+	p := reflect.New(x.pl.Go).UnsafePointer()
+	x.pl.Preset(p)
+	f := &x.pl.Fields[field]
+	// Safety: p points to an x.pl.Go, which f is a field of.
+	q := unsafe.Add(p, f.Offset)
+	if f.Absent(q) || zero(f, q) {
 		return x.own, 0
 	}
 	val := x.encode(f, q)
 	if val == nil {
 		return x.own, 0
 	}
-	if f.kind == kStruct || f.kind == kList && f.t.elem.kind == kStruct {
+	if f.Kind == shape.Ref || f.Kind == shape.List && f.Type.Elem.Kind == shape.Ref {
 		// What is set in it later is to be sent, and with that the whole value.
 		at := x.place(field)
-		x.own.insert(edit{from: at, to: at, head: f.head, val: val, preset: true})
+		x.own.insert(edit{from: at, to: at, head: f.Tag, val: val, preset: true})
 		return x.findSlow(field)
 	}
 	return &lease{b: val, calm: true, mem: unlimited}, 3
@@ -307,17 +308,17 @@ func (x *Lazy) preset(field int) (*lease, int) {
 
 // zero tells whether the value at p is the one that stands for a field that is
 // not there anyway.
-func (f *op) zero(p unsafe.Pointer) bool {
-	switch f.kind {
-	case kList, kPairs, kBytes:
+func zero(f *shape.Field, p unsafe.Pointer) bool {
+	switch f.Kind {
+	case shape.List, shape.Set, shape.Pairs, shape.Bytes:
 		// Safety: p points to a slice.
-		return (*slice)(p).data == nil
-	case kMap:
+		return (*shape.Slice)(p).Data == nil
+	case shape.Map:
 		// Safety: p points to a map, which is a pointer.
 		return *(*unsafe.Pointer)(p) == nil
 	}
 	// Safety: the type is that of a scalar, a string or a UUID.
-	return reflect.NewAt(f.t.rt, p).Elem().IsZero()
+	return reflect.NewAt(f.Type.Go, p).Elem().IsZero()
 }
 
 // str copies a string. Strings that are read one after the other share copies,

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
 // What works on any message, and the codecs besides Binary, take a view for the
@@ -15,7 +16,7 @@ import (
 
 // viewAt is the Lazy of the view at p.
 //
-// Safety: p points to a pl.rt, which is a view.
+// Safety: p points to a pl.Go, which is a view.
 func (pl *plan) viewAt(p unsafe.Pointer) *Lazy { return (*Lazy)(unsafe.Add(p, pl.lazyAt)) }
 
 // bytes gives the message of x with its changes, and the error of a value that
@@ -34,23 +35,23 @@ func (x *Lazy) bytes() ([]byte, error) {
 }
 
 // structOf decodes b, the message of a view of pl, into a new struct. Its fault is
-// that a field is missing which is required, or that it takes more than mem.
+// that a field is missing which is shape.Required, or that it takes more than mem.
 func (pl *plan) structOf(b []byte, mem budget) (unsafe.Pointer, fault) {
-	p := reflect.New(pl.rt).UnsafePointer()
+	p := reflect.New(pl.Go).UnsafePointer()
 	if f := pl.read(p, b, mem); f != fine {
 		return nil, f
 	}
 	return p, fine
 }
 
-// read decodes b, bytes that were checked, into the fresh pl.rt at p.
+// read decodes b, bytes that were checked, into the fresh pl.Go at p.
 func (pl *plan) read(p unsafe.Pointer, b []byte, mem budget) (f fault) {
 	d := decoder{b: b, budget: mem}
 	if pl.made != 0 {
 		_, f = d.generated(pl, p, 0, 1<<30)
 		return f
 	}
-	if pl.preset != 0 && !d.defaults(pl, p) {
+	if pl.HasPreset() && !d.defaults(pl, p) {
 		return tooCostly
 	}
 	_, f = d.fields(pl, p, 0, 1<<30)
@@ -60,7 +61,7 @@ func (pl *plan) read(p unsafe.Pointer, b []byte, mem budget) (f fault) {
 // plain decodes x; why is why that cannot be done.
 func (x *Lazy) plain() (p unsafe.Pointer, why string) {
 	if x.own == nil {
-		return nil, whyNil
+		return nil, shape.WhyNil
 	}
 	b, err := x.bytes()
 	if err != nil {
@@ -70,45 +71,68 @@ func (x *Lazy) plain() (p unsafe.Pointer, why string) {
 	return p, faults[f]
 }
 
-// views compares two views. Bytes that are the same say the same.
-func (e *equaler) views(pl *plan, x, y *Lazy) bool {
+// A lens is how walkers see a view.
+type lens struct{ pl *plan }
+
+var _ shape.View = lens{}
+
+// Same implements [shape.View]: bytes that are the same say the same.
+func (l lens) Same(p, q unsafe.Pointer) (same, known bool) {
+	x, y := l.pl.viewAt(p), l.pl.viewAt(q)
 	if x.own == nil || y.own == nil {
-		return x.own == y.own
+		return x.own == y.own, true
 	}
 	a, errA := x.bytes()
 	b, errB := y.bytes()
-	switch {
-	case errA != nil || errB != nil:
-		return false
-	case bytes.Equal(a, b):
-		return true
+	if errA != nil || errB != nil {
+		return false, true
 	}
-	p, f := pl.of.structOf(a, *x.own.budget())
-	if f != fine {
-		return false
-	}
-	q, f := pl.of.structOf(b, *y.own.budget())
-	return f == fine && e.fields(pl.of, p, q)
+	same = bytes.Equal(a, b)
+	return same, same
 }
 
-// view hashes what x shows.
-func (h *hasher) view(x *Lazy) uint64 {
-	p, _ := x.plain()
-	if p == nil {
-		return 0
-	}
-	return h.fields(x.pl, p)
+// Plain implements [shape.View].
+func (l lens) Plain(p unsafe.Pointer) unsafe.Pointer {
+	q, _ := l.pl.viewAt(p).plain()
+	return q
 }
 
-// view makes q a view of a copy of what x shows. It shares nothing with x, and
-// with a value that cannot be encoded in it, it cannot be encoded either.
-func (c *cloner) view(q, x *Lazy) {
+// Clone implements [shape.View]. With a value that cannot be encoded in the original, the
+// copy cannot be encoded either.
+func (l lens) Clone(q, p unsafe.Pointer) {
+	x := l.pl.viewAt(p)
 	if x.own == nil {
 		return
 	}
 	b, err := x.bytes()
-	*q = viewOf(x.pl, bytes.Clone(b), *x.own.budget())
-	q.own.err = err
+	y := l.pl.viewAt(q)
+	*y = viewOf(x.pl, bytes.Clone(b), *x.own.budget())
+	y.own.err = err
+}
+
+// Validate implements [shape.View].
+func (l lens) Validate(p unsafe.Pointer) (why string) {
+	x := l.pl.viewAt(p)
+	if x.own == nil {
+		return shape.WhyNil
+	}
+	if _, err := x.bytes(); err != nil {
+		return "has a value that was set and cannot be encoded: " + err.Error()
+	}
+	return ""
+}
+
+// Text implements [shape.View]. A view that was released is shown as nil: whoever
+// logs is not to be stopped.
+func (l lens) Text(w *shape.Writer, p unsafe.Pointer, depth int) {
+	x := l.pl.viewAt(p)
+	if x.own == nil || x.own.b == nil {
+		w.Add("nil")
+		return
+	}
+	b, _ := x.bytes()
+	t := bytesText{w, b}
+	t.message(x.pl, 0, depth)
 }
 
 // viewOf is a view of a message of its own, which was checked; decoding it may take mem.
@@ -116,22 +140,11 @@ func viewOf(pl *plan, b []byte, mem budget) Lazy {
 	return Lazy{own: &lease{b: b, calm: true, view: buf.ViewOf(b), mem: mem}, pl: pl, level: 1, first: true}
 }
 
-// view checks the view x.
-func (v *validator) view(x *Lazy) *InvalidError {
-	if x.own == nil {
-		return &InvalidError{Why: whyNil}
-	}
-	if _, err := x.bytes(); err != nil {
-		return &InvalidError{Why: "has a value that was set and cannot be encoded: " + err.Error()}
-	}
-	return nil
-}
-
 // view appends the message of x, by the types on the wire: what the struct does
 // not know comes along.
 func (e *compactEncoder) view(b []byte, pl *plan, x *Lazy) []byte {
 	if x.own == nil {
-		e.err = &TypeError{Type: pl.rt, Why: whyNil}
+		e.err = &TypeError{Type: pl.Go, Why: shape.WhyNil}
 		return b
 	}
 	p, err := x.bytes()
@@ -176,7 +189,7 @@ func (d *compactDecoder) view(pl *plan, x *Lazy, o, depth int) (int, fault) {
 func (e *jsonEncoder) view(b []byte, pl *plan, x *Lazy, depth int) []byte {
 	p, why := x.plain()
 	if p == nil {
-		e.fail(pl.rt, "", why)
+		e.fail(pl.Go, "", why)
 		return b
 	}
 	return e.fields(b, x.pl, p, depth)
@@ -210,8 +223,10 @@ type masker struct {
 	err  error // of a value that cannot be encoded, or decoded
 }
 
-// view makes x one of the message without what the mask unsets, as Apply says.
-func (n *maskNode) view(x *Lazy, keep bool) {
+// Mask implements [shape.View]: the view becomes one of the message without what the mask
+// unsets, as Mask.Apply says.
+func (l lens) Mask(p unsafe.Pointer, n *shape.Node, keep bool) {
+	x := l.pl.viewAt(p)
 	if x.own == nil {
 		return
 	}
@@ -230,8 +245,8 @@ func (n *maskNode) view(x *Lazy, keep bool) {
 // fields appends the struct at o without what the mask unsets, and gives its
 // end. Of a field that comes twice only the one that counts is left, if the mask
 // says anything about it, or if only what it names is kept.
-func (m *masker) fields(out []byte, pl *plan, n *maskNode, o int) ([]byte, int) {
-	at := make([]uint32, len(pl.ops))
+func (m *masker) fields(out []byte, pl *plan, n *shape.Node, o int) ([]byte, int) {
+	at := make([]uint32, len(pl.Fields))
 	c := checker{b: m.b}
 	c.fields(pl, o, 1<<30, at)
 	for m.b[o] != byte(TypeStop) {
@@ -245,10 +260,10 @@ func (m *masker) fields(out []byte, pl *plan, n *maskNode, o int) ([]byte, int) 
 			o = end
 			continue
 		}
-		next, counts := n.fields[head], int(at[after-1]) == o+3
+		next, counts := n.Of(head), int(at[after-1]) == o+3
 		switch {
-		case n.unsets(f, m.keep):
-		case next == nil || next.whole:
+		case n.Unsets(f, m.keep):
+		case next == nil || next.Whole():
 			if counts || !m.keep {
 				out = append(out, m.b[o:end]...)
 			}
@@ -257,7 +272,7 @@ func (m *masker) fields(out []byte, pl *plan, n *maskNode, o int) ([]byte, int) 
 		}
 		o = end
 	}
-	if pl.preset != 0 {
+	if pl.HasPreset() {
 		out = m.presets(out, pl, n, at)
 	}
 	return append(out, byte(TypeStop)), o + 1
@@ -265,62 +280,62 @@ func (m *masker) fields(out []byte, pl *plan, n *maskNode, o int) ([]byte, int) 
 
 // presets appends those fields that the mask says something about, which are
 // not there and would have their defaults with the receiver.
-func (m *masker) presets(out []byte, pl *plan, n *maskNode, at []uint32) []byte {
-	q := reflect.New(pl.rt).UnsafePointer()
-	pl.setDefaults(q)
-	n.apply(pl, q, m.keep)
-	for i := range pl.ops {
-		f := &pl.ops[i]
-		unset := n.unsets(f, m.keep)
-		if at[i] != 0 && !unset || n.fields[f.head] == nil && !unset {
+func (m *masker) presets(out []byte, pl *plan, n *shape.Node, at []uint32) []byte {
+	q := reflect.New(pl.Go).UnsafePointer()
+	pl.Preset(q)
+	n.Apply(&pl.Struct, q, m.keep)
+	for i := range pl.Fields {
+		f := &pl.Fields[i]
+		unset := n.Unsets(f, m.keep)
+		if at[i] != 0 && !unset || n.Of(f.Tag) == nil && !unset {
 			continue
 		}
-		// Safety: q points to a pl.rt, which f is a field of.
-		p := unsafe.Add(q, f.offset)
-		if skip, _ := f.absent(p); !skip {
-			out = m.encode(append(out, byte(f.head>>16), byte(f.head>>8), byte(f.head)), f.t, p)
+		// Safety: q points to a pl.Go, which f is a field of.
+		p := unsafe.Add(q, f.Offset)
+		if !f.Absent(p) {
+			out = m.encode(append(out, byte(f.Tag>>16), byte(f.Tag>>8), byte(f.Tag)), f.Type, p)
 		}
 	}
 	return out
 }
 
 // field appends the field at o, which next says something about.
-func (m *masker) field(out []byte, f *op, next *maskNode, o int) []byte {
+func (m *masker) field(out []byte, f *shape.Field, next *shape.Node, o int) []byte {
 	before := len(out)
 	out, o = append(out, m.b[o:o+3]...), o+3
 	switch {
-	case f.kind == kStruct:
-		out, _ = m.fields(out, f.t.plan, next, o)
+	case f.Kind == shape.Ref:
+		out, _ = m.fields(out, planAt(f.Type.Struct), next, o)
 		return out
-	case f.kind == kList && f.t.elem.kind == kStruct:
+	case f.Kind == shape.List && f.Type.Elem.Kind == shape.Ref:
 		n := int(binary.BigEndian.Uint32(m.b[o+1:]))
 		out, o = append(out, m.b[o:o+5]...), o+5
 		for range n {
-			out, o = m.fields(out, f.t.elem.plan, next, o)
+			out, o = m.fields(out, planAt(f.Type.Elem.Struct), next, o)
 		}
 		return out
 	}
-	d, v := decoder{b: m.b, budget: m.mem}, reflect.New(f.t.rt)
-	// Safety: v is of type f.t.
+	d, v := decoder{b: m.b, budget: m.mem}, reflect.New(f.Type.Go)
+	// Safety: v is of type f.Type.
 	p := v.UnsafePointer()
-	end, flt := d.value(f.t, p, o, 1<<30)
+	end, flt := d.value(f.Type, p, o, 1<<30)
 	if flt == tooCostly { // the field is gone, and the view cannot be sent
 		if m.err == nil {
 			m.err = flt.at(end)
 		}
 		return out[:before]
 	}
-	if next.value(f.t, p, m.keep) && f.need == required {
+	if next.Value(f.Type, p, m.keep) && f.Rule == shape.Required {
 		return append(out, m.b[o:end]...)
 	}
-	if skip, _ := f.absent(p); skip {
+	if f.Absent(p) {
 		return out[:before]
 	}
-	return m.encode(out, f.t, p)
+	return m.encode(out, f.Type, p)
 }
 
 // encode appends the value of type t at p.
-func (m *masker) encode(out []byte, t *typ, p unsafe.Pointer) []byte {
+func (m *masker) encode(out []byte, t *shape.Type, p unsafe.Pointer) []byte {
 	var o buf.Out
 	defer o.Reset()
 	e := encoder{out: &o}

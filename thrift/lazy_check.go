@@ -2,6 +2,8 @@ package thrift
 
 import (
 	"encoding/binary"
+
+	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
 // A checker goes through a message as the decoder does and stores nothing: the
@@ -40,18 +42,18 @@ func (c *checker) straight(pl *plan, i, o, depth int, at []uint32) (seen uint64,
 		i += n
 		if r := &runs[n-1]; r.last == endInner {
 			there, begin := false, o
-			if o, there, f = c.inner(&pl.ops[r.to-1], o, depth, at != nil); f != fine {
+			if o, there, f = c.inner(&pl.Fields[r.to-1], o, depth, at != nil); f != fine {
 				return seen, 0, o, f
 			}
 			if !there {
-				seen &^= pl.ops[r.to-1].bit
+				seen &^= pl.Fields[r.to-1].Bit
 			} else if at != nil {
 				c.again = c.again || at[r.to-1] != 0
 				at[r.to-1] = uint32(begin)
 			}
 		}
 	}
-	return seen, len(pl.ops), o, fine
+	return seen, len(pl.Fields), o, fine
 }
 
 // alike goes through structs of a list that have all fields, in the order of
@@ -69,13 +71,13 @@ func (c *checker) alike(pl *plan, n, o int) (i, end int) {
 }
 
 // inner checks the value of a field. there: it is of the field's type.
-func (c *checker) inner(f *op, o, depth int, indexed bool) (end int, there bool, flt fault) {
-	end, flt = c.value(f.t, o, depth-1)
+func (c *checker) inner(f *shape.Field, o, depth int, indexed bool) (end int, there bool, flt fault) {
+	end, flt = c.value(f.Type, o, depth-1)
 	if flt != wrongType {
 		return end, true, flt
 	}
 	c.again = c.again || indexed
-	end, flt = c.skip(o, f.t.wire, depth-1)
+	end, flt = c.skip(o, wireOf(f), depth-1)
 	return end, false, flt
 }
 
@@ -123,12 +125,12 @@ func (c *checker) fields(pl *plan, o, depth int, at []uint32) (int, fault) {
 		end, flt := 0, wrongType
 		f, after := pl.find(head)
 		if f != nil {
-			end, flt = c.value(f.t, o+3, depth-1)
+			end, flt = c.value(f.Type, o+3, depth-1)
 		}
 		if flt == wrongType {
 			c.again = c.again || f != nil && at != nil
 			if end, flt = c.skip(o+3, Type(head>>16), depth-1); flt == fine {
-				next, o = len(pl.ops), end
+				next, o = len(pl.Fields), end
 				continue
 			}
 		}
@@ -139,10 +141,10 @@ func (c *checker) fields(pl *plan, o, depth int, at []uint32) (int, fault) {
 			c.again = c.again || at[after-1] != 0
 			at[after-1] = uint32(o + 3)
 		}
-		seen |= f.bit
+		seen |= f.Bit
 		next, o = after, end
 	}
-	if seen != pl.bits || pl.wide {
+	if seen != pl.Bits || pl.Wide {
 		d := decoder{b: b}
 		return d.lacking(pl, seen, begin, o)
 	}
@@ -150,26 +152,26 @@ func (c *checker) fields(pl *plan, o, depth int, at []uint32) (int, fault) {
 }
 
 // value checks a value of type t at b[o:] and gives its end.
-func (c *checker) value(t *typ, o, depth int) (int, fault) {
-	switch t.kind {
-	case kString, kBytes:
+func (c *checker) value(t *shape.Type, o, depth int) (int, fault) {
+	switch t.Kind {
+	case shape.String, shape.Bytes:
 		return c.texts(1, o)
-	case kStruct:
-		if t.plan.of != nil {
-			return c.fields(t.plan.of, o, depth, nil)
+	case shape.Ref:
+		if planAt(t.Struct).of != nil {
+			return c.fields(planAt(t.Struct).of, o, depth, nil)
 		}
-		return c.fields(t.plan, o, depth, nil)
-	case kUnion:
+		return c.fields(planAt(t.Struct), o, depth, nil)
+	case shape.Union:
 		return c.union(t, o, depth)
-	case kList:
+	case shape.List, shape.Set:
 		return c.list(t, o, depth)
-	case kMap, kPairs:
+	case shape.Map, shape.Pairs:
 		return c.entries(t, o, depth)
-	case kPointer:
-		return c.value(t.elem, o, 0)
+	case shape.Pointer:
+		return c.value(t.Elem, o, 0)
 	}
-	if n := int(fixed[t.wire]); len(c.b)-o >= n {
-		c.odd = c.odd || t.kind == kBool && c.b[o] > 1
+	if n := int(fixed[wires[t.Kind]]); len(c.b)-o >= n {
+		c.odd = c.odd || t.Kind == shape.Bool && c.b[o] > 1
 		return o + n, fine
 	}
 	return o, short
@@ -201,7 +203,7 @@ func (c *checker) texts(n, o int) (int, fault) {
 	return o, fine
 }
 
-func (c *checker) union(t *typ, o, depth int) (int, fault) {
+func (c *checker) union(t *shape.Type, o, depth int) (int, fault) {
 	if depth <= 0 {
 		return o, tooDeep
 	}
@@ -216,8 +218,8 @@ func (c *checker) union(t *typ, o, depth int) (int, fault) {
 		head := binary.BigEndian.Uint32(b[o:]) >> 8
 		o += 3
 		end, flt := 0, wrongType
-		if v := t.variant(head); v != nil {
-			end, flt = c.value(v.plan.ops[0].t, o, depth-1)
+		if v := t.Variant(head); v != nil {
+			end, flt = c.value(v.Struct.Fields[0].Type, o, depth-1)
 		}
 		if flt == wrongType {
 			end, flt = c.skip(o, Type(head>>16), depth-1)
@@ -230,7 +232,7 @@ func (c *checker) union(t *typ, o, depth int) (int, fault) {
 }
 
 // elems reads the header of a list or set; end is where its elements begin.
-func (c *checker) elems(t *typ, o, depth int) (n, end int, f fault) {
+func (c *checker) elems(t *shape.Type, o, depth int) (n, end int, f fault) {
 	b := c.b
 	if depth <= 0 {
 		return 0, o, tooDeep
@@ -242,7 +244,7 @@ func (c *checker) elems(t *typ, o, depth int) (n, end int, f fault) {
 	if count == 0 {
 		return 0, o + 5, fine
 	}
-	if have != t.elem.wire {
+	if have != wires[t.Elem.Kind] {
 		return 0, o, wrongType
 	}
 	d := decoder{b: b}
@@ -250,32 +252,32 @@ func (c *checker) elems(t *typ, o, depth int) (n, end int, f fault) {
 	return n, o + 5, f
 }
 
-func (c *checker) list(t *typ, o, depth int) (int, fault) {
+func (c *checker) list(t *shape.Type, o, depth int) (int, fault) {
 	n, o, f := c.elems(t, o, depth)
 	if f != fine || n == 0 {
 		return o, f
 	}
-	e := t.elem
-	if size := int(fixed[e.wire]); size != 0 {
-		c.odd = c.odd || e.kind == kBool && anyAbove1(c.b[o:o+n])
+	e := t.Elem
+	if size := int(fixed[wires[e.Kind]]); size != 0 {
+		c.odd = c.odd || e.Kind == shape.Bool && anyAbove1(c.b[o:o+n])
 		return o + n*size, fine // count has held that against the rest
 	}
-	switch e.kind {
-	case kStruct:
+	switch e.Kind {
+	case shape.Ref:
 		for n > 0 {
-			if e.plan.plain && depth > 1 {
+			if planAt(e.Struct).plain && depth > 1 {
 				var same int
-				if same, o = c.alike(e.plan, n, o); same == n {
+				if same, o = c.alike(planAt(e.Struct), n, o); same == n {
 					break
 				}
 				n -= same
 			}
-			if o, f = c.fields(e.plan, o, depth-1, nil); f != fine {
+			if o, f = c.fields(planAt(e.Struct), o, depth-1, nil); f != fine {
 				return o, f
 			}
 			n--
 		}
-	case kString, kBytes:
+	case shape.String, shape.Bytes:
 		return c.texts(n, o)
 	default:
 		for range n {
@@ -287,7 +289,7 @@ func (c *checker) list(t *typ, o, depth int) (int, fault) {
 	return o, fine
 }
 
-func (c *checker) entries(t *typ, o, depth int) (int, fault) {
+func (c *checker) entries(t *shape.Type, o, depth int) (int, fault) {
 	b := c.b
 	if depth <= 0 {
 		return o, tooDeep
@@ -299,7 +301,7 @@ func (c *checker) entries(t *typ, o, depth int) (int, fault) {
 	if count == 0 {
 		return o + 6, fine
 	}
-	if key != t.key.wire || elem != t.elem.wire {
+	if key != wires[t.Key.Kind] || elem != wires[t.Elem.Kind] {
 		return o, wrongType
 	}
 	d := decoder{b: b}
@@ -308,14 +310,14 @@ func (c *checker) entries(t *typ, o, depth int) (int, fault) {
 		return o, f
 	}
 	o += 6
-	if t.key.wire == TypeString && t.elem.wire == TypeString {
+	if wires[t.Key.Kind] == TypeString && wires[t.Elem.Kind] == TypeString {
 		return c.texts(2*n, o)
 	}
 	for range n {
-		if o, f = c.value(t.key, o, depth-1); f != fine {
+		if o, f = c.value(t.Key, o, depth-1); f != fine {
 			return o, f
 		}
-		if o, f = c.value(t.elem, o, depth-1); f != fine {
+		if o, f = c.value(t.Elem, o, depth-1); f != fine {
 			return o, f
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
 // A Number is a type that lists hold in a fixed number of bytes, an enum or a
@@ -86,22 +87,22 @@ func LazyOpt[T any](x *Lazy, field int) (v T, ok bool) {
 	if o == 0 {
 		return v, false
 	}
-	t := x.pl.ops[field].t
-	if t.kind == kPointer {
-		t = t.elem
+	t := x.pl.Fields[field].Type
+	if t.Kind == shape.Pointer {
+		t = t.Elem
 	}
 	if !isType[T](t) {
 		mustBe[T](t)
 	}
 	// Safety: v is of type t.
-	switch p := unsafe.Pointer(&v); t.kind {
-	case k8:
+	switch p := unsafe.Pointer(&v); t.Kind {
+	case shape.Int64, shape.Float64:
 		*(*uint64)(p) = binary.BigEndian.Uint64(l.b[o:])
-	case k4:
+	case shape.Int32:
 		*(*uint32)(p) = binary.BigEndian.Uint32(l.b[o:])
-	case kBool:
+	case shape.Bool:
 		*(*bool)(p) = l.b[o] == 1
-	case kString:
+	case shape.String:
 		*(*string)(p) = l.str(o+4, int(binary.BigEndian.Uint32(l.b[o:])))
 	default:
 		l.load(t, o, p)
@@ -110,11 +111,11 @@ func LazyOpt[T any](x *Lazy, field int) (v T, ok bool) {
 }
 
 // isType tells whether T is what t is for, by the address of the type.
-func isType[T any](t *typ) bool {
+func isType[T any](t *shape.Type) bool {
 	rt := reflect.TypeFor[T]()
 	// Safety: both are interfaces that hold a pointer, of which there is one for
 	// each type; it is their second word.
-	return (*words)(unsafe.Pointer(&rt)).data == (*words)(unsafe.Pointer(&t.rt)).data
+	return (*shape.Face)(unsafe.Pointer(&rt)).Data == (*shape.Face)(unsafe.Pointer(&t.Go)).Data
 }
 
 // LazyInner makes v a view of a field that is a struct; false: it is not there.
@@ -124,7 +125,7 @@ func LazyInner(x, v *Lazy, field int) bool {
 	if o == 0 {
 		return false
 	}
-	v.within(l, x.pl.ops[field].t.plan, o, x.level+1)
+	v.within(l, planAt(x.pl.Fields[field].Type.Struct), o, x.level+1)
 	return true
 }
 
@@ -133,20 +134,20 @@ func (x *Lazy) within(l *lease, pl *plan, o int, level uint16) {
 	*x = Lazy{own: l, pl: pl, from: uint32(o), level: level}
 }
 
-func mustBe[T any](t *typ) {
-	if rt := reflect.TypeFor[T](); t.rt != rt {
-		panic(fmt.Sprintf("thrift: %s is no %s", t.rt, rt))
+func mustBe[T any](t *shape.Type) {
+	if rt := reflect.TypeFor[T](); t.Go != rt {
+		panic(fmt.Sprintf("thrift: %s is no %s", t.Go, rt))
 	}
 }
 
-// load decodes the value of type t at o into p, which points to a t.rt, and
+// load decodes the value of type t at o into p, which points to a t.Go, and
 // gives its end.
-func (l *lease) load(t *typ, o int, p unsafe.Pointer) int {
+func (l *lease) load(t *shape.Type, o int, p unsafe.Pointer) int {
 	if l.b == nil {
 		panic("thrift: use of a lazy message after its Release")
 	}
 	// Safety: p points to what t says.
-	if t.kind == kString {
+	if t.Kind == shape.String {
 		n := int(binary.BigEndian.Uint32(l.b[o:]))
 		*(*string)(p) = l.str(o+4, n)
 		return o + 4 + n
@@ -176,7 +177,7 @@ func LazyNumberList[T Number](x *Lazy, field int) LazyNumbers[T] {
 	if o == 0 {
 		return LazyNumbers[T]{}
 	}
-	mustBe[T](x.pl.ops[field].t.elem)
+	mustBe[T](x.pl.Fields[field].Type.Elem)
 	n := int(binary.BigEndian.Uint32(l.b[o+1:]))
 	if n == 0 {
 		return LazyNumbers[T]{}
@@ -269,8 +270,8 @@ func (s LazyNumbers[T]) Slice() []T {
 // A sequence is where the elements of a list or set are.
 type sequence struct {
 	own *lease
-	t   *typ // of an element
-	o   int  // of the first one
+	t   *shape.Type // of an element
+	o   int         // of the first one
 	n   int
 }
 
@@ -280,7 +281,7 @@ func (x *Lazy) sequence(field int) sequence {
 	if o == 0 {
 		return sequence{}
 	}
-	return sequence{own: l, t: x.pl.ops[field].t.elem, o: o + 5, n: int(binary.BigEndian.Uint32(l.b[o+1:]))}
+	return sequence{own: l, t: x.pl.Fields[field].Type.Elem, o: o + 5, n: int(binary.BigEndian.Uint32(l.b[o+1:]))}
 }
 
 // offset gives where element i begins. The offsets of one list are kept, so that
@@ -293,7 +294,7 @@ func (s *sequence) offset(i int) int {
 	if l.b == nil {
 		panic("thrift: use of a lazy list after its message's Release")
 	}
-	if size := int(fixed[s.t.wire]); size != 0 {
+	if size := int(fixed[wires[s.t.Kind]]); size != 0 {
 		return s.o + i*size
 	}
 	if int(l.list) != s.o {
@@ -380,7 +381,7 @@ func (s LazyStructs[V]) Len() int { return s.s.n }
 func (s LazyStructs[V]) At(i int) *V {
 	o, v := s.s.offset(i), new(V)
 	// Safety: as in All.
-	(*Lazy)(unsafe.Pointer(v)).within(s.s.own, s.s.t.plan, o, s.level)
+	(*Lazy)(unsafe.Pointer(v)).within(s.s.own, planAt(s.s.t.Struct), o, s.level)
 	return v
 }
 
@@ -393,7 +394,7 @@ func (s LazyStructs[V]) All() iter.Seq2[int, *V] {
 			var v V
 			// Safety: a V is a Lazy and nothing else; LazyStructList has seen to it.
 			x := (*Lazy)(unsafe.Pointer(&v))
-			x.own, x.pl, x.from, x.level = s.s.own, s.s.t.plan, uint32(o), s.level
+			x.own, x.pl, x.from, x.level = s.s.own, planAt(s.s.t.Struct), uint32(o), s.level
 			room = x.element(room, s.s.n-i)
 			o = int(x.end)
 			if !yield(i, &v) {
@@ -410,7 +411,7 @@ const indexSlab = 16
 // fewer than left. What is taken for it of room, and what is left of that, is
 // memory for the next ones.
 func (x *Lazy) element(room []uint32, left int) []uint32 {
-	l, n := x.own, len(x.pl.ops)
+	l, n := x.own, len(x.pl.Fields)
 	if l.b == nil {
 		panic("thrift: use of a lazy list after its message's Release")
 	}
@@ -434,7 +435,7 @@ func (x *Lazy) element(room []uint32, left int) []uint32 {
 
 // evenly makes the index of x in x itself, if it has few enough fields.
 func (x *Lazy) evenly() {
-	n := len(x.pl.ops)
+	n := len(x.pl.Fields)
 	x.few = [fewEven]uint32{}
 	if x.reindex(x.few[:n]); !x.again {
 		x.even = uint8(n)
@@ -456,7 +457,7 @@ func (x *Lazy) reindex(at []uint32) {
 // and values are copies.
 type LazyMap[K, V any] struct {
 	own *lease
-	t   *typ
+	t   *shape.Type
 	o   int
 	n   int
 }
@@ -467,9 +468,9 @@ func LazyMapOf[K, V any](x *Lazy, field int) LazyMap[K, V] {
 	if o == 0 {
 		return LazyMap[K, V]{}
 	}
-	t := x.pl.ops[field].t
-	mustBe[K](t.key)
-	mustBe[V](t.elem)
+	t := x.pl.Fields[field].Type
+	mustBe[K](t.Key)
+	mustBe[V](t.Elem)
 	return LazyMap[K, V]{own: l, t: t, o: o + 6, n: int(binary.BigEndian.Uint32(l.b[o+2:]))}
 }
 
@@ -484,8 +485,8 @@ func (m LazyMap[K, V]) All() iter.Seq2[K, V] {
 			var k K
 			var v V
 			// Safety: k and v are of the types of key and value.
-			o = m.own.load(m.t.key, o, unsafe.Pointer(&k))
-			o = m.own.load(m.t.elem, o, unsafe.Pointer(&v))
+			o = m.own.load(m.t.Key, o, unsafe.Pointer(&k))
+			o = m.own.load(m.t.Elem, o, unsafe.Pointer(&v))
 			if !yield(k, v) {
 				return
 			}

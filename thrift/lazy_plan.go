@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/shape"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -21,18 +22,11 @@ func viewed(rt reflect.Type) reflect.Type {
 	return nil
 }
 
-// view completes the plan of a view.
-func (c *compiler) view(pl *plan, of reflect.Type) (err error) {
-	pl.lazyAt, pl.views = pl.rt.Field(1).Offset, true
-	pl.of, err = c.plan(of)
-	return err
-}
-
 // appendLazy is Binary.Append for a view.
 func appendLazy(out *buf.Out, msg any) error {
 	x := msg.(aLazy).lazy()
 	if x.own == nil {
-		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: &TypeError{Type: reflect.TypeOf(msg), Why: whyNil}}
+		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: &TypeError{Type: reflect.TypeOf(msg), Why: shape.WhyNil}}
 	}
 	if err := x.append(out); err != nil {
 		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: err}
@@ -45,16 +39,8 @@ func (pl *plan) decodeLazy(body buf.View, msg any, lim *rpc.Limits) error {
 	if lim == nil {
 		lim = rpc.Limits{}.WithDefaults()
 	}
-	// Safety: msg points to a pl.rt.
-	return pl.open(pl.decodeView((*words)(unsafe.Pointer(&msg)).data), body, lim, budget(lim.DecodeBudget(body.Len())))
-}
-
-// notInside refuses views as elements, keys and values.
-func notInside(t *typ) error {
-	if t.plan != nil && t.plan.of != nil {
-		return unmappable("a view can only be a message or a field, not " + t.rt.String() + " in a container")
-	}
-	return nil
+	// Safety: msg points to a pl.Go.
+	return pl.open(pl.decodeView(shape.Data(msg)), body, lim, budget(lim.DecodeBudget(body.Len())))
 }
 
 // lazy appends the message of the view at p.
@@ -62,7 +48,7 @@ func (e *encoder) lazy(b []byte, pl *plan, p unsafe.Pointer) []byte {
 	// Safety: p points to a view, whose Lazy is at lazyAt.
 	x := (*Lazy)(unsafe.Add(p, pl.lazyAt))
 	if x.own == nil {
-		e.err = &TypeError{Type: pl.rt, Why: whyNil}
+		e.err = &TypeError{Type: pl.Go, Why: shape.WhyNil}
 		return b
 	}
 	e.out.Commit(b)
@@ -73,7 +59,7 @@ func (e *encoder) lazy(b []byte, pl *plan, p unsafe.Pointer) []byte {
 // withViews is structure for one that is a view, or has views within. What came
 // before in the same place is given back: nobody else will.
 func (d *decoder) withViews(pl *plan, p unsafe.Pointer, o, depth int) (int, fault) {
-	// Safety: p points to a *pl.rt.
+	// Safety: p points to a *pl.Go.
 	at := (*unsafe.Pointer)(p)
 	if *at != nil {
 		pl.giveBack(*at)
@@ -126,14 +112,14 @@ func (pl *plan) giveBack(p unsafe.Pointer) {
 		}
 		return
 	}
-	for i := range pl.ops {
-		f := &pl.ops[i]
-		if f.kind != kStruct || !f.t.plan.views {
+	for i := range pl.Fields {
+		f := &pl.Fields[i]
+		if f.Kind != shape.Ref || !planAt(f.Type.Struct).views {
 			continue
 		}
-		// Safety: p points to a pl.rt, and offset is that of a pointer to a struct.
-		if q := (*unsafe.Pointer)(unsafe.Add(p, f.offset)); *q != nil {
-			f.t.plan.giveBack(*q)
+		// Safety: p points to a pl.Go, and offset is that of a pointer to a struct.
+		if q := (*unsafe.Pointer)(unsafe.Add(p, f.Offset)); *q != nil {
+			planAt(f.Type.Struct).giveBack(*q)
 			*q = nil
 		}
 	}
@@ -149,12 +135,13 @@ func (d *decoder) apart() (body buf.View) {
 
 // findViews notes which plans have views within that are not in containers. Plans
 // may refer to each other in circles.
-func findViews(plans map[reflect.Type]*plan) {
+func findViews(fresh []*shape.Struct) {
 	for again := true; again; {
 		again = false
-		for _, pl := range plans {
-			for i := range pl.ops {
-				if t := pl.ops[i].t; t.kind == kStruct && t.plan.views && !pl.views {
+		for _, s := range fresh {
+			pl := planAt(s)
+			for i := range pl.Fields {
+				if t := pl.Fields[i].Type; t.Kind == shape.Ref && planAt(t.Struct).views && !pl.views {
 					pl.views, again = true, true
 				}
 			}

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"unsafe"
+
+	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
 // A run is a part of a plan that is checked at once: up to four fields of fixed
@@ -41,33 +43,33 @@ const (
 
 // makeRuns fills in pl.runs and pl.runAt.
 func (pl *plan) makeRuns() {
-	pl.runAt = make([]uint32, len(pl.ops)+1)
+	pl.runAt = make([]uint32, len(pl.Fields)+1)
 	pl.plain = true
 	open := false
-	for i := range pl.ops {
-		f := &pl.ops[i]
+	for i := range pl.Fields {
+		f := &pl.Fields[i]
 		// What may well be absent begins a run, so that the fields before it are
 		// not looked at again.
-		if !open || f.need == optional || i-int(pl.runs[len(pl.runs)-1].from) == runFields {
+		if !open || f.Rule == shape.Free || i-int(pl.runs[len(pl.runs)-1].from) == runFields {
 			pl.runs = append(pl.runs, run{from: uint32(i)})
 			pl.runAt[i] = uint32(len(pl.runs))
 		}
-		r, n := &pl.runs[len(pl.runs)-1], fixed[f.t.wire]
+		r, n := &pl.runs[len(pl.runs)-1], fixed[wireOf(f)]
 		for k := i - int(r.from); k < runFields; k++ {
-			r.want[k], r.rel[k] = f.head>>16|f.head&0xff00|f.head<<16&0xff0000, uint8(r.size)
+			r.want[k], r.rel[k] = f.Tag>>16|f.Tag&0xff00|f.Tag<<16&0xff0000, uint8(r.size)
 			if i > int(r.from) {
 				r.want[k], r.rel[k] = r.want[0], r.rel[0]
 			}
 		}
-		r.want[i-int(r.from)], r.rel[i-int(r.from)] = f.head>>16|f.head&0xff00|f.head<<16&0xff0000, uint8(r.size)
+		r.want[i-int(r.from)], r.rel[i-int(r.from)] = f.Tag>>16|f.Tag&0xff00|f.Tag<<16&0xff0000, uint8(r.size)
 		r.addBool(f)
-		r.to, r.bits, open = uint32(i+1), r.bits|f.bit, n != 0
+		r.to, r.bits, open = uint32(i+1), r.bits|f.Bit, n != 0
 		switch {
 		case n != 0:
 			r.size += 3 + uint16(n)
-		case f.t.wire == TypeString:
+		case wireOf(f) == TypeString:
 			if r.size, r.last = r.size+7, endText; r.size == 7 {
-				r.last, r.want[0] = loneText, f.head
+				r.last, r.want[0] = loneText, f.Tag
 			}
 		default:
 			r.size, r.last = r.size+3, endInner
@@ -84,8 +86,8 @@ func (pl *plan) makeRuns() {
 
 // addBool notes where a bool's byte is: behind its header, at what the run's size
 // is so far.
-func (r *run) addBool(f *op) {
-	if f.t.wire == TypeBool {
+func (r *run) addBool(f *shape.Field) {
+	if wireOf(f) == TypeBool {
 		r.bools[r.flags] = uint8(r.size + 3)
 		r.flags++
 	}

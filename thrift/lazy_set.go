@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
 // lazyMove is from how many bytes on what was not changed is forwarded by
@@ -51,23 +52,23 @@ func LazySet[T any](x *Lazy, field int, v T) {
 	if x.find(field); x.at == nil {
 		x.index()
 	}
-	f := &x.pl.ops[field]
-	if !isType[T](f.t) {
-		panic(fmt.Sprintf("thrift: %s.%s is no %s", x.pl.rt, x.pl.names[f.name], reflect.TypeFor[T]()))
+	f := &x.pl.Fields[field]
+	if !isType[T](f.Type) {
+		panic(fmt.Sprintf("thrift: %s.%s is no %s", x.pl.Go, x.pl.Names[f.Index].Go, reflect.TypeFor[T]()))
 	}
 	// Safety: v is of the type that the op is for.
 	p := unsafe.Pointer(&v)
-	if skip, why := f.absent(p); skip {
-		if why != "" {
-			x.fail(&TypeError{Type: x.pl.rt, Field: x.pl.names[f.name], Why: why})
+	if f.Absent(p) {
+		if f.Rule == shape.Required {
+			x.fail(&TypeError{Type: x.pl.Go, Field: x.pl.Names[f.Index].Go, Why: shape.WhyRequired})
 		}
 		x.put(field, nil)
 		return
 	}
 	val := x.encode(f, p)
-	if val != nil && f.kind >= kBytes {
+	if val != nil && f.Kind >= shape.Bytes {
 		// What is this program's own does not count against what the peer may cost.
-		*x.own.budget() += f.t.takes(val[3:])
+		*x.own.budget() += takes(f.Type, val[3:])
 	}
 	x.put(field, val)
 }
@@ -75,17 +76,17 @@ func LazySet[T any](x *Lazy, field int, v T) {
 // takes is what a decoder takes from its budget for b, an encoded value of type t.
 // What the value takes in this program does not say that: a struct that a list has
 // twice is decoded twice, and the decoder supposes more for a map, and defaults.
-func (t *typ) takes(b []byte) budget {
+func takes(t *shape.Type, b []byte) budget {
 	d := decoder{b: b, budget: unlimited}
 	switch {
-	case t.kind == kBytes:
+	case t.Kind == shape.Bytes:
 		d.charge(len(b) - 4)
-	case t.kind == kPointer:
-		d.charge(t.elem.size)
-	case t.kind == kList && fixed[t.elem.wire] != 0:
-		d.charges((len(b)-5)/int(fixed[t.elem.wire]), t.elem.size)
+	case t.Kind == shape.Pointer:
+		d.charge(t.Elem.Size)
+	case (t.Kind == shape.List || t.Kind == shape.Set) && fixed[wires[t.Elem.Kind]] != 0:
+		d.charges((len(b)-5)/int(fixed[wires[t.Elem.Kind]]), t.Elem.Size)
 	default:
-		d.value(t, reflect.New(t.rt).UnsafePointer(), 0, 1<<30)
+		d.value(t, reflect.New(t.Go).UnsafePointer(), 0, 1<<30)
 	}
 	return unlimited - d.budget
 }
@@ -97,24 +98,24 @@ func (x *Lazy) fail(err error) {
 }
 
 // encode gives header and value of the field at p.
-func (x *Lazy) encode(f *op, p unsafe.Pointer) []byte {
-	// Safety: for all loads below: p points to an f.t.rt, whose layout kind says.
-	head := [3]byte{byte(f.head >> 16), byte(f.head >> 8), byte(f.head)}
-	switch f.kind {
-	case kString:
+func (x *Lazy) encode(f *shape.Field, p unsafe.Pointer) []byte {
+	// Safety: for all loads below: p points to an f.Type.Go, whose layout kind says.
+	head := [3]byte{byte(f.Tag >> 16), byte(f.Tag >> 8), byte(f.Tag)}
+	switch f.Kind {
+	case shape.String:
 		if s := *(*string)(p); len(s) <= maxSize {
 			b := binary.BigEndian.AppendUint32(append(make([]byte, 0, 7+len(s)), head[:]...), uint32(len(s)))
 			return append(b, s...)
 		}
-	case k8:
+	case shape.Int64, shape.Float64:
 		return binary.BigEndian.AppendUint64(append(x.own.bytes(11), head[:]...), *(*uint64)(p))
-	case k4:
+	case shape.Int32:
 		return binary.BigEndian.AppendUint32(append(x.own.bytes(7), head[:]...), *(*uint32)(p))
 	}
 	var out buf.Out
 	defer out.Reset()
 	e := encoder{out: &out}
-	b := e.value(append(out.Block(), head[:]...), f.t, p, defaultDepth-int(x.level))
+	b := e.value(append(out.Block(), head[:]...), f.Type, p, defaultDepth-int(x.level))
 	out.Commit(b)
 	if e.err != nil {
 		x.fail(e.err)
@@ -134,7 +135,7 @@ func (l *lease) bytes(n int) []byte {
 
 // put replaces a field by val, header and value, or removes it.
 func (x *Lazy) put(field int, val []byte) {
-	l, head := x.own, x.pl.ops[field].head
+	l, head := x.own, x.pl.Fields[field].Tag
 	from := x.place(field)
 	if x.again {
 		x.dropEarlier(head, from)
@@ -246,9 +247,9 @@ func LazyPlain[T any](x *Lazy) (*T, error) {
 	}
 	msg := new(T)
 	if pl, _, err := planOf(msg); err != nil || pl != x.pl {
-		panic(fmt.Sprintf("thrift: a view of %s is no view of %T", x.pl.rt, *msg))
+		panic(fmt.Sprintf("thrift: a view of %s is no view of %T", x.pl.Go, *msg))
 	}
-	// Safety: msg points to an x.pl.rt.
+	// Safety: msg points to an x.pl.Go.
 	if f := x.pl.read(unsafe.Pointer(msg), b, *x.own.budget()); f != fine {
 		return nil, f.at(0)
 	}

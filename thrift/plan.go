@@ -1,273 +1,268 @@
 package thrift
 
 import (
+	"errors"
+	"fmt"
 	"reflect"
-	"sync"
-	"sync/atomic"
+	"strconv"
+	"strings"
 	"unsafe"
+
+	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
-// A kind says how a Go value is laid out and how it goes on the wire. It is
-// what the loops of encoder and decoder switch on.
-type kind uint8
-
-const (
-	kBool kind = iota
-	k1         // int8
-	k2         // int16
-	k4         // int32 and enums
-	k8         // int64 and float64
-	kUUID
-	kString
-	kBytes
-	kStruct // a pointer to a struct
-	kUnion  // a sealed interface
-	kList   // a slice or a Set
-	kMap
-	kPairs
-	kPointer // a pointer to one of kBool to kString: a struct's field only
-)
-
-// An op is one field of a struct: 32 bytes, two to a cache line.
-type op struct {
-	head   uint32 // as on the wire: the type, then the id in two bytes
-	offset uint32 // in the struct
-	kind   kind
-	need   need
-	name   uint16 // index into plan.names and plan.said
-	t      *typ
-	bit    uint64 // of a required field, else 0; for decoding
-}
-
-// need says what an absent value means to the encoder.
-type need uint8
-
-const (
-	byDefault need = iota // nil containers are written as empty ones
-	required              // and other nils are errors
-	optional              // nil is not written
-)
-
-// A plan is a struct type, ready to be encoded and decoded. It is constant
-// once compile has returned it, but for presetCost.
+// A plan is a struct type, ready to be encoded and decoded: what shape knows of it,
+// and what Thrift adds. It is constant once plans has returned it.
+//
+// The tag of a field is its header as it is on the wire: the type, then the id in two
+// bytes.
 type plan struct {
-	rt     reflect.Type // the struct
-	size   int
-	ops    []op           // in the order of the Go fields, which is the order on the wire
-	names  []string       // of the Go fields
-	said   []string       // of the fields in the IDL, for what a peer may read
-	byID   []uint16       // index into ops plus one, for ids below len(byID)
-	others map[uint16]int // index into ops plus one, for the rest; nil if there is no rest
-	bits   uint64         // all bits of ops
-	wide   bool           // more than 64 required fields: bits do not suffice
-	slab   int            // how many structs of a list are made at once
-	slices reflect.Type   // []struct, for slabs
-	preset uintptr        // itab of *struct as a defaulter; 0: no defaults
+	shape.Struct // the first field: planAt
+
+	byID   []uint16       // index into Fields plus one, for ids below len(byID)
+	others map[uint16]int // index into Fields plus one, for the rest; nil if there is no rest
 	made   uintptr        // itab of *struct as a generated; 0: no generated methods
 
-	runs  []run    // of ops, for the typed skip
-	runAt []uint32 // index plus one of the run that begins with an op
+	runs  []run    // of Fields, for the typed skip
+	runAt []uint32 // index plus one of the run that begins with a field
 	plain bool     // no field has fields or elements
 
-	of     *plan   // of a view: the struct that it shows; such a plan has no ops
+	of     *plan   // of a view: the struct that it shows; such a plan has no fields
 	lazyAt uintptr // of a view: offset of its Lazy
 	views  bool    // is a view, or has one within that is in no container
-
-	presetCost atomic.Int64 // one more than the memory of the defaults; 0: not known yet, see defaultsCost
-
-	ours  []stretch // where the fields are in the struct
-	apart bool      // while it is compiled: the last field was none of Thrift's
-
-	unknown uintptr // one more than the offset of the field of type Unknown; 0: there is none
 }
 
-// A typ is the type of a field or an element.
-type typ struct {
-	kind  kind
-	wire  Type
-	size  int // in Go
-	rt    reflect.Type
-	elem  *typ // of lists and kPointer; a map's value
-	key   *typ
-	plan  *plan     // of kStruct
-	cases []variant // of kUnion
-
-	// Indexes of cases where there are many of them, else nil.
-	byHead map[uint32]int
-	byItab map[uintptr]int
-
-	maps mapKind
-
-	// Pairs: their element's type and where in it the value is.
-	pair   reflect.Type
-	pairAt uintptr
+// planAt gives the plan that a Struct of plans is a part of; nil gives nil.
+func planAt(s *shape.Struct) *plan {
+	// Safety: rules.New has made it as the first field of a plan.
+	return (*plan)(unsafe.Pointer(s))
 }
 
-// A variant is one case of a union: a struct of one field.
-type variant struct {
-	itab uintptr // of the struct's pointer as the interface
-	plan *plan
+// plans remembers the plans of all types that were used. It is the one piece of
+// package state: a plan depends on its type only. A zero Binary could not carry it.
+var plans = shape.Memo{Rules: rules{}}
+
+// planOf gives the plan for msg, a pointer to a struct, and that pointer. An error is a
+// *TypeError.
+func planOf(msg any) (*plan, unsafe.Pointer, error) {
+	s, p, err := plans.Of(msg)
+	if err != nil {
+		return nil, nil, typeError(err)
+	}
+	return planAt(s), p, nil
 }
 
-// face is the layout of an interface with methods.
-type face struct {
-	itab uintptr // itabs are never moved or freed
-	data unsafe.Pointer
+// typeError makes an error of shape one of this package's.
+func typeError(err error) error {
+	if e, ok := errors.AsType[*shape.TypeError](err); ok {
+		return &TypeError{Type: e.Type, Field: e.Field, Why: e.Why}
+	}
+	return err
 }
 
-// slice is the layout of every slice.
-type slice struct {
-	data     unsafe.Pointer
-	len, cap int
+// wires are the types that kinds have on the wire; 0: they have none. That of a Pointer
+// is its element's.
+var wires = [256]Type{
+	shape.Bool: TypeBool, shape.Int8: TypeI8, shape.Int16: TypeI16, shape.Int32: TypeI32, shape.Int64: TypeI64,
+	shape.Float64: TypeDouble, shape.UUID: TypeUUID, shape.String: TypeString, shape.Bytes: TypeString,
+	shape.Ref: TypeStruct, shape.Union: TypeStruct, shape.List: TypeList, shape.Set: TypeSet, shape.Map: TypeMap, shape.Pairs: TypeMap,
 }
 
-// A defaulter is a generated struct with default values.
-type defaulter interface{ SetDefaults() }
+// wireOf is the type of a field on the wire.
+func wireOf(f *shape.Field) Type { return Type(f.Tag >> 16) }
 
-// setDefaults sets the defaults of the fresh struct at p.
-func (pl *plan) setDefaults(p unsafe.Pointer) {
-	f := face{pl.preset, p}
-	// Safety: p points to a pl.rt, and preset is the itab of *pl.rt for defaulter.
-	(*(*defaulter)(unsafe.Pointer(&f))).SetDefaults()
-}
+// maxDense is the largest id that is found by indexing.
+const maxDense = 1024
 
-// find gives the op for a field header that is not the predicted one, and the
+// find gives the field for a header that is not the predicted one, and the
 // index after it; nil for a field that the struct does not have, or has with
 // another type.
-func (pl *plan) find(head uint32) (*op, int) {
+func (pl *plan) find(head uint32) (*shape.Field, int) {
 	i := 0
 	if id := uint16(head); int(id) < len(pl.byID) {
 		i = int(pl.byID[id])
 	} else if pl.others != nil {
 		i = pl.others[id]
 	}
-	if i == 0 || pl.ops[i-1].head != head {
+	if i == 0 || pl.Fields[i-1].Tag != head {
 		return nil, 0
 	}
-	return &pl.ops[i-1], i
+	return &pl.Fields[i-1], i
 }
 
-// memo remembers the plans of all types that were used. It is the one piece of
-// package state: a plan depends on its type only, so that who asks first makes
-// no difference, and types live for ever. A zero Binary could not carry it.
-type memo struct {
-	table atomic.Pointer[table]
-	mu    struct {
-		sync.Mutex
-		plans map[reflect.Type]*plan // by struct type
-	}
-}
-
-var plans memo
-
-// A table is an open-addressed map from pointer types to plans that is never
-// written after it was published; it costs 2 ns where sync.Map costs 15. Its
-// length is a power of two, at most half of it is taken.
-type table struct {
-	slots []slot
-	taken int
-}
-
-type slot struct {
-	typ  unsafe.Pointer // the type word of an interface that holds a *struct
-	plan *plan
-}
-
-// hash mixes an address; types are aligned, so that the low bits say little.
-func (t *table) hash(p unsafe.Pointer) int {
-	// Safety: the address is hashed only. Types do not move.
-	return int(uint64(uintptr(p))*0x9e3779b97f4a7c15>>33) & (len(t.slots) - 1)
-}
-
-func (t *table) find(p unsafe.Pointer) *plan {
-	for i := t.hash(p); ; i = (i + 1) & (len(t.slots) - 1) {
-		if s := &t.slots[i]; s.typ == p || s.typ == nil {
-			return s.plan
+// index makes fields findable by id.
+func (pl *plan) index() {
+	pl.makeRuns()
+	top := -1
+	for _, f := range pl.Fields {
+		if id := int(int16(f.Tag)); id <= maxDense {
+			top = max(top, id)
 		}
 	}
-}
-
-// with gives a copy of t, which may be nil, that has one more plan.
-func (t *table) with(p unsafe.Pointer, pl *plan) *table {
-	fresh := &table{}
-	var old []slot
-	if t != nil {
-		old, fresh.taken = t.slots, t.taken
-	}
-	fresh.taken++
-	n := 64
-	for n < 2*fresh.taken {
-		n *= 2
-	}
-	fresh.slots = make([]slot, n)
-	for _, s := range append(old[:len(old):len(old)], slot{p, pl}) {
-		if s.typ == nil {
+	pl.byID = make([]uint16, top+1)
+	for i, f := range pl.Fields {
+		if id := uint16(f.Tag); int(id) <= top {
+			pl.byID[id] = uint16(i + 1)
 			continue
 		}
-		i := fresh.hash(s.typ)
-		for fresh.slots[i].typ != nil {
-			i = (i + 1) & (n - 1)
+		if pl.others == nil {
+			pl.others = map[uint16]int{}
 		}
-		fresh.slots[i] = s
+		pl.others[uint16(f.Tag)] = i + 1
 	}
-	return fresh
 }
 
-// words is the layout of an interface without methods.
-type words struct{ typ, data unsafe.Pointer }
+// rules are what Thrift adds to Go's types.
+type rules struct{}
 
-// planOf gives the plan for msg, a pointer to a struct, and that pointer.
-func planOf(msg any) (*plan, unsafe.Pointer, error) {
-	// Safety: every empty interface is these two words, and of a pointer type
-	// the second one is the pointer.
-	w := *(*words)(unsafe.Pointer(&msg))
-	if t := plans.table.Load(); t != nil && w.data != nil {
-		if pl := t.find(w.typ); pl != nil {
-			return pl, w.data, nil
+var _ shape.Rules = rules{}
+
+// New implements [shape.Rules].
+func (rules) New(rt reflect.Type) *shape.Struct {
+	pl := &plan{}
+	if g := reflect.TypeFor[generated](); viewed(rt) == nil && reflect.PointerTo(rt).Implements(g) {
+		pl.made = shape.Itab(g, reflect.PointerTo(rt))
+	}
+	return &pl.Struct
+}
+
+// View implements [shape.Rules].
+func (rules) View(rt reflect.Type) (of reflect.Type, view func(*shape.Struct) shape.View) {
+	return viewed(rt), func(s *shape.Struct) shape.View {
+		pl := planAt(s)
+		pl.lazyAt, pl.views = s.Go.Field(1).Offset, true
+		return lens{pl}
+	}
+}
+
+// Field implements [shape.Rules].
+func (rules) Field(f reflect.StructField) (spec shape.Spec, err error) {
+	tag, ok := f.Tag.Lookup("thrift")
+	tagged := ok && tag != "-"
+	if why := embeds(f, tagged); why != "" {
+		return spec, errors.New(why)
+	}
+	switch {
+	case f.Type == reflect.TypeFor[Unknown]() && tag != "-" && f.IsExported():
+		spec.Is = shape.KeptField
+		if tag != "" && tag != ",unknown" {
+			err = errors.New("a field of type thrift.Unknown has no tag, or `,unknown`")
+		}
+	case tagged && f.IsExported():
+		spec, err = parseTag(tag)
+		spec.Is = shape.IDLField
+	}
+	return spec, err
+}
+
+// Kind implements [shape.Rules].
+func (rules) Kind(rt reflect.Type, k shape.Kind) shape.Kind {
+	switch {
+	case k != shape.List && k != shape.Bytes:
+	case rt.Implements(reflect.TypeFor[interface{ pairs() }]()):
+		return shape.Pairs
+	case rt.Implements(reflect.TypeFor[interface{ set() }]()):
+		return shape.Set
+	}
+	if wires[k] == TypeStop {
+		return shape.None
+	}
+	return k
+}
+
+// Words implements [shape.Rules].
+func (rules) Words() shape.Words {
+	return shape.Words{IDL: "Thrift", Pairs: "thrift.Pairs", Kept: "thrift.Unknown"}
+}
+
+// Tag implements [shape.Rules].
+func (rules) Tag(id int, t *shape.Type) uint32 {
+	if t.Kind == shape.Pointer {
+		t = t.Elem
+	}
+	return uint32(wires[t.Kind])<<16 | uint32(uint16(id))
+}
+
+// Complete implements [shape.Rules].
+func (rules) Complete(fresh []*shape.Struct) {
+	for _, s := range fresh {
+		pl := planAt(s)
+		if pl.of = planAt(s.Of); pl.of == nil {
+			pl.index()
 		}
 	}
-	pl, err := plans.add(msg, w.typ)
-	return pl, w.data, err
+	findViews(fresh)
 }
 
-// add compiles the plan for msg's type, or finds that msg cannot have one.
-func (m *memo) add(msg any, typ unsafe.Pointer) (*plan, error) {
-	v := reflect.ValueOf(msg)
-	if v.Kind() != reflect.Pointer || v.Type().Elem().Kind() != reflect.Struct {
-		return nil, &TypeError{Type: reflect.TypeOf(msg), Why: "a message is a pointer to a struct"}
+// Whole implements [shape.Rules].
+func (rules) Whole(kept []byte, depth int) bool { return Unknown(kept).whole(depth) }
+
+// Most implements [shape.Rules].
+func (rules) Most() (depth, size int) { return defaultDepth, maxSize }
+
+// embeds says why a field may not be embedded: its methods would stand for the
+// whole struct, or its fields would be lost. field: it is a field of Thrift's itself.
+func embeds(f reflect.StructField, field bool) string {
+	if !f.Anonymous {
+		return ""
 	}
-	if v.IsNil() {
-		return nil, &TypeError{Type: v.Type(), Why: "the message is nil"}
+	for _, methods := range []reflect.Type{reflect.TypeFor[generated](), reflect.TypeFor[defaulter](), reflect.TypeFor[aLazy]()} {
+		if f.Type.Implements(methods) || reflect.PointerTo(f.Type).Implements(methods) {
+			return "embeds " + f.Type.String() + ", whose methods would stand for the whole struct: give the field a name"
+		}
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	pl, err := m.compileLocked(v.Type().Elem())
-	if err != nil {
-		return nil, err
+	if !field && tagged(f.Type) && f.Tag.Get("thrift") != "-" {
+		return "embeds " + f.Type.String() + ", whose fields would be lost: give the field a name and a tag"
 	}
-	if t := m.table.Load(); t == nil || t.find(typ) == nil {
-		m.table.Store(t.with(typ, pl))
-	}
-	return pl, nil
+	return ""
 }
 
-// compileLocked makes the plan of a struct and of all that it refers to; they
-// become known together or, if one of them has a fault, not at all.
-func (m *memo) compileLocked(rt reflect.Type) (*plan, error) {
-	c := compiler{known: m.mu.plans, plans: map[reflect.Type]*plan{}, types: map[reflect.Type]*typ{}}
-	pl, err := c.plan(rt)
-	if err == nil {
-		err = c.checkUnions()
+// A defaulter is a generated struct with default values.
+type defaulter interface{ SetDefaults() }
+
+// tagged tells whether a struct, or a pointer to one, has fields of Thrift's, its
+// own or embedded ones. A struct that embeds a pointer to itself has no other fields by
+// that: one level of pointers is looked at.
+func tagged(rt reflect.Type) bool {
+	if rt.Kind() == reflect.Pointer {
+		rt = rt.Elem()
 	}
+	if rt.Kind() != reflect.Struct {
+		return false
+	}
+	for i := range rt.NumField() {
+		f := rt.Field(i)
+		if tag, ok := f.Tag.Lookup("thrift"); ok && tag != "-" {
+			return true
+		}
+		if f.Anonymous && f.Type.Kind() == reflect.Struct && tagged(f.Type) {
+			return true
+		}
+	}
+	return false
+}
+
+// parseTag reads `name,id` and `name,id,required`, optional or default.
+func parseTag(tag string) (spec shape.Spec, err error) {
+	parts := strings.Split(tag, ",")
+	if len(parts) < 2 || len(parts) > 3 {
+		return spec, fmt.Errorf("the tag %q is not `name,id` or `name,id,required` or `name,id,optional`", tag)
+	}
+	id, err := strconv.ParseInt(parts[1], 10, 16)
 	if err != nil {
-		return nil, err
+		return spec, fmt.Errorf("the tag %q has no id between -32768 and 32767", tag)
 	}
-	findViews(c.plans)
-	if m.mu.plans == nil {
-		m.mu.plans = map[reflect.Type]*plan{}
+	spec.Name, spec.ID = parts[0], int(id)
+	if len(parts) == 3 {
+		switch parts[2] {
+		case "required":
+			spec.Rule = shape.Required
+		case "optional":
+			spec.Rule = shape.Free
+		case "", "default":
+		default:
+			return spec, fmt.Errorf("the tag %q says neither required nor optional", tag)
+		}
 	}
-	for rt, pl := range c.plans {
-		m.mu.plans[rt] = pl
-	}
-	return pl, nil
+	return spec, nil
 }

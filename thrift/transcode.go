@@ -150,9 +150,9 @@ func (t *transcoder) elems(o int, key, elem compactKind, n, depth int) (int, fau
 // keep adds the field behind the header h to the Unknown of the struct at base,
 // in the Binary protocol; see decoder.keep. Its value begins at o.
 //
-// Safety: base points to a pl.rt.
+// Safety: base points to a pl.Go.
 func (d *compactDecoder) keep(pl *plan, base unsafe.Pointer, h compactHead, o, depth int) (int, fault) {
-	u := pl.kept(base)
+	u := pl.Kept(base)
 	had := len(*u)
 	t := transcoder{p: d.b, b: *u, max: min(int64(had)+int64(d.budget/2), math.MaxInt)}
 	end, f := t.field(h, o, depth)
@@ -169,7 +169,7 @@ func (d *compactDecoder) keep(pl *plan, base unsafe.Pointer, h compactHead, o, d
 // unknown appends what the struct at base kept, whose last field before that
 // had the id last; see encoder.unknown.
 //
-// Safety: base points to a pl.rt.
+// Safety: base points to a pl.Go.
 func (e *compactEncoder) unknown(b []byte, pl *plan, base unsafe.Pointer, last int16, depth int) []byte {
 	u, err := pl.writable(base, depth)
 	if err != nil {

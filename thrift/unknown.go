@@ -1,7 +1,6 @@
 package thrift
 
 import (
-	"reflect"
 	"unsafe"
 )
 
@@ -32,35 +31,16 @@ import (
 // which of the two it is, and would pass on wrong bytes.
 type Unknown []byte
 
-// addUnknown notes the field f of type Unknown.
-func (pl *plan) addUnknown(f reflect.StructField, tag string) error {
-	switch {
-	case tag != "" && tag != ",unknown":
-		return &TypeError{Type: pl.rt, Field: f.Name, Why: "a field of type thrift.Unknown has no tag, or `,unknown`"}
-	case pl.unknown != 0:
-		return &TypeError{Type: pl.rt, Field: f.Name, Why: "there is one field of type thrift.Unknown already"}
-	}
-	pl.unknown = f.Offset + 1
-	return nil
-}
-
-// kept is the field of type Unknown in the struct at base; the plan has one.
-func (pl *plan) kept(base unsafe.Pointer) *Unknown {
-	// Safety: base points to a pl.rt, and the offset is that of its field of
-	// this type.
-	return (*Unknown)(unsafe.Add(base, pl.unknown-1))
-}
-
 // keep adds the field at d.b[from:to] to the struct at base, and reports
 // whether the budget had room for it: twice its length, since append grows by
 // doubling.
 //
-// Safety: base points to a pl.rt.
+// Safety: base points to a pl.Go.
 func (d *decoder) keep(pl *plan, base unsafe.Pointer, from, to int) bool {
 	if d.budget -= 2 * budget(to-from); d.budget < 0 {
 		return false
 	}
-	u := pl.kept(base)
+	u := pl.Kept(base)
 	*u = append(*u, d.b[from:to]...)
 	if kept := (*u)[len(*u)-(to-from):]; mayHoldBools(Type(kept[0])) {
 		tame(kept, 3, Type(kept[0]))
@@ -71,7 +51,7 @@ func (d *decoder) keep(pl *plan, base unsafe.Pointer, from, to int) bool {
 // unknown appends what the struct at base kept. depth is what is left for the
 // values of its fields.
 //
-// Safety: base points to a pl.rt.
+// Safety: base points to a pl.Go.
 func (e *encoder) unknown(b []byte, pl *plan, base unsafe.Pointer, depth int) []byte {
 	u, err := pl.writable(base, depth)
 	if err != nil {
@@ -85,11 +65,11 @@ func (e *encoder) unknown(b []byte, pl *plan, base unsafe.Pointer, depth int) []
 
 // writable gives what the struct at base kept, or why that cannot be written.
 //
-// Safety: base points to a pl.rt.
+// Safety: base points to a pl.Go.
 func (pl *plan) writable(base unsafe.Pointer, depth int) (Unknown, error) {
-	u := *pl.kept(base)
+	u := Unknown(*pl.Kept(base))
 	if len(u) > 0 && !u.whole(depth) {
-		return nil, &TypeError{Type: pl.rt, Why: "its thrift.Unknown does not hold whole fields, or too deep ones"}
+		return nil, &TypeError{Type: pl.Go, Why: "its thrift.Unknown does not hold whole fields, or too deep ones"}
 	}
 	return u, nil
 }

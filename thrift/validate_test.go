@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/shape"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -101,7 +102,7 @@ func TestValidate(t *testing.T) {
 		{&demand{Either: text}, "the_leaf", "is required and nil"},
 		{&demand{Leaf: leaf}, "either", "is required and nil"},
 		{&demand{Leaf: leaf, Either: (*EitherText)(nil)}, "either", "is required and nil"},
-		{&demand{Leaf: leaf, Either: &alien{}}, "either", "holds a type that is none of its variants"},
+		{&demand{Leaf: leaf, Either: &alien{}}, "either", shape.WhyForeign},
 		{&demand{Leaf: leaf, Either: &EitherTree{}}, "either.tree", "is nil"},
 		{&demand{Leaf: leaf, Either: &EitherList{List: []Either{text, nil}}}, "either.list[1]", "is nil"},
 		{&demand{Leaf: leaf, Either: text, List: []*Strict{good, {}}}, "list[1].c", "is required and nil"},

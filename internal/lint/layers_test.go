@@ -28,7 +28,9 @@ var floors = map[string]float64{
 	"netio": 3, "netio/simnet": 3.75, "wire": 3, "thrift": 3, "protobuf": 3, "discovery": 3, "internal/route": 3,
 	"mux": 4, "shm": 4, "ttheader": 4, "dubbo": 4, "grpc": 4, "connect": 4, "govern": 4, "internal/hook": 4,
 	"web": 5, "endpoint": 5, "internal/inproc": 5, "internal/serve": 5,
-	"":           6,
+	"":              6,
+	"internal/json": 1, "internal/shape": 2,
+	"internal/thrift/raw": 2.5, "internal/thrift/plan": 2.6, "internal/thrift/lazy": 2.7, "internal/thrift/tjson": 2.7, "thrift/impl": 2.8, "internal/thrift/thrifttest": 3.5,
 	"limosatest": 7, "admin": 7, "config": 7, "telemetry": 7, "agent": 7, "worker": 7,
 	"discovery/etcd": 7, "internal/rig": 7, "reflection": 7, "reflection/internal/describe": 6.5, "internal/sim": 7,
 	// What the binary and the module bench share: above the face, below the binary.

@@ -1,4 +1,4 @@
-package thrift
+package shape
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 
 func TestTableFindsAllThatWereAdded(t *testing.T) {
 	keys := make([]byte, 1000)
-	made := make([]plan, len(keys))
+	made := make([]Struct, len(keys))
 	var tab *table
 	for i := range keys {
 		if tab != nil && tab.find(unsafe.Pointer(&keys[i])) != nil {
@@ -29,8 +29,8 @@ func TestTableFindsAllThatWereAdded(t *testing.T) {
 	}
 }
 
-func TestOpsStaySmall(t *testing.T) {
-	if n := unsafe.Sizeof(op{}); n > 32 {
-		t.Errorf("an op has %d bytes", n)
+func TestFieldsStaySmall(t *testing.T) {
+	if n := unsafe.Sizeof(Field{}); n > 32 {
+		t.Errorf("a field has %d bytes", n)
 	}
 }
