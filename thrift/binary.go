@@ -117,7 +117,7 @@ func (c Binary) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (int, err
 		return decodeGenerated(pl, p, body, lim)
 	}
 	b := body.Bytes()
-	d := decoder{b: b, texts: codec.Texts{Frame: codec.NewFrame(body)}, budget: budget(lim.DecodeBudget(len(b)))}
+	d := decoder{b: b, texts: codec.Texts{Frame: codec.NewFrame(body)}, Budget: codec.Budget(lim.DecodeBudget(len(b)))}
 	if pl.views {
 		d.body, d.lim = body, lim
 	}
@@ -137,5 +137,5 @@ func (c Binary) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (int, err
 		}
 		return 0, d.failed(end, f)
 	}
-	return lim.DecodeBudget(len(b)) - int(d.budget), nil
+	return lim.DecodeBudget(len(b)) - int(d.Budget), nil
 }

@@ -2,6 +2,7 @@ package thrift
 
 import (
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -92,7 +93,7 @@ func (c Compact) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (int, er
 		lim = rpc.Limits{}.WithDefaults()
 	}
 	b := body.Bytes()
-	d := compactDecoder{decoder{b: b, budget: budget(lim.DecodeBudget(2 * len(b)))}}
+	d := compactDecoder{decoder{b: b, Budget: codec.Budget(lim.DecodeBudget(2 * len(b)))}}
 	end, f := 0, tooCostly
 	if pl.of != nil {
 		end, f = d.view(pl.of, pl.decodeView(p), 0, lim.Depth)
@@ -105,7 +106,7 @@ func (c Compact) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (int, er
 	if f != fine {
 		return 0, &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &SyntaxError{Offset: min(end, len(b)), Path: d.where, Why: faults[f]}}
 	}
-	return lim.DecodeBudget(2*len(b)) - int(d.budget), nil
+	return lim.DecodeBudget(2*len(b)) - int(d.Budget), nil
 }
 
 // In gives the codec that writes the same messages in another encoding; it

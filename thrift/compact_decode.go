@@ -208,7 +208,7 @@ func (d *compactDecoder) bytes(p *[]byte, o int) (int, fault) {
 	if f != fine {
 		return o, f
 	}
-	if !d.charge(n) {
+	if !d.Charge(n) {
 		return o, tooCostly
 	}
 	s := make([]byte, n)
@@ -219,7 +219,7 @@ func (d *compactDecoder) bytes(p *[]byte, o int) (int, fault) {
 
 // pointer decodes an optional scalar, of which kind is a bool's value.
 func (d *compactDecoder) pointer(t *shape.Type, p *unsafe.Pointer, o int, kind compactKind) (int, fault) {
-	if !d.charge(t.Size) {
+	if !d.Charge(t.Size) {
 		return o, tooCostly
 	}
 	// Safety: the memory has t's size and, but for strings, no pointers; it is
@@ -338,7 +338,7 @@ func (d *compactDecoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (in
 	if compactTypes[kind] != wires[e.Kind] {
 		return o, wrongType
 	}
-	if !d.charges(n, e.Size) {
+	if !d.Charges(n, e.Size) {
 		return o, tooCostly
 	}
 	if e.Kind == shape.Ref {
@@ -395,7 +395,7 @@ func (d *compactDecoder) structures(pl *plan, s []unsafe.Pointer, o, depth int) 
 	}
 	for len(s) > 0 {
 		n := min(len(s), pl.Slab)
-		if !d.charges(n, pl.Size) {
+		if !d.Charges(n, pl.Size) {
 			return o, tooCostly
 		}
 		slab := reflect.MakeSlice(pl.Slices, n, n).UnsafePointer()

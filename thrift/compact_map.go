@@ -26,7 +26,7 @@ func (d *compactDecoder) entries(t *shape.Type, p unsafe.Pointer, o, depth int) 
 	if t.Kind == shape.Pairs {
 		return d.pairs(t, p, o, n, depth)
 	}
-	if !d.charges(n, 2*(t.Key.Size+t.Elem.Size+mapEntry)) {
+	if !d.ChargeMap(n, t.Key.Size+t.Elem.Size) {
 		return o, tooCostly
 	}
 	switch t.Maps {
@@ -111,7 +111,7 @@ func (d *compactDecoder) anyMap(t *shape.Type, p unsafe.Pointer, o, n, depth int
 // pairs decodes n entries into the Pairs at p.
 func (d *compactDecoder) pairs(t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, fault) {
 	size := int(t.Pair.Size())
-	if !d.charges(n, size) {
+	if !d.Charges(n, size) {
 		return o, tooCostly
 	}
 	s := reflect.MakeSlice(t.Go, n, n).UnsafePointer()

@@ -21,7 +21,7 @@ type decoder struct {
 	hand   int    // depth at which a struct is handed to its generated methods
 	handed int    // how many were
 	where  string // the field where a fault was found, innermost
-	budget
+	codec.Budget
 }
 
 // fields decodes the fields of a struct at b[o:], up to and with its stop, into
@@ -242,7 +242,7 @@ func (d *decoder) bytes(p *[]byte, o int) (int, fault) {
 		return o, tooLarge
 	}
 	o += 4
-	if !d.charge(n) {
+	if !d.Charge(n) {
 		return o, tooCostly
 	}
 	src := d.b[o : o+n]
@@ -254,7 +254,7 @@ func (d *decoder) bytes(p *[]byte, o int) (int, fault) {
 
 // pointer decodes an optional scalar.
 func (d *decoder) pointer(t *shape.Type, p *unsafe.Pointer, o int) (int, fault) {
-	if !d.charge(t.Size) {
+	if !d.Charge(t.Size) {
 		return o, tooCostly
 	}
 	// Safety: the memory has t's size and, but for strings, no pointers; it is
@@ -283,7 +283,7 @@ func (d *decoder) pointer(t *shape.Type, p *unsafe.Pointer, o int) (int, fault) 
 
 // fresh allocates the struct of a plan, with its defaults.
 func (d *decoder) fresh(pl *plan) (unsafe.Pointer, bool) {
-	if !d.charge(pl.Size) {
+	if !d.Charge(pl.Size) {
 		return nil, false
 	}
 	q := reflect.New(pl.Go).UnsafePointer()
@@ -308,7 +308,7 @@ func (d *decoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (int, faul
 	}
 	if depth == d.hand && pl.made != 0 && d.handed < maxHanded {
 		d.handed++
-		if !d.charge(pl.Size) {
+		if !d.Charge(pl.Size) {
 			return o, tooCostly
 		}
 		q := reflect.New(pl.Go).UnsafePointer() // ReadThrift sets the defaults

@@ -33,7 +33,7 @@ func (d *decoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (int, faul
 	if f != fine {
 		return o, f
 	}
-	if !d.charges(n, e.Size) {
+	if !d.Charges(n, e.Size) {
 		return o, tooCostly
 	}
 	o += 5
@@ -54,17 +54,17 @@ func (d *decoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (int, faul
 		*(*[]byte)(p) = s
 		return o + n, fine
 	case shape.Int16:
-		s := room[uint16](n)
+		s := codec.Room[uint16](n)
 		codec.From16(s, b[o:])
 		*(*[]uint16)(p) = s
 		return o + 2*n, fine
 	case shape.Int32:
-		s := room[uint32](n)
+		s := codec.Room[uint32](n)
 		codec.From32(s, b[o:])
 		*(*[]uint32)(p) = s
 		return o + 4*n, fine
 	case shape.Int64, shape.Float64:
-		s := room[uint64](n)
+		s := codec.Room[uint64](n)
 		codec.From64(s, b[o:])
 		*(*[]uint64)(p) = s
 		return o + 8*n, fine
@@ -96,20 +96,6 @@ func (d *decoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (int, faul
 	}
 	*(*shape.Slice)(p) = shape.Slice{Data: s, Len: n, Cap: n}
 	return o, fine
-}
-
-// clearFrom is how many bytes of numbers there are at the least where it pays not
-// to clear their memory, all of which is written next.
-const clearFrom = 4 << 10
-
-// room makes a slice whose elements may be anything.
-func room[T uint16 | uint32 | uint64](n int) []T {
-	size := n * int(unsafe.Sizeof(T(0)))
-	if size < clearFrom {
-		return make([]T, n)
-	}
-	// Safety: there are size bytes, aligned for any number.
-	return unsafe.Slice((*T)(unsafe.Pointer(&codec.Uncleared(size)[0])), n)
 }
 
 // count checks a declared number of elements against the bytes from o on, each
@@ -158,7 +144,7 @@ func (d *decoder) structures(pl *plan, s []unsafe.Pointer, o, depth int) (int, f
 	}
 	for len(s) > 0 {
 		n := min(len(s), pl.Slab)
-		if !d.charges(n, pl.Size) {
+		if !d.Charges(n, pl.Size) {
 			return o, tooCostly
 		}
 		slab := reflect.MakeSlice(pl.Slices, n, n).UnsafePointer()

@@ -8,10 +8,6 @@ import (
 	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
-// mapEntry is about what a map takes for an entry beside key and value, and
-// that twice: groups are filled by 7/8 at most and their number is a power of two.
-const mapEntry = 2
-
 // entries decodes a map into the map or Pairs at p.
 func (d *decoder) entries(t *shape.Type, p unsafe.Pointer, o, depth int) (int, fault) {
 	b := d.b
@@ -38,7 +34,7 @@ func (d *decoder) entries(t *shape.Type, p unsafe.Pointer, o, depth int) (int, f
 	if t.Kind == shape.Pairs {
 		return d.pairs(t, p, o+6, n, depth-1)
 	}
-	if !d.charges(n, 2*(t.Key.Size+t.Elem.Size+mapEntry)) {
+	if !d.ChargeMap(n, t.Key.Size+t.Elem.Size) {
 		return o, tooCostly
 	}
 	o += 6
@@ -148,7 +144,7 @@ func (d *decoder) anyMap(t *shape.Type, p unsafe.Pointer, o, n, depth int) (int,
 // pairs decodes n entries into the Pairs at p.
 func (d *decoder) pairs(t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, fault) {
 	size := int(t.Pair.Size())
-	if !d.charges(n, size) {
+	if !d.Charges(n, size) {
 		return o, tooCostly
 	}
 	s := reflect.MakeSlice(t.Go, n, n).UnsafePointer()

@@ -25,20 +25,20 @@ type Decoder struct {
 type Input struct {
 	b      string // a slice would be one word more
 	frame  *codec.Frame
-	budget budget
+	budget codec.Budget
 }
 
 // A Result is what comes back, in four words too.
 type Result struct {
 	code   uint64 // where the struct ended or the fault is, and below that eight bits of fault
-	budget budget
+	budget codec.Budget
 	where  string
 }
 
 func (r Result) end() (int, fault) { return int(r.code >> 8), fault(r.code) }
 
 // input is what is decoded from b, borrowed until the end.
-func input(b []byte, frame *codec.Frame, budget budget) Input {
+func input(b []byte, frame *codec.Frame, budget codec.Budget) Input {
 	in := Input{frame: frame, budget: budget}
 	if len(b) > 0 {
 		// Safety: nobody writes the message while it is decoded.
@@ -50,8 +50,8 @@ func input(b []byte, frame *codec.Frame, budget budget) Input {
 // generated decodes the struct at p, whose first field is at d.b[o:], by its
 // generated methods.
 func (d *decoder) generated(pl *plan, p unsafe.Pointer, o, depth int) (int, fault) {
-	r := pl.madeFor(p).DecodeThrift(input(d.b[o:], d.texts.Frame, d.budget), depth)
-	d.budget = r.budget
+	r := pl.madeFor(p).DecodeThrift(input(d.b[o:], d.texts.Frame, d.Budget), depth)
+	d.Budget = r.budget
 	if d.where == "" {
 		d.where = r.where
 	}
@@ -63,7 +63,7 @@ func (d *decoder) generated(pl *plan, p unsafe.Pointer, o, depth int) (int, faul
 // memory that it took.
 func decodeGenerated(pl *plan, p unsafe.Pointer, body buf.View, lim *rpc.Limits) (int, error) {
 	b := body.Bytes()
-	r := pl.madeFor(p).DecodeThrift(input(b, codec.NewFrame(body), budget(lim.DecodeBudget(len(b)))), lim.Depth)
+	r := pl.madeFor(p).DecodeThrift(input(b, codec.NewFrame(body), codec.Budget(lim.DecodeBudget(len(b)))), lim.Depth)
 	if r.code == uint64(len(b))<<8 {
 		return lim.DecodeBudget(len(b)) - int(r.budget), nil
 	}
@@ -78,7 +78,7 @@ func decodeGenerated(pl *plan, p unsafe.Pointer, body buf.View, lim *rpc.Limits)
 func (d *Decoder) Begin(in Input, depth int) (*Decoder, []byte, int) {
 	// Safety: these are the bytes of a slice that are only read.
 	d.b = unsafe.Slice(unsafe.StringData(in.b), len(in.b))
-	d.texts.Frame, d.budget = in.frame, in.budget
+	d.texts.Frame, d.Budget = in.frame, in.budget
 	return d, d.b, depth
 }
 
@@ -88,7 +88,7 @@ func (d *Decoder) End(b []byte) Result {
 	if b != nil {
 		end = d.offset(b)
 	}
-	return Result{code: uint64(end)<<8 | uint64(d.flt), budget: d.budget, where: d.where}
+	return Result{code: uint64(end)<<8 | uint64(d.flt), budget: d.Budget, where: d.where}
 }
 
 // Stop takes the struct's end; if something else comes, the plan goes on.
@@ -189,11 +189,11 @@ func (d *decoder) some(pl *plan, base unsafe.Pointer, o, depth, i, j int) (end i
 			end, flt = d.resume(pl, base, o, depth, i, pl.bitsBefore(i))
 			return end, flt, true
 		}
-		left := d.budget
+		left := d.Budget
 		// Safety: as in resume.
 		end, flt := d.value(f.Type, unsafe.Add(base, f.Offset), o+3, depth-1)
 		if flt == wrongType {
-			d.budget = left // it will be taken again
+			d.Budget = left // it will be taken again
 			end, flt = d.resume(pl, base, o, depth, i, pl.bitsBefore(i))
 			return end, flt, true
 		}
@@ -267,7 +267,7 @@ func (d *Decoder) Bytes(s *[]byte, b []byte) []byte {
 // than is left.
 func New[T any](d *Decoder) *T {
 	var x *T
-	if !d.charge(int(unsafe.Sizeof(*x))) {
+	if !d.Charge(int(unsafe.Sizeof(*x))) {
 		return nil
 	}
 	return new(T)
@@ -331,7 +331,7 @@ func List[T any](d *Decoder, b []byte, t byte, id uint16) ([]*T, []byte) {
 		return nil, nil
 	}
 	n := int(binary.BigEndian.Uint32(b[4:]))
-	if b[3] != byte(TypeStruct) && n != 0 || uint(n) > uint(len(b)-8) || n != 0 && !d.charges(n, int(unsafe.Sizeof(uintptr(0)))) {
+	if b[3] != byte(TypeStruct) && n != 0 || uint(n) > uint(len(b)-8) || n != 0 && !d.Charges(n, int(unsafe.Sizeof(uintptr(0)))) {
 		return nil, nil
 	}
 	return make([]*T, n), b[8:]
@@ -354,15 +354,15 @@ func ReadNumbers[S ~[]T, T ~int16 | ~int32 | ~int64 | ~float64](d *Decoder, p *S
 	// Safety: p points to a slice of numbers of that size.
 	switch p := unsafe.Pointer(p); size {
 	case 2:
-		s := room[uint16](n)
+		s := codec.Room[uint16](n)
 		codec.From16(s, b[8:])
 		*(*[]uint16)(p) = s
 	case 4:
-		s := room[uint32](n)
+		s := codec.Room[uint32](n)
 		codec.From32(s, b[8:])
 		*(*[]uint32)(p) = s
 	default:
-		s := room[uint64](n)
+		s := codec.Room[uint64](n)
 		codec.From64(s, b[8:])
 		*(*[]uint64)(p) = s
 	}
@@ -379,7 +379,7 @@ func (d *Decoder) count8(b []byte, t byte, id uint16, elem byte, size int) (n in
 	if n == 0 {
 		return 0, true
 	}
-	if b[3] != elem || uint(n) > uint((len(b)-8)/int(least[elem])) || !d.charges(n, size) {
+	if b[3] != elem || uint(n) > uint((len(b)-8)/int(least[elem])) || !d.Charges(n, size) {
 		return 0, false
 	}
 	return n, true
@@ -387,7 +387,7 @@ func (d *Decoder) count8(b []byte, t byte, id uint16, elem byte, size int) (n in
 
 // ReadStrings is ReadNumbers for strings.
 func ReadStrings[S ~[]string](d *Decoder, p *S, b []byte, t byte, id uint16) (rest []byte, ok bool) {
-	left := d.budget
+	left := d.Budget
 	n, ok := d.count8(b, t, id, byte(TypeString), int(unsafe.Sizeof("")))
 	if !ok {
 		return b, false
@@ -395,7 +395,7 @@ func ReadStrings[S ~[]string](d *Decoder, p *S, b []byte, t byte, id uint16) (re
 	s := make([]string, n)
 	o, f := d.strings(s, d.offset(b)+8)
 	if f != fine {
-		d.budget = left
+		d.Budget = left
 		return b, false
 	}
 	*p = s
@@ -407,21 +407,18 @@ func (d *Decoder) StringMap(p *map[string]string, b []byte, id uint16) (rest []b
 	if len(b) < 9 || Miss(b, byte(TypeMap), id) != 0 {
 		return b, false
 	}
-	n, left := int(binary.BigEndian.Uint32(b[5:])), d.budget
-	if n != 0 && (b[3] != byte(TypeString) || b[4] != byte(TypeString)) || uint(n) > uint((len(b)-9)/8) || !d.charges(n, mapSize) {
-		d.budget = left
+	n, left := int(binary.BigEndian.Uint32(b[5:])), d.Budget
+	if n != 0 && (b[3] != byte(TypeString) || b[4] != byte(TypeString)) || uint(n) > uint((len(b)-9)/8) || !d.ChargeMap(n, 2*int(unsafe.Sizeof(""))) {
+		d.Budget = left
 		return b, false
 	}
 	o, f := d.stringMap(p, d.offset(b)+9, n)
 	if f != fine {
-		d.budget = left
+		d.Budget = left
 		return b, false
 	}
 	return d.b[o:], true
 }
-
-// mapSize is what an entry of a map of strings is charged.
-const mapSize = 2 * (2*int(unsafe.Sizeof("")) + mapEntry)
 
 // A Slab makes the structs of a list, several with one allocation. The zero
 // value is ready.
@@ -446,7 +443,7 @@ func (s *Slab[T]) Next(d *Decoder, more int) *T {
 func (s *Slab[T]) fill(d *Decoder, more int) *T {
 	size := int(unsafe.Sizeof(*new(T)))
 	n := min(more, shape.SlabOf(size))
-	if !d.charges(n, size) {
+	if !d.Charges(n, size) {
 		return nil
 	}
 	s.of, s.next = make([]T, n), 1

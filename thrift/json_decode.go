@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/shape"
 	"github.com/limosa-rpc/limosa/rpc"
 )
@@ -25,7 +26,7 @@ func (c JSON) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 		lim = rpc.Limits{}.WithDefaults()
 	}
 	b := body.Bytes()
-	d := jsonDecoder{jsonScanner: jsonScanner{b: b}, mem: decoder{budget: budget(lim.DecodeBudget(len(b)))}}
+	d := jsonDecoder{jsonScanner: jsonScanner{b: b}, mem: decoder{Budget: codec.Budget(lim.DecodeBudget(len(b)))}}
 	switch {
 	case pl.of != nil:
 		err = d.view(pl.of, pl.decodeView(p), lim.Depth)
@@ -110,7 +111,7 @@ type jsonDecoder struct {
 }
 
 func (d *jsonDecoder) charge(n, size int) error {
-	if !d.mem.charges(n, size) {
+	if !d.mem.Charges(n, size) {
 		return d.wrong(faults[tooCostly])
 	}
 	return nil
@@ -431,7 +432,7 @@ func (d *jsonDecoder) entries(t *shape.Type, p unsafe.Pointer, depth int) error 
 			return err
 		}
 	}
-	if err = d.charge(n, 2*(t.Key.Size+t.Elem.Size+mapEntry)); err != nil {
+	if err = d.charge(n, 2*(t.Key.Size+t.Elem.Size+codec.MapEntry)); err != nil {
 		return err
 	}
 	if err = d.fill(t, p, n, depth-1); err != nil {

@@ -60,8 +60,8 @@ type lease struct {
 	edits []edit // by from
 	err   error  // of the first value that cannot be encoded
 
-	root *lease // of a value that was set: the message's, else nil
-	mem  budget // of the root: what one decode of the message may take, with what was set in it
+	root *lease       // of a value that was set: the message's, else nil
+	mem  codec.Budget // of the root: what one decode of the message may take, with what was set in it
 
 	calm  bool  // b is there and nothing was changed: what the index says is so
 	lent  bool  // view has a reference to what was received, for a field of a message
@@ -130,7 +130,7 @@ func NewLazy[V any, P LazyView[V]](msg any) (P, error) {
 	if err := (Binary{}).Append(&out, msg); err != nil {
 		return nil, err
 	}
-	if err := pl.open(x.lazy(), buf.ViewOf(out.Bytes()), &rpc.Limits{Depth: defaultDepth}, unlimited); err != nil {
+	if err := pl.open(x.lazy(), buf.ViewOf(out.Bytes()), &rpc.Limits{Depth: defaultDepth}, codec.Unlimited); err != nil {
 		return nil, err
 	}
 	return x, nil
@@ -152,7 +152,7 @@ func (x *Lazy) Release() {
 
 // open makes x the view of the struct that body holds; x keeps a reference. mem is
 // what decoding it may take.
-func (pl *plan) open(x *Lazy, body buf.View, lim *rpc.Limits, mem budget) error {
+func (pl *plan) open(x *Lazy, body buf.View, lim *rpc.Limits, mem codec.Budget) error {
 	b := body.Bytes()
 	l := &lease{b: b, calm: true, mem: mem}
 	*x = Lazy{own: l, pl: pl.of, level: 1, first: true}
@@ -174,7 +174,7 @@ func (pl *plan) open(x *Lazy, body buf.View, lim *rpc.Limits, mem budget) error 
 }
 
 // budget is what decoding something of l's message may take.
-func (l *lease) budget() *budget {
+func (l *lease) budget() *codec.Budget {
 	if l.root != nil {
 		l = l.root
 	}
@@ -303,7 +303,7 @@ func (x *Lazy) preset(field int) (*lease, int) {
 		x.own.insert(edit{from: at, to: at, head: f.Tag, val: val, preset: true})
 		return x.findSlow(field)
 	}
-	return &lease{b: val, calm: true, mem: unlimited}, 3
+	return &lease{b: val, calm: true, mem: codec.Unlimited}, 3
 }
 
 // zero tells whether the value at p is the one that stands for a field that is

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
@@ -36,7 +37,7 @@ func (x *Lazy) bytes() ([]byte, error) {
 
 // structOf decodes b, the message of a view of pl, into a new struct. Its fault is
 // that a field is missing which is shape.Required, or that it takes more than mem.
-func (pl *plan) structOf(b []byte, mem budget) (unsafe.Pointer, fault) {
+func (pl *plan) structOf(b []byte, mem codec.Budget) (unsafe.Pointer, fault) {
 	p := reflect.New(pl.Go).UnsafePointer()
 	if f := pl.read(p, b, mem); f != fine {
 		return nil, f
@@ -45,8 +46,8 @@ func (pl *plan) structOf(b []byte, mem budget) (unsafe.Pointer, fault) {
 }
 
 // read decodes b, bytes that were checked, into the fresh pl.Go at p.
-func (pl *plan) read(p unsafe.Pointer, b []byte, mem budget) (f fault) {
-	d := decoder{b: b, budget: mem}
+func (pl *plan) read(p unsafe.Pointer, b []byte, mem codec.Budget) (f fault) {
+	d := decoder{b: b, Budget: mem}
 	if pl.made != 0 {
 		_, f = d.generated(pl, p, 0, 1<<30)
 		return f
@@ -136,7 +137,7 @@ func (l lens) Text(w *shape.Writer, p unsafe.Pointer, depth int) {
 }
 
 // viewOf is a view of a message of its own, which was checked; decoding it may take mem.
-func viewOf(pl *plan, b []byte, mem budget) Lazy {
+func viewOf(pl *plan, b []byte, mem codec.Budget) Lazy {
 	return Lazy{own: &lease{b: b, calm: true, view: buf.ViewOf(b), mem: mem}, pl: pl, level: 1, first: true}
 }
 
@@ -159,11 +160,11 @@ func (e *compactEncoder) view(b []byte, pl *plan, x *Lazy) []byte {
 // view makes x a view of the struct of pl at d.b[o:], which is rewritten in the
 // Binary protocol; what pl does not know comes along.
 func (d *compactDecoder) view(pl *plan, x *Lazy, o, depth int) (int, fault) {
-	mem, t := d.budget, transcoder{p: d.b, max: int64(d.budget / 2)}
+	mem, t := d.Budget, transcoder{p: d.b, max: int64(d.Budget / 2)}
 	end, f := t.value(o, compactStruct, depth)
 	if f == fine {
-		d.budget -= 2 * budget(len(t.b))
-		if !d.charge(leaseBytes) {
+		d.Budget -= 2 * codec.Budget(len(t.b))
+		if !d.Charge(leaseBytes) {
 			return o, tooCostly
 		}
 		c := checker{b: t.b}
@@ -197,9 +198,9 @@ func (e *jsonEncoder) view(b []byte, pl *plan, x *Lazy, depth int) []byte {
 
 // view makes x a view of the struct of pl that comes next.
 func (d *jsonDecoder) view(pl *plan, x *Lazy, depth int) error {
-	mem := d.mem.budget
+	mem := d.mem.Budget
 	p, ok := d.mem.fresh(pl)
-	if !ok || !d.mem.charge(leaseBytes) {
+	if !ok || !d.mem.Charge(leaseBytes) {
 		return d.wrong(faults[tooCostly])
 	}
 	if err := d.fields(pl, p, depth); err != nil {
@@ -218,7 +219,7 @@ func (d *jsonDecoder) view(pl *plan, x *Lazy, depth int) error {
 // A masker applies a mask to the bytes of a view.
 type masker struct {
 	b    []byte
-	mem  budget // for one value that is decoded
+	mem  codec.Budget // for one value that is decoded
 	keep bool
 	err  error // of a value that cannot be encoded, or decoded
 }
@@ -315,7 +316,7 @@ func (m *masker) field(out []byte, f *shape.Field, next *shape.Node, o int) []by
 		}
 		return out
 	}
-	d, v := decoder{b: m.b, budget: m.mem}, reflect.New(f.Type.Go)
+	d, v := decoder{b: m.b, Budget: m.mem}, reflect.New(f.Type.Go)
 	// Safety: v is of type f.Type.
 	p := v.UnsafePointer()
 	end, flt := d.value(f.Type, p, o, 1<<30)

@@ -152,7 +152,7 @@ func (l *lease) load(t *shape.Type, o int, p unsafe.Pointer) int {
 		*(*string)(p) = l.str(o+4, n)
 		return o + 4 + n
 	}
-	d := decoder{b: l.b, budget: *l.budget()}
+	d := decoder{b: l.b, Budget: *l.budget()}
 	end, f := d.value(t, p, o, 1<<30)
 	if f == tooCostly {
 		panic(d.failed(end, f))

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/shape"
 	"github.com/limosa-rpc/limosa/rpc"
 )
@@ -40,7 +41,7 @@ func (pl *plan) decodeLazy(body buf.View, msg any, lim *rpc.Limits) error {
 		lim = rpc.Limits{}.WithDefaults()
 	}
 	// Safety: msg points to a pl.Go.
-	return pl.open(pl.decodeView(shape.Data(msg)), body, lim, budget(lim.DecodeBudget(body.Len())))
+	return pl.open(pl.decodeView(shape.Data(msg)), body, lim, codec.Budget(lim.DecodeBudget(body.Len())))
 }
 
 // lazy appends the message of the view at p.
@@ -83,14 +84,14 @@ func (d *decoder) lazy(pl *plan, p *unsafe.Pointer, q unsafe.Pointer, o, depth i
 	if f != fine {
 		return end, f
 	}
-	if !d.charge(leaseBytes) {
+	if !d.Charge(leaseBytes) {
 		return o, tooCostly
 	}
-	v, mem, lent := d.body, d.budget, false
+	v, mem, lent := d.body, d.Budget, false
 	if v.Len() != 0 && !c.odd {
-		v, mem, lent = v.Slice(o, end), budget(d.lim.DecodeBudget(end-o)), true
+		v, mem, lent = v.Slice(o, end), codec.Budget(d.lim.DecodeBudget(end-o)), true
 	} else { // within a container, or a value that is decoded from a message
-		if !d.charge(end - o) {
+		if !d.Charge(end - o) {
 			return o, tooCostly
 		}
 		own := bytes.Clone(d.b[o:end])

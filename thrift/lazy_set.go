@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
@@ -76,19 +77,19 @@ func LazySet[T any](x *Lazy, field int, v T) {
 // takes is what a decoder takes from its budget for b, an encoded value of type t.
 // What the value takes in this program does not say that: a struct that a list has
 // twice is decoded twice, and the decoder supposes more for a map, and defaults.
-func takes(t *shape.Type, b []byte) budget {
-	d := decoder{b: b, budget: unlimited}
+func takes(t *shape.Type, b []byte) codec.Budget {
+	d := decoder{b: b, Budget: codec.Unlimited}
 	switch {
 	case t.Kind == shape.Bytes:
-		d.charge(len(b) - 4)
+		d.Charge(len(b) - 4)
 	case t.Kind == shape.Pointer:
-		d.charge(t.Elem.Size)
+		d.Charge(t.Elem.Size)
 	case (t.Kind == shape.List || t.Kind == shape.Set) && fixed[wires[t.Elem.Kind]] != 0:
-		d.charges((len(b)-5)/int(fixed[wires[t.Elem.Kind]]), t.Elem.Size)
+		d.Charges((len(b)-5)/int(fixed[wires[t.Elem.Kind]]), t.Elem.Size)
 	default:
 		d.value(t, reflect.New(t.Go).UnsafePointer(), 0, 1<<30)
 	}
-	return unlimited - d.budget
+	return codec.Unlimited - d.Budget
 }
 
 func (x *Lazy) fail(err error) {

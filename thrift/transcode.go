@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"unsafe"
+
+	"github.com/limosa-rpc/limosa/internal/codec"
 )
 
 // A transcoder rewrites values of the Compact protocol in the Binary protocol,
@@ -154,12 +156,12 @@ func (t *transcoder) elems(o int, key, elem compactKind, n, depth int) (int, fau
 func (d *compactDecoder) keep(pl *plan, base unsafe.Pointer, h compactHead, o, depth int) (int, fault) {
 	u := pl.Kept(base)
 	had := len(*u)
-	t := transcoder{p: d.b, b: *u, max: min(int64(had)+int64(d.budget/2), math.MaxInt)}
+	t := transcoder{p: d.b, b: *u, max: min(int64(had)+int64(d.Budget/2), math.MaxInt)}
 	end, f := t.field(h, o, depth)
 	if f != fine {
 		return end, f
 	}
-	if d.budget -= 2 * budget(len(t.b)-had); d.budget < 0 {
+	if d.Budget -= 2 * codec.Budget(len(t.b)-had); d.Budget < 0 {
 		return o, tooCostly
 	}
 	*u = t.b

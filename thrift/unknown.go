@@ -2,6 +2,8 @@ package thrift
 
 import (
 	"unsafe"
+
+	"github.com/limosa-rpc/limosa/internal/codec"
 )
 
 // Unknown is the type of a field, at most one of a struct and without an id,
@@ -37,7 +39,7 @@ type Unknown []byte
 //
 // Safety: base points to a pl.Go.
 func (d *decoder) keep(pl *plan, base unsafe.Pointer, from, to int) bool {
-	if d.budget -= 2 * budget(to-from); d.budget < 0 {
+	if d.Budget -= 2 * codec.Budget(to-from); d.Budget < 0 {
 		return false
 	}
 	u := pl.Kept(base)
