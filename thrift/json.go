@@ -2,13 +2,12 @@ package thrift
 
 import (
 	"encoding/base64"
-	"math"
 	"reflect"
 	"strconv"
-	"unicode/utf8"
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/json"
 	"github.com/limosa-rpc/limosa/internal/shape"
 	"github.com/limosa-rpc/limosa/rpc"
 )
@@ -69,7 +68,7 @@ func (c JSON) Append(out *buf.Out, msg any) error {
 // AppendMessage appends a whole message around body, which is an encoded
 // struct.
 func (JSON) AppendMessage(b []byte, name string, typ MessageType, seq int32, body []byte) []byte {
-	b = appendJSONString(append(b, "[1,"...), name)
+	b = json.AppendString(append(b, "[1,"...), name)
 	b = strconv.AppendUint(append(b, ','), uint64(typ), 10)
 	b = strconv.AppendInt(append(b, ','), int64(seq), 10)
 	return append(append(append(b, ','), body...), ']')
@@ -125,7 +124,7 @@ func (e *jsonEncoder) value(b []byte, t *shape.Type, p unsafe.Pointer, depth int
 	// Safety: for all loads below: p points to a t.Go, whose layout kind says.
 	switch t.Kind {
 	case shape.String:
-		return appendJSONString(b, *(*string)(p))
+		return json.AppendString(b, *(*string)(p))
 	case shape.Ref:
 		q := *(*unsafe.Pointer)(p)
 		if q == nil {
@@ -135,7 +134,7 @@ func (e *jsonEncoder) value(b []byte, t *shape.Type, p unsafe.Pointer, depth int
 		return e.fields(b, planAt(t.Struct), q, depth)
 	case shape.Int64, shape.Float64:
 		if t.Kind == shape.Float64 {
-			return appendJSONDouble(b, *(*float64)(p))
+			return json.AppendDouble(b, *(*float64)(p))
 		}
 		return strconv.AppendInt(b, *(*int64)(p), 10)
 	case shape.Int32:
@@ -247,40 +246,4 @@ func (e *jsonEncoder) entry(b []byte, more bool, t *shape.Type, k, v unsafe.Poin
 		b = append(b, '"')
 	}
 	return e.value(append(b, ':'), t.Elem, v, depth)
-}
-
-func appendJSONDouble(b []byte, v float64) []byte {
-	switch {
-	case math.IsNaN(v):
-		return append(b, `"NaN"`...)
-	case math.IsInf(v, 1):
-		return append(b, `"Infinity"`...)
-	case math.IsInf(v, -1):
-		return append(b, `"-Infinity"`...)
-	}
-	return strconv.AppendFloat(b, v, 'g', -1, 64)
-}
-
-// appendJSONString appends s with quotes around it.
-func appendJSONString(b []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	for i := 0; i < len(s); {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-			i++
-		case c < ' ':
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-			i++
-		case c < utf8.RuneSelf:
-			b = append(b, c)
-			i++
-		default:
-			r, n := utf8.DecodeRuneInString(s[i:])
-			b = utf8.AppendRune(b, r) // U+FFFD for what is none
-			i += n
-		}
-	}
-	return append(b, '"')
 }

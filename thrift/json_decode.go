@@ -11,6 +11,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/internal/json"
 	"github.com/limosa-rpc/limosa/internal/shape"
 	"github.com/limosa-rpc/limosa/rpc"
 )
@@ -26,7 +27,7 @@ func (c JSON) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 		lim = rpc.Limits{}.WithDefaults()
 	}
 	b := body.Bytes()
-	d := jsonDecoder{jsonScanner: jsonScanner{b: b}, mem: decoder{Budget: codec.Budget(lim.DecodeBudget(len(b)))}}
+	d := jsonDecoder{jsonScanner: jsonScanner{json.Scanner{Text: b, AnyBytes: true}}, mem: decoder{Budget: codec.Budget(lim.DecodeBudget(len(b)))}}
 	switch {
 	case pl.of != nil:
 		err = d.view(pl.of, pl.decodeView(p), lim.Depth)
@@ -36,7 +37,7 @@ func (c JSON) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 		err = d.wrong(faults[tooCostly])
 	}
 	if err == nil {
-		if d.peek(); d.o != len(b) {
+		if d.Peek(); d.At != len(b) {
 			err = d.wrong(faults[trailing])
 		}
 	}
@@ -52,7 +53,7 @@ func (c JSON) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 // ParseMessage reads a whole message; body is borrowed from p and is an encoded
 // struct, which is not looked into. Errors are a *SyntaxError.
 func (JSON) ParseMessage(p []byte) (name string, typ MessageType, seq int32, body []byte, err error) {
-	s := jsonScanner{b: p}
+	s := jsonScanner{json.Scanner{Text: p, AnyBytes: true}}
 	fail := func(err error) (string, MessageType, int32, []byte, error) { return "", 0, 0, nil, err }
 	if err := s.want('['); err != nil {
 		return fail(err)
@@ -85,16 +86,16 @@ func (JSON) ParseMessage(p []byte) (name string, typ MessageType, seq int32, bod
 	if t := numbers[0]; t < int64(Call) || t > int64(Oneway) {
 		return fail(s.wrong("message type " + strconv.FormatInt(t, 10) + " is unknown"))
 	}
-	s.peek()
-	from := s.o
+	s.Peek()
+	from := s.At
 	if err = s.skip(2 * defaultDepth); err != nil {
 		return fail(err)
 	}
-	body = p[from:s.o:s.o]
+	body = p[from:s.At:s.At]
 	if err = s.want(']'); err != nil {
 		return fail(err)
 	}
-	if s.peek(); s.o != len(p) {
+	if s.Peek(); s.At != len(p) {
 		return fail(s.wrong(faults[trailing]))
 	}
 	return name, MessageType(numbers[0]), int32(numbers[1]), body, nil
@@ -119,15 +120,15 @@ func (d *jsonDecoder) charge(n, size int) error {
 
 // name takes the name of a type.
 func (d *jsonDecoder) name() (Type, error) {
-	d.peek()
-	from := d.o
-	p, _, err := d.raw()
+	d.Peek()
+	from := d.At
+	p, err := d.quoted()
 	if err != nil {
 		return 0, err
 	}
 	t, ok := jsonType(string(p))
 	if !ok {
-		d.o = from
+		d.At = from
 		return 0, d.wrong("unknown type " + strconv.Quote(string(p[:min(len(p), 20)])))
 	}
 	return t, nil
@@ -162,7 +163,7 @@ func (d *jsonDecoder) fields(pl *plan, base unsafe.Pointer, depth int) error {
 	for i := range pl.Fields {
 		if f := &pl.Fields[i]; f.Rule == shape.Required && !seen[f.Tag] {
 			d.mem.blame(pl, f, 0, fine)
-			d.o--
+			d.At--
 			return d.wrong(faults[missing])
 		}
 	}
@@ -172,15 +173,15 @@ func (d *jsonDecoder) fields(pl *plan, base unsafe.Pointer, depth int) error {
 // eachField goes through the fields of a struct. known decodes the value of one
 // of them; what it does not know, or finds to be of another type, is skipped.
 func (d *jsonDecoder) eachField(depth int, known func(head uint32) (bool, error)) error {
-	if d.peek(); depth <= 0 {
+	if d.Peek(); depth <= 0 {
 		return d.wrong(faults[tooDeep])
 	}
 	if err := d.want('{'); err != nil {
 		return err
 	}
 	for first := true; ; first = false {
-		if d.peek() == '}' {
-			d.o++
+		if d.Peek() == '}' {
+			d.At++
 			return nil
 		}
 		if !first {
@@ -204,10 +205,10 @@ func (d *jsonDecoder) eachField(depth int, known func(head uint32) (bool, error)
 		if err != nil {
 			return err
 		}
-		at := d.o
+		at := d.At
 		took, err := known(uint32(t)<<16 | uint32(uint16(id)))
 		if err == errOther || !took {
-			d.o = at
+			d.At = at
 			err = d.skip(2 * (depth - 1))
 		}
 		if err == nil {
@@ -271,14 +272,14 @@ func (d *jsonDecoder) value(t *shape.Type, p unsafe.Pointer, depth int) (err err
 }
 
 func (d *jsonDecoder) uuid(p *UUID) error {
-	d.peek()
-	from := d.o
+	d.Peek()
+	from := d.At
 	s, err := d.text()
 	if err != nil {
 		return err
 	}
 	if *p, err = ParseUUID(s); err != nil {
-		d.o = from
+		d.At = from
 		return d.wrong("no UUID")
 	}
 	return nil
@@ -286,8 +287,8 @@ func (d *jsonDecoder) uuid(p *UUID) error {
 
 // bytes takes base64, with or without padding: C++ writes none.
 func (d *jsonDecoder) bytes(p *[]byte) error {
-	d.peek()
-	from := d.o
+	d.Peek()
+	from := d.At
 	s, err := d.text()
 	if err != nil {
 		return err
@@ -297,7 +298,7 @@ func (d *jsonDecoder) bytes(p *[]byte) error {
 		return err
 	}
 	if *p, err = base64.RawStdEncoding.DecodeString(s); err != nil {
-		d.o = from
+		d.At = from
 		return d.wrong("no base64")
 	}
 	return nil
@@ -348,17 +349,17 @@ func (d *jsonDecoder) count() (int, error) {
 	if err := d.want(','); err != nil {
 		return 0, err
 	}
-	d.peek()
-	from := d.o
+	d.Peek()
+	from := d.At
 	n, err := d.integer(64)
 	switch {
 	case err != nil:
 		return 0, err
 	case n < 0:
-		d.o = from
+		d.At = from
 		return 0, d.wrong(faults[negative])
-	case n > math.MaxInt32 || n > int64(len(d.b)-d.o)/2:
-		d.o = from
+	case n > math.MaxInt32 || n > int64(len(d.Text)-d.At)/2:
+		d.At = from
 		return 0, d.wrong(faults[tooLarge])
 	}
 	return int(n), nil
@@ -366,7 +367,7 @@ func (d *jsonDecoder) count() (int, error) {
 
 // list decodes a list or a set into the slice at p.
 func (d *jsonDecoder) list(t *shape.Type, p unsafe.Pointer, depth int) error {
-	if d.peek(); depth <= 0 {
+	if d.Peek(); depth <= 0 {
 		return d.wrong(faults[tooDeep])
 	}
 	if err := d.want('['); err != nil {
@@ -403,7 +404,7 @@ func (d *jsonDecoder) list(t *shape.Type, p unsafe.Pointer, depth int) error {
 
 // entries decodes a map into the map or Pairs at p.
 func (d *jsonDecoder) entries(t *shape.Type, p unsafe.Pointer, depth int) error {
-	if d.peek(); depth <= 0 {
+	if d.Peek(); depth <= 0 {
 		return d.wrong(faults[tooDeep])
 	}
 	err := d.want('[')

@@ -168,7 +168,7 @@ func TestJSONRefuses(t *testing.T) {
 		in, why string
 		offset  int
 	}{
-		{`[]`, "there is '[' instead of '{'", 0},
+		{`[]`, "invalid character '[' where { is expected", 0},
 		{`{} x`, "bytes after the end", 3},
 		{`{"x":{"i32":1}}`, "no integer of 16 bits", 1},
 		{`{"40000":{"i32":1}}`, "no integer of 16 bits", 1},
@@ -181,13 +181,13 @@ func TestJSONRefuses(t *testing.T) {
 		{`{"2":{"lst":["rec",-1]}}`, "negative size", 19},
 		{`{"2":{"lst":["rec",2147483648]}}`, "size beyond the end", 19},
 		{`{"2":{"lst":["rec",5]}}`, "size beyond the end", 19},
-		{`{"2":{"lst":["rec",1]}}`, "there is ']' instead of ','", 20},
-		{`{"2":{"lst":["rec",1,{},{}]}}`, "there is ',' instead of ']'", 23},
-		{`{"3":{"map":["str","rec",1,{}]}}`, "there is '}' instead of '\"'", 28},
+		{`{"2":{"lst":["rec",1]}}`, "invalid character ']' where , is expected", 20},
+		{`{"2":{"lst":["rec",1,{},{}]}}`, "invalid character ',' where ] is expected", 23},
+		{`{"3":{"map":["str","rec",1,{}]}}`, "invalid character '}' where \" is expected", 28},
 		{`{"3":{"map":["str","rec",2000,{}]}}`, "size beyond the end", 25},
-		{`{"99":{"str":"a` + "\n" + `"}}`, "control character in a string", 15},
-		{`{"99":{"str":nul}}`, "neither null nor anything else", 16},
-		{`{"99":{"str":{"a"}}}`, "there is '}' instead of ':'", 17},
+		{`{"99":{"str":"a` + "\n" + `"}}`, `invalid character '\n' where a character of a string, which is escaped, is expected`, 15},
+		{`{"99":{"str":nul}}`, "invalid character '}' where null is expected", 16},
+		{`{"99":{"str":{"a"}}}`, "invalid character '}' where : is expected", 17},
 		{deep, "nested too deeply", 64 * 12},
 		{`{"99":{"rec":` + strings.Repeat("[", 1000), "nested too deeply", 13 + 126},
 		{`{"99":{"rec":` + strings.Repeat("[", 2_000_000), "nested too deeply", 13 + 126},
@@ -198,7 +198,7 @@ func TestJSONRefuses(t *testing.T) {
 		}
 	}
 	for in, why := range map[string]string{
-		`{"9":{"uid":"x"}}`: "no UUID", `{"8":{"str":"*"}}`: "no base64", `{"7":{"str":"\x"}}`: "unknown escape", `{"7":{"str":"\u12"}}`: "unknown escape",
+		`{"9":{"uid":"x"}}`: "no UUID", `{"8":{"str":"*"}}`: "no base64", `{"7":{"str":"\x"}}`: "invalid character 'x' where an escape is expected", `{"7":{"str":"\u12"}}`: "invalid character '\"' where a hexadecimal digit is expected",
 		`{"6":{"dbl":"inf"}}`: "no double", `{"6":{"dbl":"0x1"}}`: "no double", `{"6":{"dbl":1e999}}`: "no double", `{"1":{"tf":true}}`: "there is no number",
 	} {
 		var syntax *thrift.SyntaxError

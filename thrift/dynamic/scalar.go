@@ -10,60 +10,61 @@ import (
 	"strings"
 
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/internal/json"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
 // scalar writes a value that is one token.
-func (w *writer) scalar(t *typ, tok token) error {
+func (w *writer) scalar(t *typ, tok json.Token) error {
 	w.room(headroom)
 	switch t.kind {
 	case idl.Bool:
-		switch tok.kind {
+		switch tok.Kind {
 		case 't':
 			w.b = append(w.b, 1)
 		case 'f':
 			w.b = append(w.b, 0)
 		default:
-			return w.errorf(tok.at, "bool is true or false, not %s", tok)
+			return w.errorf(tok.At, "bool is true or false, not %s", tok)
 		}
 		return nil
 	case idl.I8, idl.I16, idl.I32, idl.I64:
 		return w.integer(t, tok)
 	case idl.EnumRef:
-		if tok.kind == '"' {
-			if n, ok := t.names[string(tok.text)]; ok {
+		if tok.Kind == '"' {
+			if n, ok := t.names[string(tok.Text)]; ok {
 				w.b = binary.BigEndian.AppendUint32(w.b, uint32(n))
 				return nil
 			}
-			if _, err := strconv.ParseInt(string(tok.text), 10, 64); err != nil {
-				return w.errorf(tok.at, "the enum %s has no value %.40q; %s", t.enum.Name, tok.text, values(t.enum))
+			if _, err := strconv.ParseInt(string(tok.Text), 10, 64); err != nil {
+				return w.errorf(tok.At, "the enum %s has no value %.40q; %s", t.enum.Name, tok.Text, values(t.enum))
 			}
 		}
 		return w.integer(t, tok)
 	case idl.Double:
 		return w.double(tok)
 	}
-	if tok.kind != '"' {
-		return w.errorf(tok.at, "%s is a string, not %s", t.text, tok)
+	if tok.Kind != '"' {
+		return w.errorf(tok.At, "%s is a string, not %s", t.text, tok)
 	}
 	switch t.kind {
 	case idl.Binary:
-		raw, err := unbase64(w.raw[:0], tok.text)
+		raw, err := unbase64(w.raw[:0], tok.Text)
 		if err != nil {
-			return w.errorf(tok.at, "binary is base64: %v", err)
+			return w.errorf(tok.At, "binary is base64: %v", err)
 		}
 		w.raw = raw
 		w.bytes(raw)
 	case idl.UUID:
-		id, err := thrift.ParseUUID(string(tok.text))
+		id, err := thrift.ParseUUID(string(tok.Text))
 		if err != nil {
-			return w.errorf(tok.at, "%.40q is not a uuid", tok.text)
+			return w.errorf(tok.At, "%.40q is not a uuid", tok.Text)
 		}
 		w.b = append(w.b, id[:]...)
 	default:
-		w.bytes(tok.text)
+		w.bytes(tok.Text)
 	}
-	return w.fits(tok.at)
+	return w.fits(tok.At)
 }
 
 func values(e *idl.Enum) string {
@@ -85,26 +86,26 @@ func unbase64(b, s []byte) ([]byte, error) {
 var bitsOf = map[idl.Kind]int{idl.I8: 8, idl.I16: 16, idl.I32: 32, idl.EnumRef: 32, idl.I64: 64}
 
 // integer takes numbers and their text. 1.0 and 1e3 are integers to JSON.
-func (w *writer) integer(t *typ, tok token) error {
-	if tok.kind != '"' && tok.kind != '0' {
-		return w.errorf(tok.at, "%s is an integer, not %s", t.text, tok)
+func (w *writer) integer(t *typ, tok json.Token) error {
+	if tok.Kind != '"' && tok.Kind != '0' {
+		return w.errorf(tok.At, "%s is an integer, not %s", t.text, tok)
 	}
-	n, ok := short(tok.text)
+	n, ok := short(tok.Text)
 	bits := bitsOf[t.kind]
 	if !ok || n != n<<(64-bits)>>(64-bits) {
-		text := string(tok.text)
+		text := string(tok.Text)
 		var err error
 		if n, err = strconv.ParseInt(text, 10, bits); err != nil && !errors.Is(err, strconv.ErrRange) {
 			f, ferr := strconv.ParseFloat(text, 64)
-			if ferr == nil && tok.kind == '0' && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+			if ferr == nil && tok.Kind == '0' && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 				n, err = strconv.ParseInt(strconv.FormatFloat(f, 'f', 0, 64), 10, bits)
 			}
 		}
 		switch {
 		case errors.Is(err, strconv.ErrRange):
-			return w.errorf(tok.at, "%.40s is out of range for %s", text, t.text)
+			return w.errorf(tok.At, "%.40s is out of range for %s", text, t.text)
 		case err != nil:
-			return w.errorf(tok.at, "%s is an integer, not %s", t.text, tok)
+			return w.errorf(tok.At, "%s is an integer, not %s", t.text, tok)
 		}
 	}
 	switch bits {
@@ -141,24 +142,24 @@ func short(p []byte) (n int64, ok bool) {
 	return n, true
 }
 
-func (w *writer) double(tok token) error {
-	text := string(tok.text)
-	switch tok.kind {
+func (w *writer) double(tok json.Token) error {
+	text := string(tok.Text)
+	switch tok.Kind {
 	case '0':
 	case '"':
 		switch text {
 		case "NaN", "Infinity", "-Infinity":
 		default:
 			if strings.ContainsAny(text, "xX_pPnN") { // Go's spellings, not JSON's
-				return w.errorf(tok.at, "double is a number, \"NaN\", \"Infinity\" or \"-Infinity\", not %s", tok)
+				return w.errorf(tok.At, "double is a number, \"NaN\", \"Infinity\" or \"-Infinity\", not %s", tok)
 			}
 		}
 	default:
-		return w.errorf(tok.at, "double is a number, not %s", tok)
+		return w.errorf(tok.At, "double is a number, not %s", tok)
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return w.errorf(tok.at, "%s does not fit a double", tok)
+		return w.errorf(tok.At, "%s does not fit a double", tok)
 	}
 	w.b = binary.BigEndian.AppendUint64(w.b, math.Float64bits(f))
 	return nil

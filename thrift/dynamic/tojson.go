@@ -7,9 +7,9 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/internal/json"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -198,7 +198,7 @@ func (r *reader) object(sh *shape, depth int) {
 
 // member reads the value of f and gives the place in out where it begins.
 func (r *reader) member(f *field, depth int) (value int) {
-	r.out = append(appendString(r.out, f.name), ':')
+	r.out = append(json.AppendString(r.out, f.name), ':')
 	value = len(r.out)
 	r.element(f.t, depth)
 	r.out = append(r.out, ',')
@@ -365,66 +365,20 @@ func (r *reader) scalar(t *typ) {
 	case idl.EnumRef:
 		n := int32(r.u32())
 		if name, ok := t.nums[n]; ok {
-			r.out = appendString(r.out, name)
+			r.out = json.AppendString(r.out, name)
 			return
 		}
 		r.out = strconv.AppendInt(r.out, int64(n), 10)
 	case idl.Double:
-		r.out = appendDouble(r.out, math.Float64frombits(r.u64()))
+		r.out = json.AppendDouble(r.out, math.Float64frombits(r.u64()))
 	case idl.Binary:
 		r.out = append(base64.StdEncoding.AppendEncode(append(r.out, '"'), r.text()), '"')
 	case idl.UUID:
 		if r.ok(16) {
-			r.out = appendString(r.out, thrift.UUID(r.p[r.o:]).String())
+			r.out = json.AppendString(r.out, thrift.UUID(r.p[r.o:]).String())
 			r.o += 16
 		}
 	default:
-		r.out = appendString(r.out, r.text())
+		r.out = json.AppendString(r.out, r.text())
 	}
-}
-
-func appendDouble(b []byte, f float64) []byte {
-	switch {
-	case math.IsNaN(f):
-		return append(b, `"NaN"`...)
-	case math.IsInf(f, 1):
-		return append(b, `"Infinity"`...)
-	case math.IsInf(f, -1):
-		return append(b, `"-Infinity"`...)
-	}
-	return strconv.AppendFloat(b, f, 'g', -1, 64)
-}
-
-// appendString appends s as a JSON string. Bytes that are not UTF-8 become
-// U+FFFD: JSON has no form for them.
-func appendString[S string | []byte](b []byte, s S) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	from := 0 // what was not copied yet
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
-			i++
-			continue
-		}
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
-			if r != utf8.RuneError || n > 1 {
-				i += n
-				continue
-			}
-		}
-		b = append(b, s[from:i]...)
-		switch {
-		case c >= utf8.RuneSelf:
-			b = utf8.AppendRune(b, utf8.RuneError)
-		case c < ' ':
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		default:
-			b = append(b, '\\', c)
-		}
-		i++
-		from = i
-	}
-	return append(append(b, s[from:]...), '"')
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/internal/json"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -20,7 +21,7 @@ const (
 // A writer reads JSON token by token and appends Thrift to an Out. The number
 // of elements stands before them and is patched afterwards.
 type writer struct {
-	in   scanner
+	in   json.Scanner
 	out  *buf.Out
 	b    []byte // the block of out that is being filled
 	sent int    // bytes that were committed to out
@@ -53,10 +54,10 @@ func newWriter(out *buf.Out, text []byte, limit int) *writer {
 	if limit == 0 {
 		limit = defaultBytes
 	}
-	w := &writer{in: scanner{p: text}, out: out, max: limit}
+	w := &writer{in: json.Scanner{Text: text}, out: out, max: limit}
 	w.seen, w.here = w.seenRoom[:0], w.hereRoom[:0]
-	if w.in.space(); w.in.o == len(text) {
-		w.in = scanner{p: []byte("{}")}
+	if w.in.Peek(); w.in.At == len(text) {
+		w.in = json.Scanner{Text: []byte("{}")}
 	}
 	return w
 }
@@ -67,8 +68,8 @@ func (w *writer) errorf(at int, format string, args ...any) error {
 	for _, s := range w.path {
 		switch s.kind {
 		case byKey:
-			in := scanner{p: w.in.p, o: s.at}
-			text, _ := in.text() // it was read before
+			in := json.Scanner{Text: w.in.Text, At: s.at}
+			text, _ := in.Quoted() // it was read before
 			fmt.Fprintf(&path, "[%.40q]", text)
 		case byIndex:
 			fmt.Fprintf(&path, "[%d]", s.at)
@@ -82,11 +83,11 @@ func (w *writer) errorf(at int, format string, args ...any) error {
 	return &Error{Path: path.String(), Offset: at, Why: fmt.Sprintf(format, args...)}
 }
 
-func (w *writer) syntax(bad *syntaxFault) error { return w.errorf(bad.at, "%s", bad.why) }
+func (w *writer) syntax(bad *json.Fault) error { return w.errorf(bad.At, "%s", bad.Why) }
 
 // token gives the token that the next value begins with.
-func (w *writer) token() (token, error) {
-	tok, bad := w.in.value()
+func (w *writer) token() (json.Token, error) {
+	tok, bad := w.in.Value()
 	if bad != nil {
 		return tok, w.syntax(bad)
 	}
@@ -213,64 +214,45 @@ func (w *writer) stop() {
 
 // end makes sure that nothing but white space follows.
 func (w *writer) end() error {
-	if w.in.space(); w.in.o < len(w.in.p) {
-		return w.errorf(w.in.o, "there is more after the end of the JSON value")
+	if w.in.Peek(); w.in.At < len(w.in.Text) {
+		return w.errorf(w.in.At, "there is more after the end of the JSON value")
 	}
 	return nil
 }
 
-// String names a token for an error.
-func (t token) String() string {
-	switch t.kind {
-	case 'n':
-		return "null"
-	case 't':
-		return "true"
-	case 'f':
-		return "false"
-	case '0':
-		return fmt.Sprintf("the number %.60s", t.text)
-	case '"':
-		return fmt.Sprintf("the string %.40q", t.text)
-	case '{':
-		return "an object"
-	}
-	return "an array"
-}
-
 // object writes a struct whose first token is tok. depth is that of the struct.
-func (w *writer) object(sh *shape, tok token, depth int) error {
-	if tok.kind != '{' {
-		return w.errorf(tok.at, "%s is an object, not %s", sh.name, tok)
+func (w *writer) object(sh *shape, tok json.Token, depth int) error {
+	if tok.Kind != '{' {
+		return w.errorf(tok.At, "%s is an object, not %s", sh.name, tok)
 	}
 	if depth > maxDepth {
-		return w.errorf(tok.at, "nested more than %d deep", maxDepth)
+		return w.errorf(tok.At, "nested more than %d deep", maxDepth)
 	}
 	base, ours := len(w.seen), len(w.here)
 	w.seen = slices.Grow(w.seen, len(sh.fields))
 	w.seen = w.seen[:base+len(sh.fields)]
 	count, guess := 0, 0
 	for first := true; ; first = false {
-		more, bad := w.in.more(first, '}')
+		more, bad := w.in.More(first, '}')
 		if bad != nil {
 			return w.syntax(bad)
 		}
 		if !more {
 			break
 		}
-		name, bad := w.in.name()
+		name, bad := w.in.Name()
 		if bad != nil {
 			return w.syntax(bad)
 		}
 		i := guess
-		if i >= len(sh.fields) || sh.fields[i].name != string(name.text) {
+		if i >= len(sh.fields) || sh.fields[i].name != string(name.Text) {
 			var ok bool
-			if i, ok = sh.byName[string(name.text)]; !ok {
-				return w.errorf(name.at, "%s has no field %q; %s", sh.name, name.text, sh.known())
+			if i, ok = sh.byName[string(name.Text)]; !ok {
+				return w.errorf(name.At, "%s has no field %q; %s", sh.name, name.Text, sh.known())
 			}
 		}
 		guess = i + 1
-		there, err := w.field(&sh.fields[i], w.seen[base+i], name.at, depth)
+		there, err := w.field(&sh.fields[i], w.seen[base+i], name.At, depth)
 		if err != nil {
 			return err
 		}
@@ -281,9 +263,9 @@ func (w *writer) object(sh *shape, tok token, depth int) error {
 		}
 	}
 	if sh.union && count != 1 {
-		return w.errorf(tok.at, "the union %s has one member, not %d; %s", sh.name, count, sh.known())
+		return w.errorf(tok.At, "the union %s has one member, not %d; %s", sh.name, count, sh.known())
 	}
-	if err := w.absent(sh, w.seen[base:], tok.at); err != nil {
+	if err := w.absent(sh, w.seen[base:], tok.At); err != nil {
 		return err
 	}
 	for _, i := range w.here[ours:] {
@@ -291,7 +273,7 @@ func (w *writer) object(sh *shape, tok token, depth int) error {
 	}
 	w.seen, w.here = w.seen[:base], w.here[:ours]
 	w.stop()
-	return w.fits(w.in.o)
+	return w.fits(w.in.At)
 }
 
 // field writes the field whose name was read at an offset. null is absence.
@@ -303,7 +285,7 @@ func (w *writer) field(f *field, seen bool, at, depth int) (there bool, err erro
 		return false, err
 	case seen:
 		return false, w.errorf(at, "stands there twice")
-	case tok.kind != 'n':
+	case tok.Kind != 'n':
 		w.room(headroom)
 		w.b = appendHead(w.b, f)
 		if err := w.value(f.t, tok, depth+1); err != nil {
@@ -340,7 +322,7 @@ func (w *writer) absent(sh *shape, seen []bool, at int) error {
 
 // value writes a value whose first token is tok. depth is that of the value,
 // if it has one.
-func (w *writer) value(t *typ, tok token, depth int) error {
+func (w *writer) value(t *typ, tok json.Token, depth int) error {
 	switch t.kind {
 	case idl.List, idl.Set:
 		return w.list(t, tok, depth)

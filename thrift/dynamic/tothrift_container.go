@@ -1,20 +1,23 @@
 package dynamic
 
-import "github.com/limosa-rpc/limosa/idl"
+import (
+	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/internal/json"
+)
 
-func (w *writer) list(t *typ, tok token, depth int) error {
-	if tok.kind != '[' {
-		return w.errorf(tok.at, "%s is an array, not %s", t.text, tok)
+func (w *writer) list(t *typ, tok json.Token, depth int) error {
+	if tok.Kind != '[' {
+		return w.errorf(tok.At, "%s is an array, not %s", t.text, tok)
 	}
 	if depth > maxDepth {
-		return w.errorf(tok.at, "nested more than %d deep", maxDepth)
+		return w.errorf(tok.At, "nested more than %d deep", maxDepth)
 	}
 	w.room(headroom)
 	w.b = append(w.b, byte(t.elem.wire))
 	at, n := w.reserve(), 0
 	w.path = append(w.path, step{kind: byIndex})
 	for ; ; n++ {
-		more, bad := w.in.more(n == 0, ']')
+		more, bad := w.in.More(n == 0, ']')
 		if bad != nil {
 			return w.syntax(bad)
 		}
@@ -27,7 +30,7 @@ func (w *writer) list(t *typ, tok token, depth int) error {
 			err = w.value(t.elem, elem, depth+1)
 		}
 		if err == nil {
-			err = w.fits(w.in.o)
+			err = w.fits(w.in.At)
 		}
 		if err != nil {
 			return err
@@ -39,25 +42,25 @@ func (w *writer) list(t *typ, tok token, depth int) error {
 }
 
 // entries writes a map: an object, or an array of key and value.
-func (w *writer) entries(t *typ, tok token, depth int) error {
+func (w *writer) entries(t *typ, tok json.Token, depth int) error {
 	end := byte('}')
 	switch {
-	case tok.kind == '[':
+	case tok.Kind == '[':
 		end = ']'
-	case tok.kind != '{':
-		return w.errorf(tok.at, "%s is an object or an array of {\"key\", \"value\"}, not %s", t.text, tok)
+	case tok.Kind != '{':
+		return w.errorf(tok.At, "%s is an object or an array of {\"key\", \"value\"}, not %s", t.text, tok)
 	case !t.key.scalar():
-		return w.errorf(tok.at, "%s is an array of {\"key\", \"value\"}, because its keys are no scalars", t.text)
+		return w.errorf(tok.At, "%s is an array of {\"key\", \"value\"}, because its keys are no scalars", t.text)
 	}
 	if depth > maxDepth {
-		return w.errorf(tok.at, "nested more than %d deep", maxDepth)
+		return w.errorf(tok.At, "nested more than %d deep", maxDepth)
 	}
 	w.room(headroom)
 	w.b = append(w.b, byte(t.key.wire), byte(t.elem.wire))
 	at, n := w.reserve(), 0
 	w.path = append(w.path, step{})
 	for ; ; n++ {
-		more, bad := w.in.more(n == 0, end)
+		more, bad := w.in.More(n == 0, end)
 		if bad != nil {
 			return w.syntax(bad)
 		}
@@ -72,7 +75,7 @@ func (w *writer) entries(t *typ, tok token, depth int) error {
 			err = w.pair(t, depth)
 		}
 		if err == nil {
-			err = w.fits(w.in.o)
+			err = w.fits(w.in.At)
 		}
 		if err != nil {
 			return err
@@ -86,15 +89,15 @@ func (w *writer) entries(t *typ, tok token, depth int) error {
 // member writes an entry whose key is the name of an object's member.
 func (w *writer) member(t *typ, depth int) error {
 	w.path = w.path[:len(w.path)-1] // of a name that is none there is no path
-	name, bad := w.in.name()
+	name, bad := w.in.Name()
 	if bad != nil {
 		return w.syntax(bad)
 	}
-	w.path = append(w.path, step{at: name.at, kind: byKey})
+	w.path = append(w.path, step{at: name.At, kind: byKey})
 	if t.key.kind == idl.Bool {
-		switch string(name.text) {
+		switch string(name.Text) {
 		case "true", "false":
-			name.kind = name.text[0]
+			name.Kind = name.Text[0]
 		}
 	}
 	if err := w.scalar(t.key, name); err != nil {
@@ -115,20 +118,20 @@ func (w *writer) pair(t *typ, depth int) error {
 	if err != nil {
 		return err
 	}
-	if tok.kind != '{' {
-		return w.errorf(tok.at, "%s, not %s", shapeOf, tok)
+	if tok.Kind != '{' {
+		return w.errorf(tok.At, "%s, not %s", shapeOf, tok)
 	}
 	for i, part := range [2]*typ{t.key, t.elem} {
-		more, bad := w.in.more(i == 0, '}')
-		var name token
+		more, bad := w.in.More(i == 0, '}')
+		var name json.Token
 		if more && bad == nil {
-			name, bad = w.in.name()
+			name, bad = w.in.Name()
 		}
 		if bad != nil {
 			return w.syntax(bad)
 		}
-		if !more || string(name.text) != [2]string{"key", "value"}[i] {
-			return w.errorf(tok.at, "%s", shapeOf)
+		if !more || string(name.Text) != [2]string{"key", "value"}[i] {
+			return w.errorf(tok.At, "%s", shapeOf)
 		}
 		elem, err := w.token()
 		if err == nil {
@@ -138,12 +141,12 @@ func (w *writer) pair(t *typ, depth int) error {
 			return err
 		}
 	}
-	more, bad := w.in.more(false, '}')
+	more, bad := w.in.More(false, '}')
 	if bad != nil {
 		return w.syntax(bad)
 	}
 	if more {
-		return w.errorf(tok.at, "%s", shapeOf)
+		return w.errorf(tok.At, "%s", shapeOf)
 	}
 	return nil
 }
