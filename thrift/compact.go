@@ -67,8 +67,8 @@ func (c Compact) Append(out *buf.Out, msg any) error {
 	if depth == 0 {
 		depth = defaultDepth
 	}
-	e := compactEncoder{encoder{out: out}}
-	out.Commit(e.fields(out.Block(), pl, p, depth))
+	e := encoder{out: out, wire: inCompact}
+	out.Commit(e.compactFields(out.Block(), pl, p, depth))
 	if e.err != nil {
 		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: placed(msg, e.err)}
 	}
@@ -93,12 +93,12 @@ func (c Compact) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (int, er
 		lim = rpc.Limits{}.WithDefaults()
 	}
 	b := body.Bytes()
-	d := compactDecoder{decoder{b: b, Budget: codec.Budget(lim.DecodeBudget(2 * len(b)))}}
+	d := decoder{b: b, wire: inCompact, Budget: codec.Budget(lim.DecodeBudget(2 * len(b)))}
 	end, f := 0, tooCostly
 	if pl.of != nil {
-		end, f = d.view(pl.of, pl.decodeView(p), 0, lim.Depth)
+		end, f = d.compactView(pl.of, pl.decodeView(p), 0, lim.Depth)
 	} else if d.begin(pl, p) {
-		end, f = d.fields(pl, p, 0, lim.Depth)
+		end, f = d.compactFields(pl, p, 0, lim.Depth)
 	}
 	if f == fine && end != len(b) {
 		f = trailing

@@ -2,19 +2,13 @@ package thrift
 
 import (
 	"encoding/binary"
-	"reflect"
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
-// A compactDecoder is a decoder that reads the Compact protocol. What the two
-// have in common is the decoder's: budget, string window, blame.
-type compactDecoder struct{ decoder }
-
-// fields decodes the fields of a struct at b[o:], up to and with its stop, into
-// the pl.Go at base; see decoder.fields.
-func (d *compactDecoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (int, fault) {
+// compactFields decodes the fields of a struct in the Compact protocol; see message and fields.
+func (d *decoder) compactFields(pl *plan, base unsafe.Pointer, o, depth int) (int, fault) {
 	if depth <= 0 {
 		return o, tooDeep
 	}
@@ -34,7 +28,7 @@ func (d *compactDecoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (in
 			f = &pl.Fields[next]
 			next++
 		} else if f, next = pl.find(head); f == nil {
-			if o, flt = d.pass(pl, base, h, o, depth-1); flt != fine {
+			if o, flt = d.strange(pl, base, h, o, depth-1); flt != fine {
 				return o, flt
 			}
 			continue
@@ -42,16 +36,13 @@ func (d *compactDecoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (in
 		// Safety: base points to a pl.Go, and offset and kind are those of one
 		// of its fields: compile took them from reflection.
 		p := unsafe.Add(base, f.Offset)
-		switch {
-		case f.Kind == shape.Bool:
-			*(*bool)(p) = h.kind == compactTrue
-		case f.Kind == shape.Pointer:
-			end, flt = d.pointer(f.Type.Elem, (*unsafe.Pointer)(p), o, h.kind)
-		default:
-			end, flt = d.value(f.Type, p, o, depth-1)
+		if f.Kind == shape.Bool {
+			*(*bool)(p), end = h.kind == compactTrue, o
+		} else {
+			end, flt = d.compactField(f, p, o, depth-1, h.kind)
 		}
 		if flt == wrongType {
-			if end, flt = d.pass(pl, base, h, o, depth-1); flt == fine {
+			if end, flt = d.strange(pl, base, h, o, depth-1); flt == fine {
 				o = end
 				continue
 			}
@@ -63,18 +54,18 @@ func (d *compactDecoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (in
 		seen |= f.Bit
 	}
 	if seen != pl.Bits || pl.Wide {
-		return d.lacking(pl, seen, begin, o)
+		return d.lacking(pl, seen, begin, o-1)
 	}
 	return o, fine
 }
 
-// pass passes over the field behind the header h, whose value begins at o, and
+// strange passes over the field behind the header h, whose value begins at o, and
 // keeps it if the struct at base has room for that.
 //
 // Safety: base points to a pl.Go.
-func (d *compactDecoder) pass(pl *plan, base unsafe.Pointer, h compactHead, o, depth int) (int, fault) {
+func (d *decoder) strange(pl *plan, base unsafe.Pointer, h compactHead, o, depth int) (int, fault) {
 	if pl.HasKept() {
-		return d.keep(pl, base, h, o, depth)
+		return d.keepCompact(pl, base, h, o, depth)
 	}
 	return skipCompactField(d.b, o, h.kind, depth)
 }
@@ -112,33 +103,13 @@ func (h *compactHead) read(b []byte, o int) (int, fault) {
 	return end, f
 }
 
-// lacking finds the first required field that was not seen; see
-// decoder.lacking. The struct ends at o.
-func (d *compactDecoder) lacking(pl *plan, seen uint64, begin, o int) (int, fault) {
-	there := map[uint32]bool{}
-	var h compactHead
-	for at := begin; pl.Wide && at < o; {
-		at, _ = h.read(d.b, at)
-		there[h.head()] = true
-		at, _ = skipCompactField(d.b, at, h.kind, 1<<30) // its depth was checked before
-	}
-	for i := range pl.Fields {
-		f := &pl.Fields[i]
-		if f.Rule == shape.Required && (f.Bit != 0 && seen&f.Bit == 0 || f.Bit == 0 && !there[f.Tag]) {
-			return d.blame(pl, f, o-1, missing)
-		}
-	}
-	return o, fine
-}
-
-// value decodes a value at b[o:] into p, which points to a t.Go; see
-// decoder.value.
-func (d *compactDecoder) value(t *shape.Type, p unsafe.Pointer, o, depth int) (int, fault) {
+// compactValue is value in the Compact protocol, for anything but bools of fields.
+func (d *decoder) compactValue(t *shape.Type, p unsafe.Pointer, o, depth int) (int, fault) {
 	b := d.b
 	// Safety: for all stores below: p points to a t.Go, whose layout kind says.
 	switch t.Kind {
 	case shape.String:
-		n, end, f := d.size(o)
+		n, end, f := d.compactSize(o)
 		if f == fine {
 			*(*string)(p) = d.texts.Copy(b, end, n)
 		}
@@ -183,7 +154,7 @@ func (d *compactDecoder) value(t *shape.Type, p unsafe.Pointer, o, depth int) (i
 		copy((*(*UUID)(p))[:], b[o:])
 		return o + 16, fine
 	case shape.Bytes:
-		return d.bytes((*[]byte)(p), o)
+		return d.compactBytes((*[]byte)(p), o)
 	case shape.List, shape.Set:
 		return d.list(t, p, o, depth)
 	case shape.Map, shape.Pairs:
@@ -193,9 +164,9 @@ func (d *compactDecoder) value(t *shape.Type, p unsafe.Pointer, o, depth int) (i
 	}
 }
 
-// size reads a length and holds it against the bytes that are left. With a
+// compactSize reads a length and holds it against the bytes that are left. With a
 // fault n is 0.
-func (d *compactDecoder) size(o int) (n, end int, f fault) {
+func (d *decoder) compactSize(o int) (n, end int, f fault) {
 	n, end, f = compactSize(d.b, o)
 	if f == fine && n > len(d.b)-end {
 		return 0, o, tooLarge
@@ -203,8 +174,8 @@ func (d *compactDecoder) size(o int) (n, end int, f fault) {
 	return n, end, f
 }
 
-func (d *compactDecoder) bytes(p *[]byte, o int) (int, fault) {
-	n, o, f := d.size(o)
+func (d *decoder) compactBytes(p *[]byte, o int) (int, fault) {
+	n, o, f := d.compactSize(o)
 	if f != fine {
 		return o, f
 	}
@@ -217,201 +188,43 @@ func (d *compactDecoder) bytes(p *[]byte, o int) (int, fault) {
 	return o + n, fine
 }
 
-// pointer decodes an optional scalar, of which kind is a bool's value.
-func (d *compactDecoder) pointer(t *shape.Type, p *unsafe.Pointer, o int, kind compactKind) (int, fault) {
-	if !d.Charge(t.Size) {
-		return o, tooCostly
-	}
-	// Safety: the memory has t's size and, but for strings, no pointers; it is
-	// aligned for it, because the allocator aligns by size.
-	var q unsafe.Pointer
-	switch t.Kind {
+// compactField decodes the value of a field, of which kind is a bool's.
+func (d *decoder) compactField(f *shape.Field, p unsafe.Pointer, o, depth int, kind compactKind) (int, fault) {
+	// Safety: p points to an f.Type.Go.
+	switch f.Kind {
 	case shape.Bool:
-		v := kind == compactTrue
-		*p = unsafe.Pointer(&v)
+		*(*bool)(p) = kind == compactTrue
 		return o, fine
-	case shape.Int8:
-		q = unsafe.Pointer(new(uint8))
-	case shape.Int16:
-		q = unsafe.Pointer(new(uint16))
-	case shape.Int32:
-		q = unsafe.Pointer(new(uint32))
-	case shape.Int64, shape.Float64:
-		q = unsafe.Pointer(new(uint64))
-	case shape.UUID:
-		q = unsafe.Pointer(new(UUID))
-	default:
-		q = unsafe.Pointer(new(string))
+	case shape.Pointer:
+		return d.pointer(f.Type.Elem, (*unsafe.Pointer)(p), o, kind)
 	}
-	o, f := d.value(t, q, o, 0)
-	if f == fine {
-		*p = q
-	}
-	return o, f
+	return d.compactValue(f.Type, p, o, depth)
 }
 
-// structure decodes a struct and makes p point to it.
-func (d *compactDecoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (int, fault) {
-	if depth <= 0 {
-		return o, tooDeep
-	}
-	q, ok := d.fresh(pl)
-	if !ok {
-		return o, tooCostly
-	}
-	// Safety: p points to a *pl.Go.
-	*(*unsafe.Pointer)(p) = q
-	if pl.of != nil {
-		return d.view(pl.of, pl.viewAt(q), o, depth)
-	}
-	return d.fields(pl, q, o, depth)
-}
-
-// union decodes a struct of which one field counts; see decoder.union.
-func (d *compactDecoder) union(t *shape.Type, p *shape.Face, o, depth int) (int, fault) {
-	if depth <= 0 {
-		return o, tooDeep
-	}
-	*p = shape.Face{}
-	var h compactHead
-	for {
-		end, flt := h.read(d.b, o)
-		if flt != fine {
-			return end, flt
-		}
-		if o = end; h.kind == compactStop {
-			return o, fine
-		}
-		flt = wrongType
-		if v := t.Variant(h.head()); v != nil {
-			q, ok := d.fresh(planAt(v.Struct))
-			if !ok {
-				return o, tooCostly
-			}
-			f := &v.Struct.Fields[0]
-			// Safety: q points to a v.Struct.Go, whose one field f is; v.Itab is
-			// that of *v.Struct.Go as the interface that p points to.
-			at := unsafe.Add(q, f.Offset)
-			switch f.Kind {
-			case shape.Bool:
-				*(*bool)(at), flt = h.kind == compactTrue, fine
-			case shape.Pointer:
-				end, flt = d.pointer(f.Type.Elem, (*unsafe.Pointer)(at), o, h.kind)
-			default:
-				end, flt = d.value(f.Type, at, o, depth-1)
-			}
-			switch flt {
-			case fine:
-				*p = shape.Face{Itab: v.Itab, Data: q}
-				o = end
-			case wrongType:
-			default:
-				return d.blame(planAt(v.Struct), f, end, flt)
-			}
-		}
-		if flt == wrongType {
-			if o, flt = skipCompactField(d.b, o, h.kind, depth-1); flt != fine {
-				return o, flt
-			}
-		}
-	}
-}
-
-// list decodes a list or a set into the slice at p; see decoder.list.
-func (d *compactDecoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (int, fault) {
-	e := t.Elem
-	if depth <= 0 {
-		return o, tooDeep
-	}
+// compactList reads what precedes the elements of a list or set of type e.
+func (d *decoder) compactList(e *shape.Type, o int) (n, end int, f fault) {
 	kind, n, end, f := compactListHead(d.b, o)
-	if f == short && n > 0 {
-		return o, tooLarge
+	switch {
+	case f == short && n > 0:
+		return 0, o, tooLarge
+	case f != fine || n == 0:
+		return 0, end, f
+	case compactTypes[kind] != wires[e.Kind]:
+		return 0, end, wrongType
 	}
-	if o = end; f != fine {
-		return o, f
-	}
-	if n == 0 {
-		// Safety: all slices have one layout, and there is no element.
-		*(*[]byte)(p) = []byte{}
-		return o, fine
-	}
-	if compactTypes[kind] != wires[e.Kind] {
-		return o, wrongType
-	}
-	if !d.Charges(n, e.Size) {
-		return o, tooCostly
-	}
-	if e.Kind == shape.Ref {
-		s := make([]unsafe.Pointer, n)
-		if o, f = d.structures(planAt(e.Struct), s, o, depth-1); f == fine {
-			// Safety: p points to a slice of pointers to structs.
-			*(*[]unsafe.Pointer)(p) = s
-		}
-		return o, f
-	}
-	s := d.room(t, n)
-	if e.Kind == shape.Int64 {
-		// Safety: s points to n numbers of 64 bits, and p to a slice of such.
-		if o, f = d.numbers(unsafe.Slice((*int64)(s), n), o); f == fine {
-			*(*shape.Slice)(p) = shape.Slice{Data: s, Len: n, Cap: n}
-		}
-		return o, f
-	}
-	for i := range n {
-		// Safety: s points to n elements of that size.
-		if o, f = d.value(e, unsafe.Add(s, i*e.Size), o, depth-1); f != fine {
-			return o, f
-		}
-	}
-	// Safety: p points to a slice of elements with that layout.
-	*(*shape.Slice)(p) = shape.Slice{Data: s, Len: n, Cap: n}
-	return o, fine
+	return n, end, fine
 }
 
-// room makes n elements of a list, without reflection for those that are common.
-func (d *compactDecoder) room(t *shape.Type, n int) unsafe.Pointer {
-	// Safety: the elements have the same size and pointers at the same places
-	// as those of t.Go.
-	switch t.Elem.Kind {
-	case shape.Bool, shape.Int8:
-		return unsafe.Pointer(unsafe.SliceData(make([]uint8, n)))
-	case shape.Int16:
-		return unsafe.Pointer(unsafe.SliceData(make([]uint16, n)))
-	case shape.Int32:
-		return unsafe.Pointer(unsafe.SliceData(make([]uint32, n)))
-	case shape.Int64, shape.Float64:
-		return unsafe.Pointer(unsafe.SliceData(make([]uint64, n)))
-	case shape.String:
-		return unsafe.Pointer(unsafe.SliceData(make([]string, n)))
+// compactMap reads what precedes the entries of a map.
+func (d *decoder) compactMap(t *shape.Type, o int) (n, end int, f fault) {
+	key, elem, n, end, f := compactMapHead(d.b, o)
+	switch {
+	case f == short && n > 0:
+		return 0, o, tooLarge
+	case f != fine || n == 0:
+		return 0, end, f
+	case compactTypes[key] != wires[t.Key.Kind] || compactTypes[elem] != wires[t.Elem.Kind]:
+		return 0, end, wrongType
 	}
-	return reflect.MakeSlice(t.Go, n, n).UnsafePointer()
-}
-
-// structures decodes len(s) structs, which are made in slabs; see
-// decoder.structures.
-func (d *compactDecoder) structures(pl *plan, s []unsafe.Pointer, o, depth int) (int, fault) {
-	if depth <= 0 {
-		return o, tooDeep
-	}
-	for len(s) > 0 {
-		n := min(len(s), pl.Slab)
-		if !d.Charges(n, pl.Size) {
-			return o, tooCostly
-		}
-		slab := reflect.MakeSlice(pl.Slices, n, n).UnsafePointer()
-		for i := range n {
-			// Safety: the slab has n structs of that size.
-			q := unsafe.Add(slab, i*pl.Size)
-			if pl.HasPreset() && !d.defaults(pl, q) {
-				return o, tooCostly
-			}
-			var f fault
-			if o, f = d.fields(pl, q, o, depth); f != fine {
-				return o, f
-			}
-			s[i] = q
-		}
-		s = s[n:]
-	}
-	return o, fine
+	return n, end, fine
 }

@@ -71,8 +71,8 @@ func uvarintOf(p *[10]byte) (v uint64, n int) {
 	return 0, 0
 }
 
-// numbers decodes the numbers of a list of i64 at b[o:].
-func (d *compactDecoder) numbers(s []int64, o int) (int, fault) {
+// compactNumbers decodes the numbers of a list of i64 at b[o:].
+func (d *decoder) compactNumbers(s []int64, o int) (int, fault) {
 	b := d.b
 	for i := range s {
 		if o < len(b) && b[o] < 0x80 {
@@ -89,8 +89,8 @@ func (d *compactDecoder) numbers(s []int64, o int) (int, fault) {
 	return o, fine
 }
 
-// numbers appends a list of i64.
-func (e *compactEncoder) numbers(b []byte, s []int64) []byte {
+// compactNumbers appends a list of i64.
+func (e *encoder) compactNumbers(b []byte, s []int64) []byte {
 	for _, v := range s {
 		if cap(b)-len(b) < headroom {
 			b = e.out.Next(b)

@@ -1,96 +1,63 @@
 package thrift
 
 import (
-	"encoding/binary"
-	"math"
 	"reflect"
 	"unsafe"
 
-	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
 // list decodes a list or a set into the slice at p, which is not touched unless
 // all of it is right: an element of another type makes the field a skipped one.
-func (d *decoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (int, fault) {
-	b, e := d.b, t.Elem
+func (d *decoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (n int, f fault) {
+	e := t.Elem
 	if depth <= 0 {
 		return o, tooDeep
 	}
-	if len(b)-o < 5 {
-		return o, short
+	if d.wire == inCompact {
+		n, o, f = d.compactList(e, o)
+	} else {
+		n, o, f = d.binaryList(e, o)
 	}
-	have, count := Type(b[o]), binary.BigEndian.Uint32(b[o+1:])
-	if count == 0 {
-		// Safety: all slices have one layout, and there is no element.
-		*(*[]byte)(p) = []byte{}
-		return o + 5, fine
-	}
-	if have != wires[e.Kind] {
-		return o, wrongType
-	}
-	n, f := d.count(count, least[have], o+5)
 	if f != fine {
 		return o, f
+	}
+	if n == 0 {
+		// Safety: all slices have one layout, and there is no element.
+		*(*[]byte)(p) = []byte{}
+		return o, fine
 	}
 	if !d.Charges(n, e.Size) {
 		return o, tooCostly
 	}
-	o += 5
 	// Safety: p points to a slice of elements with the layout of those that are
 	// made here: of the same size, and with pointers at the same places.
-	switch e.Kind {
-	case shape.Bool:
-		s := make([]bool, n)
-		for i, c := range b[o : o+n] {
-			s[i] = c == 1
-		}
-		*(*[]bool)(p) = s
-		return o + n, fine
-	case shape.Int8:
-		src := b[o : o+n]
-		s := make([]byte, len(src))
-		copy(s, src)
-		*(*[]byte)(p) = s
-		return o + n, fine
-	case shape.Int16:
-		s := codec.Room[uint16](n)
-		codec.From16(s, b[o:])
-		*(*[]uint16)(p) = s
-		return o + 2*n, fine
-	case shape.Int32:
-		s := codec.Room[uint32](n)
-		codec.From32(s, b[o:])
-		*(*[]uint32)(p) = s
-		return o + 4*n, fine
-	case shape.Int64, shape.Float64:
-		s := codec.Room[uint64](n)
-		codec.From64(s, b[o:])
-		*(*[]uint64)(p) = s
-		return o + 8*n, fine
-	case shape.UUID:
-		s := make([]UUID, n)
-		for i := range s {
-			s[i] = UUID(b[o+16*i:])
-		}
-		*(*[]UUID)(p) = s
-		return o + 16*n, fine
-	case shape.String:
-		s := make([]string, n)
-		if o, f = d.strings(s, o); f == fine {
-			*(*[]string)(p) = s
-		}
-		return o, f
-	case shape.Ref:
+	switch {
+	case e.Kind == shape.Ref:
 		s := make([]unsafe.Pointer, n)
 		if o, f = d.structures(planAt(e.Struct), s, o, depth-1); f == fine {
 			*(*[]unsafe.Pointer)(p) = s
 		}
 		return o, f
+	case d.wire == inCompact && e.Kind == shape.Int64:
+		s := make([]int64, n)
+		if o, f = d.compactNumbers(s, o); f == fine {
+			*(*[]int64)(p) = s
+		}
+		return o, f
+	case d.wire == inCompact:
+	case e.Kind.Fixed():
+		return d.binaryNumbers(e, p, o, n), fine
+	case e.Kind == shape.String:
+		s := make([]string, n)
+		if o, f = d.strings(s, o); f == fine {
+			*(*[]string)(p) = s
+		}
+		return o, f
 	}
-	s := reflect.MakeSlice(t.Go, n, n).UnsafePointer()
+	s := elements(t, n)
 	for i := range n {
-		if o, f = d.value(e, unsafe.Add(s, i*e.Size), o, depth-1); f != fine {
+		if o, f = d.element(e, unsafe.Add(s, i*e.Size), o, depth-1); f != fine {
 			return o, f
 		}
 	}
@@ -98,36 +65,23 @@ func (d *decoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (int, faul
 	return o, fine
 }
 
-// count checks a declared number of elements against the bytes from o on, each
-// taking at least size.
-func (d *decoder) count(declared uint32, size uint8, o int) (int, fault) {
-	if declared > math.MaxInt32 {
-		return 0, negative
+// elements makes n elements of a list, without reflection for those that are common.
+func elements(t *shape.Type, n int) unsafe.Pointer {
+	// Safety: the elements have the same size and pointers at the same places
+	// as those of t.Go.
+	switch t.Elem.Kind {
+	case shape.Bool, shape.Int8:
+		return unsafe.Pointer(unsafe.SliceData(make([]uint8, n)))
+	case shape.Int16:
+		return unsafe.Pointer(unsafe.SliceData(make([]uint16, n)))
+	case shape.Int32:
+		return unsafe.Pointer(unsafe.SliceData(make([]uint32, n)))
+	case shape.Int64, shape.Float64:
+		return unsafe.Pointer(unsafe.SliceData(make([]uint64, n)))
+	case shape.String:
+		return unsafe.Pointer(unsafe.SliceData(make([]string, n)))
 	}
-	if int64(declared)*int64(size) > int64(len(d.b)-o) {
-		return 0, tooLarge
-	}
-	return int(declared), fine
-}
-
-func (d *decoder) strings(s []string, o int) (int, fault) {
-	b := d.b
-	for i := range s {
-		if len(b)-o < 4 {
-			return o, short
-		}
-		n := int(binary.BigEndian.Uint32(b[o:]))
-		if uint(n) > uint(len(b)-o-4) {
-			return o, tooLarge
-		}
-		if o += 4; d.texts.Fits(n, len(b)-o) {
-			s[i] = d.texts.Take(codec.HeadOf(b[o:]), n)
-		} else {
-			s[i] = d.texts.Copy(b, o, n)
-		}
-		o += n
-	}
-	return o, fine
+	return reflect.MakeSlice(t.Go, n, n).UnsafePointer()
 }
 
 // structures decodes len(s) structs, which are made in slabs. A message that
@@ -155,7 +109,7 @@ func (d *decoder) structures(pl *plan, s []unsafe.Pointer, o, depth int) (int, f
 				return o, tooCostly
 			}
 			var f fault
-			if o, f = d.fields(pl, q, o, depth); f != fine {
+			if o, f = d.message(pl, q, o, depth); f != fine {
 				return o, f
 			}
 			s[i] = q

@@ -1,7 +1,6 @@
 package thrift
 
 import (
-	"encoding/binary"
 	"reflect"
 	"unsafe"
 
@@ -9,13 +8,9 @@ import (
 )
 
 // entries decodes a map into the map or Pairs at p.
-func (d *decoder) entries(t *shape.Type, p unsafe.Pointer, o, depth int) (int, fault) {
-	b := d.b
+func (d *decoder) entries(t *shape.Type, p unsafe.Pointer, o, depth int) (n int, f fault) {
 	if depth <= 0 {
 		return o, tooDeep
-	}
-	if len(b)-o < 6 {
-		return o, short
 	}
 	if d.lim != nil && d.body.Len() != 0 {
 		body := d.apart()
@@ -23,24 +18,26 @@ func (d *decoder) entries(t *shape.Type, p unsafe.Pointer, o, depth int) (int, f
 		d.body = body
 		return o, f
 	}
-	key, elem, count := Type(b[o]), Type(b[o+1]), binary.BigEndian.Uint32(b[o+2:])
-	if count != 0 && (key != wires[t.Key.Kind] || elem != wires[t.Elem.Kind]) {
-		return o, wrongType
+	if d.wire == inCompact {
+		n, o, f = d.compactMap(t, o)
+	} else {
+		n, o, f = d.binaryMap(t, o)
 	}
-	n, f := d.count(count, least[key]+least[elem], o+6)
 	if f != fine {
 		return o, f
 	}
+	depth--
 	if t.Kind == shape.Pairs {
-		return d.pairs(t, p, o+6, n, depth-1)
+		return d.pairs(t, p, o, n, depth)
 	}
 	if !d.ChargeMap(n, t.Key.Size+t.Elem.Size) {
 		return o, tooCostly
 	}
-	o += 6
-	depth--
 	switch t.Maps {
 	case shape.StringString:
+		if d.wire == inCompact {
+			return readMap[string, string](d, t, p, o, n, depth)
+		}
 		return d.stringMap((*map[string]string)(p), o, n)
 	case shape.StringPointer:
 		return readMap[string, unsafe.Pointer](d, t, p, o, n, depth)
@@ -108,10 +105,10 @@ func readMap[K comparable, V any](d *decoder, t *shape.Type, p unsafe.Pointer, o
 	var f fault
 	for range n {
 		// Safety: k has the layout of t.Key, v that of t.Elem; mapKindOf.
-		if o, f = d.value(t.Key, unsafe.Pointer(&k), o, depth); f != fine {
+		if o, f = d.element(t.Key, unsafe.Pointer(&k), o, depth); f != fine {
 			return o, f
 		}
-		if o, f = d.value(t.Elem, unsafe.Pointer(&v), o, depth); f != fine {
+		if o, f = d.element(t.Elem, unsafe.Pointer(&v), o, depth); f != fine {
 			return o, f
 		}
 		m[k] = v
@@ -128,10 +125,10 @@ func (d *decoder) anyMap(t *shape.Type, p unsafe.Pointer, o, n, depth int) (int,
 	k, v := reflect.New(t.Key.Go), reflect.New(t.Elem.Go)
 	var f fault
 	for range n {
-		if o, f = d.value(t.Key, k.UnsafePointer(), o, depth); f != fine {
+		if o, f = d.element(t.Key, k.UnsafePointer(), o, depth); f != fine {
 			return o, f
 		}
-		if o, f = d.value(t.Elem, v.UnsafePointer(), o, depth); f != fine {
+		if o, f = d.element(t.Elem, v.UnsafePointer(), o, depth); f != fine {
 			return o, f
 		}
 		m.SetMapIndex(k.Elem(), v.Elem())
@@ -153,10 +150,10 @@ func (d *decoder) pairs(t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, 
 	var f fault
 	for i := range n {
 		q := unsafe.Add(s, i*size)
-		if o, f = d.value(t.Key, q, o, depth); f != fine {
+		if o, f = d.element(t.Key, q, o, depth); f != fine {
 			return o, f
 		}
-		if o, f = d.value(t.Elem, unsafe.Add(q, t.ValueAt), o, depth); f != fine {
+		if o, f = d.element(t.Elem, unsafe.Add(q, t.ValueAt), o, depth); f != fine {
 			return o, f
 		}
 	}

@@ -1,7 +1,6 @@
 package thrift
 
 import (
-	"encoding/binary"
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -18,7 +17,25 @@ type encoder struct {
 	out *buf.Out
 	err error // the first one; everything stops at it
 
+	wire  protocol
 	plain bool // generated methods are not used
+}
+
+// message appends the fields of the struct at p, and its stop. depth is how
+// many levels are allowed, this struct included.
+func (e *encoder) message(b []byte, pl *plan, p unsafe.Pointer, depth int) []byte {
+	if e.wire == inCompact {
+		return e.compactFields(b, pl, p, depth)
+	}
+	return e.fields(b, pl, p, depth)
+}
+
+// element appends the value of type t at p, which is no field.
+func (e *encoder) element(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
+	if e.wire == inCompact {
+		return e.compactValue(b, t, p, depth)
+	}
+	return e.value(b, t, p, depth)
 }
 
 // fail notes an error at a field of a plan's struct.
@@ -37,111 +54,12 @@ func (e *encoder) failAt(b []byte, t *shape.Type, why string) []byte {
 	return b
 }
 
-// fields appends the fields of the struct at base, and its stop. depth is how
-// many levels are allowed, this struct included.
-func (e *encoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth int) []byte {
-	return e.some(b, pl, base, depth, pl.Fields, true)
-}
-
-// structure appends the struct at p: by its generated methods if it has some.
-func (e *encoder) structure(b []byte, pl *plan, p unsafe.Pointer, depth int) []byte {
-	if pl.made != 0 && !e.plain {
-		return e.generated(b, pl, p, depth)
-	}
-	if pl.of != nil {
-		return e.lazy(b, pl, p)
-	}
-	return e.fields(b, pl, p, depth)
-}
-
-// some appends fields of the struct at base, and if they are the whole of it
-// what was kept of unknown ones and the stop.
-func (e *encoder) some(b []byte, pl *plan, base unsafe.Pointer, depth int, ops []shape.Field, whole bool) []byte {
-	if depth <= 0 {
-		return e.tooDeep(b, pl)
-	}
-	// Safety: block and size are where b's memory is and how much; n, of which all is
-	// used, is one number to be moved on instead of a slice to be cut, which would be
-	// checked each time.
-	block, n, size := unsafe.Pointer(unsafe.SliceData(b)), len(b), cap(b)
-	for i := range ops {
-		f := &ops[i]
-		// Safety: base points to a pl.Go, and offset and kind are those of one
-		// of its fields: compile took them from reflection. So for all loads below.
-		p := unsafe.Add(base, f.Offset)
-		if size-n < headroom {
-			b = e.out.Next(b[:n])
-			block, n, size = unsafe.Pointer(unsafe.SliceData(b)), 0, cap(b)
-		}
-		// Safety: w points to headroom bytes of b's room. Every field writes its
-		// header as four bytes, of which the value then covers the last.
-		w := (*[headroom]byte)(unsafe.Add(block, n))
-		binary.BigEndian.PutUint32(w[:], f.Tag<<8)
-		switch f.Kind {
-		case shape.Int64, shape.Float64:
-			binary.BigEndian.PutUint64(w[3:], *(*uint64)(p))
-			n += 11
-			continue
-		case shape.Int32:
-			binary.BigEndian.PutUint32(w[3:], *(*uint32)(p))
-			n += 7
-			continue
-		case shape.Int16:
-			binary.BigEndian.PutUint16(w[3:], *(*uint16)(p))
-			n += 5
-			continue
-		case shape.Bool, shape.Int8:
-			w[3] = *(*uint8)(p)
-			n += 4
-			continue
-		case shape.String:
-			s := *(*string)(p)
-			binary.BigEndian.PutUint32(w[3:], uint32(len(s)))
-			n += 7
-			if len(s) <= size-n-headroom && len(s) < buf.RefMin {
-				// Safety: there is room for s behind n.
-				copy(unsafe.Slice((*byte)(unsafe.Add(block, n)), len(s)), s)
-				n += len(s)
-				continue
-			}
-			b = e.spill(b[:n], s)
-		default:
-			if f.Absent(p) {
-				if f.Rule == shape.Required {
-					return e.fail(b[:n], pl, f, shape.WhyRequired)
-				}
-				continue
-			}
-			if b = e.value(b[:n+3], f.Type, p, depth-1); e.err != nil {
-				return b
-			}
-		}
-		block, n, size = unsafe.Pointer(unsafe.SliceData(b)), len(b), cap(b)
-	}
-	if b = b[:n]; !whole {
-		return b
-	}
-	if pl.HasKept() && e.err == nil {
-		b = e.unknown(b, pl, base, depth-1)
-	}
-	return append(b, byte(TypeStop))
-}
-
 // tooDeep notes that a struct is too far down.
 func (e *encoder) tooDeep(b []byte, pl *plan) []byte {
 	if e.err == nil {
 		e.err = &TypeError{Type: pl.Go, Why: shape.WhyDeep}
 	}
 	return b
-}
-
-// text appends length and bytes of a string.
-func (e *encoder) text(b []byte, s string) []byte {
-	b = binary.BigEndian.AppendUint32(b, uint32(len(s)))
-	if len(s) <= cap(b)-len(b)-headroom && len(s) < buf.RefMin {
-		return append(b, s...)
-	}
-	return e.spill(b, s)
 }
 
 // spill appends a string for which the block has not enough room: a long one
@@ -157,57 +75,6 @@ func (e *encoder) spill(b []byte, s string) []byte {
 	e.out.Commit(b)
 	e.out.AppendString(s)
 	return e.out.Block()
-}
-
-// bytes appends length and copy of p: unlike a string it may change after the
-// call.
-func (e *encoder) bytes(b, p []byte) []byte {
-	b = binary.BigEndian.AppendUint32(b, uint32(len(p)))
-	if len(p) <= cap(b)-len(b)-headroom {
-		return append(b, p...)
-	}
-	if len(p) > maxSize {
-		e.err = errTooLong
-		return b
-	}
-	e.out.Commit(b)
-	e.out.Append(p)
-	return e.out.Block()
-}
-
-// value appends the value of type t at p.
-func (e *encoder) value(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
-	// Safety: for all loads below: p points to a t.Go, whose layout kind says.
-	switch t.Kind {
-	case shape.String:
-		return e.text(b, *(*string)(p))
-	case shape.Ref:
-		q := *(*unsafe.Pointer)(p)
-		if q == nil {
-			return e.failAt(b, t, shape.WhyNil)
-		}
-		return e.structure(b, planAt(t.Struct), q, depth)
-	case shape.Int64, shape.Float64:
-		return binary.BigEndian.AppendUint64(b, *(*uint64)(p))
-	case shape.Int32:
-		return binary.BigEndian.AppendUint32(b, *(*uint32)(p))
-	case shape.Int16:
-		return binary.BigEndian.AppendUint16(b, *(*uint16)(p))
-	case shape.Int8, shape.Bool:
-		return append(b, *(*uint8)(p))
-	case shape.UUID:
-		return append(b, (*(*UUID)(p))[:]...)
-	case shape.Bytes:
-		return e.bytes(b, *(*[]byte)(p))
-	case shape.Pointer:
-		return e.value(b, t.Elem, *(*unsafe.Pointer)(p), 0)
-	case shape.List, shape.Set:
-		return e.list(b, t, p, depth)
-	case shape.Map, shape.Pairs:
-		return e.entries(b, t, p, depth)
-	default: // shape.Union
-		return e.union(b, t, (*shape.Face)(p), depth)
-	}
 }
 
 // union appends the variant that f holds: a struct of one field.
@@ -226,5 +93,5 @@ func (e *encoder) union(b []byte, t *shape.Type, f *shape.Face, depth int) []byt
 	if o.Absent(unsafe.Add(f.Data, o.Offset)) {
 		return e.fail(b, planAt(v.Struct), o, shape.WhyNil)
 	}
-	return e.fields(b, planAt(v.Struct), f.Data, depth)
+	return e.message(b, planAt(v.Struct), f.Data, depth)
 }

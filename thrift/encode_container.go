@@ -7,7 +7,6 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
-	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
@@ -27,48 +26,30 @@ func (e *encoder) list(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []b
 		return b
 	}
 	el := t.Elem
-	b = append(b, byte(wires[el.Kind]))
-	b = binary.BigEndian.AppendUint32(b, uint32(s.Len))
-	switch el.Kind {
-	case shape.Bool, shape.Int8:
-		return e.raw(b, *(*[]byte)(p))
-	case shape.Int16:
-		s := *(*[]uint16)(p)
-		if at := len(b); len(s) <= (cap(b)-at-headroom)/2 {
-			b = b[:at+2*len(s)]
-			codec.To16(b[at:], s)
+	if e.wire == inCompact {
+		b = e.listHeadCompact(b, el, s.Len)
+		switch el.Kind {
+		case shape.Int8:
+			return e.raw(b, *(*[]byte)(p))
+		case shape.Int64:
+			return e.compactNumbers(b, *(*[]int64)(p))
+		}
+	} else {
+		b = append(b, byte(wires[el.Kind]))
+		b = binary.BigEndian.AppendUint32(b, uint32(s.Len))
+		if el.Kind == shape.Ref {
+			return e.structures(b, el, *(*[]unsafe.Pointer)(p), depth-1)
+		}
+		var ok bool
+		if b, ok = e.binaryNumbers(b, el, p); ok {
 			return b
 		}
-		return numbers(e, b, s, 2, codec.To16)
-	case shape.Int32:
-		s := *(*[]uint32)(p)
-		if at := len(b); len(s) <= (cap(b)-at-headroom)/4 {
-			b = b[:at+4*len(s)]
-			codec.To32(b[at:], s)
-			return b
-		}
-		return numbers(e, b, s, 4, codec.To32)
-	case shape.Int64, shape.Float64:
-		s := *(*[]uint64)(p)
-		if at := len(b); len(s) <= (cap(b)-at-headroom)/8 {
-			b = b[:at+8*len(s)]
-			codec.To64(b[at:], s)
-			return b
-		}
-		return numbers(e, b, s, 8, codec.To64)
-	case shape.String:
-		for _, s := range *(*[]string)(p) {
-			b = e.text(b, s)
-		}
-		return b
-	case shape.Ref:
-		return e.structures(b, el, *(*[]unsafe.Pointer)(p), depth-1)
 	}
 	for i := range s.Len {
 		if cap(b)-len(b) < headroom {
 			b = e.out.Next(b)
 		}
-		if b = e.value(b, el, unsafe.Add(s.Data, i*el.Size), depth-1); e.err != nil {
+		if b = e.element(b, el, unsafe.Add(s.Data, i*el.Size), depth-1); e.err != nil {
 			return b
 		}
 	}
@@ -104,43 +85,38 @@ func (e *encoder) raw(b, p []byte) []byte {
 	return e.out.Block()
 }
 
-// numbers appends elements of size bytes, block by block: many, or near the
-// end of a block.
-func numbers[T uint16 | uint32 | uint64](e *encoder, b []byte, s []T, size int, to func([]byte, []T)) []byte {
-	for {
-		n := min(len(s), (cap(b)-len(b))/size)
-		at := len(b)
-		b = b[:at+n*size]
-		to(b[at:], s[:n])
-		if s = s[n:]; len(s) == 0 && cap(b)-len(b) >= headroom {
-			return b
-		}
-		if b = e.out.Next(b); len(s) == 0 {
-			return b
-		}
-	}
-}
-
 // entries appends the map or Pairs at p. A map's entries come in no order.
 func (e *encoder) entries(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
 	if depth <= 0 {
 		return e.failAt(b, t, shape.WhyDeep)
 	}
-	b = append(b, byte(wires[t.Key.Kind]), byte(wires[t.Elem.Kind]))
+	// Safety: p points to a slice, or to a map, which is a pointer; a map's
+	// number of entries does not depend on its type.
+	n := 0
 	if t.Kind == shape.Pairs {
-		return e.pairs(b, t, p, depth-1)
+		n = (*shape.Slice)(p).Len
+	} else {
+		n = len(*(*map[string]string)(p))
 	}
-	// Safety: p points to a map, which is a pointer; its number of entries does
-	// not depend on its type.
-	n := len(*(*map[string]string)(p))
 	if n > maxSize {
 		e.err = errTooLong
 		return b
 	}
-	b = binary.BigEndian.AppendUint32(b, uint32(n))
+	if e.wire == inCompact {
+		b = e.mapHeadCompact(b, t, n)
+	} else {
+		b = append(b, byte(wires[t.Key.Kind]), byte(wires[t.Elem.Kind]))
+		b = binary.BigEndian.AppendUint32(b, uint32(n))
+	}
 	depth--
+	if t.Kind == shape.Pairs {
+		return e.pairs(b, t, p, depth)
+	}
 	switch t.Maps {
 	case shape.StringString:
+		if e.wire == inCompact {
+			return writeMap[string, string](e, b, t, p, depth)
+		}
 		return e.stringMap(b, *(*map[string]string)(p))
 	case shape.StringPointer:
 		return writeMap[string, unsafe.Pointer](e, b, t, p, depth)
@@ -195,6 +171,14 @@ func (e *encoder) stringMap(b []byte, m map[string]string) []byte {
 	return b
 }
 
+// entry appends key and value.
+func (e *encoder) entry(b []byte, t *shape.Type, k, v unsafe.Pointer, depth int) []byte {
+	if cap(b)-len(b) < 2*headroom {
+		b = e.out.Next(b)
+	}
+	return e.element(e.element(b, t.Key, k, depth), t.Elem, v, depth)
+}
+
 // writeMap appends the entries of a map with the layout of map[K]V.
 func writeMap[K comparable, V any](e *encoder, b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
 	// Safety: p points to a map whose keys and values have these layouts, and a
@@ -203,11 +187,7 @@ func writeMap[K comparable, V any](e *encoder, b []byte, t *shape.Type, p unsafe
 	var k K
 	var v V
 	for k, v = range *(*map[K]V)(p) {
-		if cap(b)-len(b) < headroom {
-			b = e.out.Next(b)
-		}
-		b = e.value(b, t.Key, unsafe.Pointer(&k), depth)
-		if b = e.value(b, t.Elem, unsafe.Pointer(&v), depth); e.err != nil {
+		if b = e.entry(b, t, unsafe.Pointer(&k), unsafe.Pointer(&v), depth); e.err != nil {
 			return b
 		}
 	}
@@ -224,36 +204,23 @@ func (e *encoder) anyMap(b []byte, t *shape.Type, p unsafe.Pointer, depth int) [
 	}
 	k, v := reflect.New(t.Key.Go), reflect.New(t.Elem.Go)
 	for it := reflect.NewAt(t.Go, unsafe.Pointer(&m)).Elem().MapRange(); it.Next(); {
-		if cap(b)-len(b) < headroom {
-			b = e.out.Next(b)
-		}
 		k.Elem().SetIterKey(it)
 		v.Elem().SetIterValue(it)
-		b = e.value(b, t.Key, k.UnsafePointer(), depth)
-		if b = e.value(b, t.Elem, v.UnsafePointer(), depth); e.err != nil {
+		if b = e.entry(b, t, k.UnsafePointer(), v.UnsafePointer(), depth); e.err != nil {
 			return b
 		}
 	}
 	return b
 }
 
-// pairs appends the number of entries and the entries of the Pairs at p.
+// pairs appends the entries of the Pairs at p.
 func (e *encoder) pairs(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
 	// Safety: p points to a t.Go, a slice of structs of which the key is the
 	// first field, and ValueAt is the offset of the second.
 	s := *(*shape.Slice)(p)
-	if s.Len > maxSize {
-		e.err = errTooLong
-		return b
-	}
-	b = binary.BigEndian.AppendUint32(b, uint32(s.Len))
 	for i := range s.Len {
-		if cap(b)-len(b) < headroom {
-			b = e.out.Next(b)
-		}
 		q := unsafe.Add(s.Data, i*int(t.Pair.Size()))
-		b = e.value(b, t.Key, q, depth)
-		if b = e.value(b, t.Elem, unsafe.Add(q, t.ValueAt), depth); e.err != nil {
+		if b = e.entry(b, t, q, unsafe.Add(q, t.ValueAt), depth); e.err != nil {
 			return b
 		}
 	}

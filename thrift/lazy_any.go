@@ -141,9 +141,9 @@ func viewOf(pl *plan, b []byte, mem codec.Budget) Lazy {
 	return Lazy{own: &lease{b: b, calm: true, view: buf.ViewOf(b), mem: mem}, pl: pl, level: 1, first: true}
 }
 
-// view appends the message of x, by the types on the wire: what the struct does
+// compactView appends the message of x, by the types on the wire: what the struct does
 // not know comes along.
-func (e *compactEncoder) view(b []byte, pl *plan, x *Lazy) []byte {
+func (e *encoder) compactView(b []byte, pl *plan, x *Lazy) []byte {
 	if x.own == nil {
 		e.err = &TypeError{Type: pl.Go, Why: shape.WhyNil}
 		return b
@@ -157,9 +157,9 @@ func (e *compactEncoder) view(b []byte, pl *plan, x *Lazy) []byte {
 	return b
 }
 
-// view makes x a view of the struct of pl at d.b[o:], which is rewritten in the
+// compactView makes x a view of the struct of pl at d.b[o:], which is rewritten in the
 // Binary protocol; what pl does not know comes along.
-func (d *compactDecoder) view(pl *plan, x *Lazy, o, depth int) (int, fault) {
+func (d *decoder) compactView(pl *plan, x *Lazy, o, depth int) (int, fault) {
 	mem, t := d.Budget, transcoder{p: d.b, max: int64(d.Budget / 2)}
 	end, f := t.value(o, compactStruct, depth)
 	if f == fine {
@@ -180,7 +180,7 @@ func (d *compactDecoder) view(pl *plan, x *Lazy, o, depth int) (int, fault) {
 	if !ok {
 		return o, tooCostly
 	}
-	if at, other := d.fields(pl, q, o, depth); other != fine {
+	if at, other := d.compactFields(pl, q, o, depth); other != fine {
 		return at, other
 	}
 	return end, f

@@ -70,11 +70,15 @@ func (d *decoder) withViews(pl *plan, p unsafe.Pointer, o, depth int) (int, faul
 	if !ok {
 		return o, tooCostly
 	}
-	if pl.of != nil {
+	switch {
+	case pl.of != nil && d.wire == inCompact:
+		*at = q
+		return d.compactView(pl.of, pl.viewAt(q), o, depth)
+	case pl.of != nil:
 		return d.lazy(pl, at, q, o, depth)
 	}
 	*at = q
-	return d.fields(pl, q, o, depth)
+	return d.message(pl, q, o, depth)
 }
 
 // lazy makes q, a new view, one of the struct at o, and has p point to it.

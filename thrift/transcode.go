@@ -149,11 +149,11 @@ func (t *transcoder) elems(o int, key, elem compactKind, n, depth int) (int, fau
 	return o, fine
 }
 
-// keep adds the field behind the header h to the Unknown of the struct at base,
+// keepCompact adds the field behind the header h to the Unknown of the struct at base,
 // in the Binary protocol; see decoder.keep. Its value begins at o.
 //
 // Safety: base points to a pl.Go.
-func (d *compactDecoder) keep(pl *plan, base unsafe.Pointer, h compactHead, o, depth int) (int, fault) {
+func (d *decoder) keepCompact(pl *plan, base unsafe.Pointer, h compactHead, o, depth int) (int, fault) {
 	u := pl.Kept(base)
 	had := len(*u)
 	t := transcoder{p: d.b, b: *u, max: min(int64(had)+int64(d.Budget/2), math.MaxInt)}
@@ -168,11 +168,11 @@ func (d *compactDecoder) keep(pl *plan, base unsafe.Pointer, h compactHead, o, d
 	return end, fine
 }
 
-// unknown appends what the struct at base kept, whose last field before that
+// unknownCompact appends what the struct at base kept, whose last field before that
 // had the id last; see encoder.unknown.
 //
 // Safety: base points to a pl.Go.
-func (e *compactEncoder) unknown(b []byte, pl *plan, base unsafe.Pointer, last int16, depth int) []byte {
+func (e *encoder) unknownCompact(b []byte, pl *plan, base unsafe.Pointer, last int16, depth int) []byte {
 	u, err := pl.writable(base, depth)
 	if err != nil {
 		if e.err == nil {
@@ -181,15 +181,15 @@ func (e *compactEncoder) unknown(b []byte, pl *plan, base unsafe.Pointer, last i
 		return b
 	}
 	for o := 0; o < len(u); {
-		b, o, last = e.field(b, u, o, last)
+		b, o, last = e.transcodeField(b, u, o, last)
 	}
 	return b
 }
 
-// field appends the field at p[o:], which is one of the Binary protocol and was
+// transcodeField appends the field at p[o:], which is one of the Binary protocol and was
 // checked. It gives where it ends, and its id, which the next one's is counted
 // from; last is that of the one before.
-func (e *compactEncoder) field(b, p []byte, o int, last int16) ([]byte, int, int16) {
+func (e *encoder) transcodeField(b, p []byte, o int, last int16) ([]byte, int, int16) {
 	if cap(b)-len(b) < headroom {
 		b = e.out.Next(b)
 	}
@@ -203,7 +203,7 @@ func (e *compactEncoder) field(b, p []byte, o int, last int16) ([]byte, int, int
 }
 
 // transcode appends the element of type t at p[o:], and gives its end.
-func (e *compactEncoder) transcode(b, p []byte, o int, t Type) ([]byte, int) {
+func (e *encoder) transcode(b, p []byte, o int, t Type) ([]byte, int) {
 	if cap(b)-len(b) < headroom {
 		b = e.out.Next(b)
 	}
@@ -225,11 +225,11 @@ func (e *compactEncoder) transcode(b, p []byte, o int, t Type) ([]byte, int) {
 	case TypeString:
 		n := int(binary.BigEndian.Uint32(p[o:]))
 		o += 4
-		return e.bytes(b, p[o:o+n]), o + n
+		return e.compactBytes(b, p[o:o+n]), o + n
 	case TypeStruct:
 		last := int16(0)
 		for p[o] != byte(TypeStop) {
-			b, o, last = e.field(b, p, o, last)
+			b, o, last = e.transcodeField(b, p, o, last)
 		}
 		return append(b, byte(compactStop)), o + 1
 	case TypeMap:

@@ -1,0 +1,336 @@
+package thrift
+
+import (
+	"encoding/binary"
+	"math"
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/internal/shape"
+)
+
+// fields decodes the fields of a struct at b[o:], up to and with its stop, into
+// the pl.Go at base. It gives the end, or the offset of a fault. depth is how
+// many levels are allowed, this struct included.
+//
+// The next field is guessed to be the next one of the plan, so that fields in
+// that order cost one compare each; docs/how/thrift.md.
+func (d *decoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (int, fault) {
+	if depth <= 0 {
+		return o, tooDeep
+	}
+	return d.resume(pl, base, o, depth, 0, 0)
+}
+
+// resume is fields for the rest of a struct: next is the index of the field
+// that is guessed to come, seen has the bits of those that came. With more
+// required fields than bits it begins with the first field.
+func (d *decoder) resume(pl *plan, base unsafe.Pointer, o, depth, next int, seen uint64) (int, fault) {
+	b, begin := d.b, o
+	for {
+		if len(b)-o < 4 {
+			// No field is shorter than 4 bytes.
+			if o < len(b) && b[o] == byte(TypeStop) {
+				break
+			}
+			return d.rest(o)
+		}
+		head := binary.BigEndian.Uint32(b[o:]) >> 8
+		var f *shape.Field
+		if next < len(pl.Fields) && pl.Fields[next].Tag == head {
+			f = &pl.Fields[next]
+			next++
+		} else if head>>16 == uint32(TypeStop) {
+			break
+		} else if f, next = pl.find(head); f == nil {
+			var flt fault
+			from := o
+			if o, flt = skip(b, o+3, Type(head>>16), depth-1); flt != fine {
+				return o, flt
+			}
+			if pl.HasKept() && !d.keep(pl, base, from, o) {
+				return from, tooCostly
+			}
+			continue
+		}
+		o += 3
+		// Safety: base points to a pl.Go, and offset and kind are those of one
+		// of its fields: compile took them from reflection. So for all stores below.
+		p := unsafe.Add(base, f.Offset)
+		switch f.Kind {
+		case shape.Int64, shape.Float64:
+			if len(b)-o < 8 {
+				return d.blame(pl, f, o, short)
+			}
+			*(*uint64)(p) = binary.BigEndian.Uint64(b[o:])
+			o += 8
+		case shape.Int32:
+			if len(b)-o < 4 {
+				return d.blame(pl, f, o, short)
+			}
+			*(*uint32)(p) = binary.BigEndian.Uint32(b[o:])
+			o += 4
+		case shape.String:
+			if len(b)-o < 4 {
+				return d.blame(pl, f, o, short)
+			}
+			n := int(binary.BigEndian.Uint32(b[o:]))
+			if uint(n) > uint(len(b)-o-4) {
+				return d.blame(pl, f, o, tooLarge)
+			}
+			if o += 4; d.texts.Fits(n, len(b)-o) {
+				*(*string)(p) = d.texts.Take(codec.HeadOf(b[o:]), n)
+			} else {
+				*(*string)(p) = d.texts.Copy(b, o, n)
+			}
+			o += n
+		case shape.Bool:
+			*(*bool)(p) = b[o] == 1 // the header left a byte; see value
+			o++
+		default:
+			end, flt := d.value(f.Type, p, o, depth-1)
+			if flt == wrongType {
+				end, flt = skip(b, o, wireOf(f), depth-1)
+				if flt == fine && pl.HasKept() && !d.keep(pl, base, o-3, end) {
+					return o, tooCostly
+				}
+				if flt == fine {
+					o = end
+					continue
+				}
+			}
+			if flt != fine {
+				return d.blame(pl, f, end, flt)
+			}
+			o = end
+		}
+		seen |= f.Bit
+	}
+	if seen != pl.Bits || pl.Wide {
+		return d.lacking(pl, seen, begin, o)
+	}
+	return o + 1, fine
+}
+
+// rest judges what is left where no whole field is.
+func (d *decoder) rest(o int) (int, fault) {
+	if o < len(d.b) && least[d.b[o]] == 0 {
+		return o, badType
+	}
+	return len(d.b), short
+}
+
+// value decodes a value at b[o:] into p, which points to a t.Go. depth is how
+// many levels are allowed for it. What p held before is replaced as a whole.
+func (d *decoder) value(t *shape.Type, p unsafe.Pointer, o, depth int) (int, fault) {
+	b := d.b
+	// Safety: for all stores below: p points to a t.Go, whose layout kind says.
+	switch t.Kind {
+	case shape.String:
+		if len(b)-o < 4 {
+			return o, short
+		}
+		n := int(binary.BigEndian.Uint32(b[o:]))
+		if uint(n) > uint(len(b)-o-4) {
+			return o, tooLarge
+		}
+		*(*string)(p) = d.text(o+4, n)
+		return o + 4 + n, fine
+	case shape.Ref:
+		return d.structure(planAt(t.Struct), p, o, depth)
+	case shape.Int64, shape.Float64:
+		if len(b)-o < 8 {
+			return o, short
+		}
+		*(*uint64)(p) = binary.BigEndian.Uint64(b[o:])
+		return o + 8, fine
+	case shape.Int32:
+		if len(b)-o < 4 {
+			return o, short
+		}
+		*(*uint32)(p) = binary.BigEndian.Uint32(b[o:])
+		return o + 4, fine
+	case shape.Int16:
+		if len(b)-o < 2 {
+			return o, short
+		}
+		*(*uint16)(p) = binary.BigEndian.Uint16(b[o:])
+		return o + 2, fine
+	case shape.Int8:
+		if len(b)-o < 1 {
+			return o, short
+		}
+		*(*uint8)(p) = b[o]
+		return o + 1, fine
+	case shape.Bool:
+		if len(b)-o < 1 {
+			return o, short
+		}
+		*(*bool)(p) = b[o] == 1 // as Apache's libraries: no other byte is true
+		return o + 1, fine
+	case shape.UUID:
+		if len(b)-o < 16 {
+			return o, short
+		}
+		copy((*(*UUID)(p))[:], b[o:])
+		return o + 16, fine
+	case shape.Bytes:
+		return d.bytes((*[]byte)(p), o)
+	case shape.Pointer:
+		return d.pointer(t.Elem, (*unsafe.Pointer)(p), o, 0)
+	case shape.List, shape.Set:
+		return d.list(t, p, o, depth)
+	case shape.Map, shape.Pairs:
+		return d.entries(t, p, o, depth)
+	default: // shape.Union
+		return d.union(t, (*shape.Face)(p), o, depth)
+	}
+}
+
+// text copies the string at d.b[o:], which has n bytes.
+func (d *decoder) text(o, n int) string { return d.texts.Copy(d.b, o, n) }
+
+func (d *decoder) bytes(p *[]byte, o int) (int, fault) {
+	if len(d.b)-o < 4 {
+		return o, short
+	}
+	n := int(binary.BigEndian.Uint32(d.b[o:]))
+	if uint(n) > uint(len(d.b)-o-4) {
+		return o, tooLarge
+	}
+	o += 4
+	if !d.Charge(n) {
+		return o, tooCostly
+	}
+	src := d.b[o : o+n]
+	s := make([]byte, len(src)) // not cleared, since all of it is copied over
+	copy(s, src)
+	*p = s
+	return o + n, fine
+}
+
+// count checks a declared number of elements against the bytes from o on, each
+// taking at least size.
+func (d *decoder) count(declared uint32, size uint8, o int) (int, fault) {
+	if declared > math.MaxInt32 {
+		return 0, negative
+	}
+	if int64(declared)*int64(size) > int64(len(d.b)-o) {
+		return 0, tooLarge
+	}
+	return int(declared), fine
+}
+
+func (d *decoder) strings(s []string, o int) (int, fault) {
+	b := d.b
+	for i := range s {
+		if len(b)-o < 4 {
+			return o, short
+		}
+		n := int(binary.BigEndian.Uint32(b[o:]))
+		if uint(n) > uint(len(b)-o-4) {
+			return o, tooLarge
+		}
+		if o += 4; d.texts.Fits(n, len(b)-o) {
+			s[i] = d.texts.Take(codec.HeadOf(b[o:]), n)
+		} else {
+			s[i] = d.texts.Copy(b, o, n)
+		}
+		o += n
+	}
+	return o, fine
+}
+
+// binaryHead reads the header of a field at b[o:], or the stop: then it is 0.
+func (d *decoder) binaryHead(o int) (head uint32, end int, f fault) {
+	if len(d.b)-o < 4 {
+		if o < len(d.b) && d.b[o] == byte(TypeStop) {
+			return 0, o + 1, fine
+		}
+		o, f = d.rest(o)
+		return 0, o, f
+	}
+	head = binary.BigEndian.Uint32(d.b[o:]) >> 8
+	if head>>16 == uint32(TypeStop) {
+		return 0, o + 1, fine
+	}
+	return head, o + 3, fine
+}
+
+// binaryList reads what precedes the elements of a list or set of type e.
+func (d *decoder) binaryList(e *shape.Type, o int) (n, end int, f fault) {
+	b := d.b
+	if len(b)-o < 5 {
+		return 0, o, short
+	}
+	have, count := Type(b[o]), binary.BigEndian.Uint32(b[o+1:])
+	if count == 0 {
+		return 0, o + 5, fine
+	}
+	if have != wires[e.Kind] {
+		return 0, o, wrongType
+	}
+	if n, f = d.count(count, least[have], o+5); f != fine {
+		return 0, o, f
+	}
+	return n, o + 5, fine
+}
+
+// binaryMap reads what precedes the entries of a map.
+func (d *decoder) binaryMap(t *shape.Type, o int) (n, end int, f fault) {
+	b := d.b
+	if len(b)-o < 6 {
+		return 0, o, short
+	}
+	key, elem, count := Type(b[o]), Type(b[o+1]), binary.BigEndian.Uint32(b[o+2:])
+	if count != 0 && (key != wires[t.Key.Kind] || elem != wires[t.Elem.Kind]) {
+		return 0, o, wrongType
+	}
+	if n, f = d.count(count, least[key]+least[elem], o+6); f != fine {
+		return 0, o, f
+	}
+	return n, o + 6, fine
+}
+
+// binaryNumbers decodes n elements of fixed size at b[o:], which are there, into the slice at p.
+func (d *decoder) binaryNumbers(e *shape.Type, p unsafe.Pointer, o, n int) int {
+	b := d.b
+	// Safety: p points to a slice of elements with the layout of those that are
+	// made here: of the same size, and without pointers.
+	switch e.Kind {
+	case shape.Bool:
+		s := make([]bool, n)
+		for i, c := range b[o : o+n] {
+			s[i] = c == 1
+		}
+		*(*[]bool)(p) = s
+		return o + n
+	case shape.Int8:
+		src := b[o : o+n]
+		s := make([]byte, len(src))
+		copy(s, src)
+		*(*[]byte)(p) = s
+		return o + n
+	case shape.Int16:
+		s := codec.Room[uint16](n)
+		codec.From16(s, b[o:])
+		*(*[]uint16)(p) = s
+		return o + 2*n
+	case shape.Int32:
+		s := codec.Room[uint32](n)
+		codec.From32(s, b[o:])
+		*(*[]uint32)(p) = s
+		return o + 4*n
+	case shape.UUID:
+		s := make([]UUID, n)
+		for i := range s {
+			s[i] = UUID(b[o+16*i:])
+		}
+		*(*[]UUID)(p) = s
+		return o + 16*n
+	}
+	s := codec.Room[uint64](n)
+	codec.From64(s, b[o:])
+	*(*[]uint64)(p) = s
+	return o + 8*n
+}
