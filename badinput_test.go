@@ -14,6 +14,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -49,11 +50,11 @@ func nodes() rpc.Service {
 	}}}}
 }
 
-// raw sends one framed call with a body that somebody made up, and returns
+// rawCall sends one framed call with a body that somebody made up, and returns
 // the type and the text of what is answered; io.EOF if nothing is.
-func raw(t *testing.T, nc net.Conn, body []byte) (thrift.MessageType, string, error) {
+func rawCall(t *testing.T, nc net.Conn, body []byte) (raw.MessageType, string, error) {
 	t.Helper()
-	msg := append(thrift.AppendMessageBegin(nil, "same", thrift.Call, 7), body...)
+	msg := append(raw.AppendMessageBegin(nil, "same", raw.Call, 7), body...)
 	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(msg))), msg...)
 	nc.SetDeadline(time.Now().Add(10 * time.Second))
 	if _, err := nc.Write(frame); err != nil {
@@ -67,7 +68,7 @@ func raw(t *testing.T, nc net.Conn, body []byte) (thrift.MessageType, string, er
 	if _, err := io.ReadFull(nc, answer); err != nil {
 		return 0, "", err
 	}
-	_, typ, seq, _, err := thrift.ParseMessageBegin(answer, false)
+	_, typ, seq, _, err := raw.ParseMessageBegin(answer, false)
 	if err == nil && seq != 7 {
 		t.Errorf("the answer has id %d", seq)
 	}
@@ -103,9 +104,9 @@ func TestBadInputCostsItsCallOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			typ, text, err := raw(t, nc, tt.body)
+			typ, text, err := rawCall(t, nc, tt.body)
 			runtime.ReadMemStats(&after)
-			if err != nil || typ != thrift.Exception || !strings.Contains(text, tt.want) {
+			if err != nil || typ != raw.Exception || !strings.Contains(text, tt.want) {
 				t.Errorf("%v, %.200q, %v", typ, text, err)
 			}
 			lim := rpc.Limits{}.WithDefaults()
@@ -115,7 +116,7 @@ func TestBadInputCostsItsCallOnly(t *testing.T) {
 		})
 	}
 	// What is of a wrong type, or unknown, is skipped: not an error in Thrift.
-	if typ, text, err := raw(t, nc, arg(8, 0, 1, 0, 0, 0, 1, 11, 0, 77, 0, 0, 0, 1, 'x', 0, 0)); err != nil || typ != thrift.Reply {
+	if typ, text, err := rawCall(t, nc, arg(8, 0, 1, 0, 0, 0, 1, 11, 0, 77, 0, 0, 0, 1, 'x', 0, 0)); err != nil || typ != raw.Reply {
 		t.Errorf("wrong-typed field: %v, %q, %v", typ, text, err)
 	}
 	nc.Close()
@@ -131,10 +132,10 @@ func TestOversizedFrame(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	if typ, text, err := raw(t, nc, make([]byte, 1<<20)); err != nil || typ != thrift.Exception || !strings.Contains(text, "limit") {
+	if typ, text, err := rawCall(t, nc, make([]byte, 1<<20)); err != nil || typ != raw.Exception || !strings.Contains(text, "limit") {
 		t.Errorf("1 MB: %v, %.100q, %v", typ, text, err)
 	}
-	if typ, _, err := raw(t, nc, []byte{0}); err != nil || typ != thrift.Reply {
+	if typ, _, err := rawCall(t, nc, []byte{0}); err != nil || typ != raw.Reply {
 		t.Errorf("afterwards: %v, %v", typ, err)
 	}
 	c := &limosa.Client{Target: target}
@@ -164,7 +165,7 @@ func TestServerAnswersAreCheckedToo(t *testing.T) {
 			var size [4]byte
 			io.ReadFull(nc, size[:])
 			io.ReadFull(nc, make([]byte, binary.BigEndian.Uint32(size[:])))
-			msg := append(append(thrift.AppendMessageBegin(nil, "same", thrift.Reply, 0), 12, 0, 0), deep...)
+			msg := append(append(raw.AppendMessageBegin(nil, "same", raw.Reply, 0), 12, 0, 0), deep...)
 			nc.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(msg))), msg...))
 			nc.Close()
 		}
@@ -182,7 +183,7 @@ func TestServerAnswersAreCheckedToo(t *testing.T) {
 // leave nothing behind.
 func TestClientThatVanishes(t *testing.T) {
 	target, stop := start(t, &limosa.Server{Services: []rpc.Service{nodes()}}, "127.0.0.1:0")
-	whole := append(thrift.AppendMessageBegin(nil, "same", thrift.Call, 7), 12, 0, 1, 11, 0, 1, 0, 0, 0, 1, 'x', 0, 0)
+	whole := append(raw.AppendMessageBegin(nil, "same", raw.Call, 7), 12, 0, 1, 11, 0, 1, 0, 0, 0, 1, 'x', 0, 0)
 	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(whole))), whole...)
 	for cut := range len(frame) {
 		nc, err := net.Dial("tcp", target)
@@ -200,7 +201,7 @@ func TestClientThatVanishes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	if typ, _, err := raw(t, nc, []byte{0}); err != nil || typ != thrift.Reply {
+	if typ, _, err := rawCall(t, nc, []byte{0}); err != nil || typ != raw.Reply {
 		t.Errorf("afterwards: %v, %v", typ, err)
 	}
 	nc.Close()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -116,7 +117,7 @@ func TestCompressedCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	for seq, zipped := range []bool{true, false, true} {
-		message := append(thrift.AppendMessageBegin(nil, "say", thrift.Call, int32(seq)), body.Bytes()...)
+		message := append(raw.AppendMessageBegin(nil, "say", raw.Call, int32(seq)), body.Bytes()...)
 		header := []byte{0, 0, 0, 0}
 		if zipped {
 			var z bytes.Buffer
@@ -149,12 +150,12 @@ func TestCompressedCalls(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		name, typ, id, n, err := thrift.ParseMessageBegin(answer, false)
+		name, typ, id, n, err := raw.ParseMessageBegin(answer, false)
 		got := new(sayResult)
 		if err == nil {
 			err = thrift.Binary{}.Decode(buf.ViewOf(answer[n:]), got, nil)
 		}
-		if err != nil || string(name) != "say" || typ != thrift.Reply || id != int32(seq) || len(got.Success.Text) != 4000 {
+		if err != nil || string(name) != "say" || typ != raw.Reply || id != int32(seq) || len(got.Success.Text) != 4000 {
 			t.Errorf("call %d: %q, %v, %d, %v", seq, name, typ, id, err)
 		}
 	}

@@ -17,11 +17,11 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/stats"
-	"github.com/limosa-rpc/limosa/thrift"
 )
 
 // amount is how much a test does: what the variable name says, else few.
@@ -334,7 +334,7 @@ func echoFrom(t *testing.T, from, target, arg string) {
 	if _, err := io.ReadFull(nc, answer); err != nil {
 		t.Fatal(err)
 	}
-	if _, typ, _, _, err := thrift.ParseMessageBegin(answer[4:], false); err != nil || typ != thrift.Reply {
+	if _, typ, _, _, err := raw.ParseMessageBegin(answer[4:], false); err != nil || typ != raw.Reply {
 		t.Errorf("a caller at another address was answered with %v, %v", typ, err)
 	}
 }

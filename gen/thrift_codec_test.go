@@ -16,6 +16,7 @@ import (
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/demo/hello"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/kinds"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/shared"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -361,7 +362,7 @@ func TestGeneratedAllocations(t *testing.T) {
 func mutated(r *rand.Rand, body []byte) []byte {
 	var fields [][]byte
 	for rest := body; len(rest) > 3; {
-		n, err := thrift.Skip(rest[3:], thrift.Type(rest[0]), 64)
+		n, err := raw.Skip(rest[3:], raw.Type(rest[0]), 64)
 		if err != nil {
 			break
 		}

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -78,7 +78,7 @@ var clientTable = []struct {
 		b := make([]byte, 300<<10)
 		rand.NewChaCha8([32]byte{}).Read(b)
 		const first = 1 << 16 // the id of a connection's first call
-		h.raw(packed(h.t, first, message(thrift.Reply, first, "slow", string(b))))
+		h.raw(packed(h.t, first, message(raw.Reply, first, "slow", string(b))))
 	}, least: 300 << 10, beyond: perBatch},
 	{name: "a frame that does not end", fill: func(h *clientHolder) {
 		h.unary()

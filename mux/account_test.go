@@ -16,11 +16,11 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -111,12 +111,12 @@ var table = []held{
 		rand.NewChaCha8([32]byte{}).Read(b)
 		noise := string(b)
 		for i := range 100 {
-			h.raw(packed(t, uint32(i+2), message(thrift.Call, int32(i+2), "wait", noise)))
+			h.raw(packed(t, uint32(i+2), message(raw.Call, int32(i+2), "wait", noise)))
 		}
 	}, least: 300 << 10, beyond: 576 << 10}, // the block of one of the limit's size, which counts whole
 	{name: "compressed requests that become large", form: ttheader.THeader, fill: func(t *testing.T, h *holder) {
 		for i := range 300 {
-			h.raw(packed(t, uint32(i+2), message(thrift.Call, int32(i+2), "wait", strings.Repeat("x", 60<<10))))
+			h.raw(packed(t, uint32(i+2), message(raw.Call, int32(i+2), "wait", strings.Repeat("x", 60<<10))))
 		}
 	}, least: 200 << 10, beyond: perBatch},
 	{name: "messages in pieces that do not end", fill: func(t *testing.T, h *holder) {
@@ -155,7 +155,7 @@ var table = []held{
 	{name: "metadata of compressed requests", form: ttheader.THeader, fill: func(t *testing.T, h *holder) {
 		value := strings.Repeat("v", 15<<10)
 		for i := range 5 {
-			p := packed(t, uint32(i+2), message(thrift.Call, int32(i+2), "wait", ""))
+			p := packed(t, uint32(i+2), message(raw.Call, int32(i+2), "wait", ""))
 			infos := append(binary.AppendUvarint([]byte{1, 1, 1, 'k'}, uint64(len(value))), value...)
 			infos = append(infos, make([]byte, -len(infos)&3)...)
 			p = slices.Insert(p, 17, infos...)

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -39,8 +39,8 @@ func packedAs(seq uint32, compressed []byte) []byte {
 	return append(append(p, 0, 1, 0, 1, 1, 0), compressed...)
 }
 
-func message(typ thrift.MessageType, seq int32, method, body string) []byte {
-	return append(thrift.AppendMessageBegin(nil, method, typ, seq), body...)
+func message(typ raw.MessageType, seq int32, method, body string) []byte {
+	return append(raw.AppendMessageBegin(nil, method, typ, seq), body...)
 }
 
 // put queues p on nc and sends it; it parks while the peer takes nothing.
@@ -62,7 +62,7 @@ func hangUp(nc netio.Conn) {
 // Compressed requests are inflated by the worker that serves them: what is wrong
 // with one is that call's error, and the answers come in order.
 func TestPackedRequests(t *testing.T) {
-	bomb := message(thrift.Call, 2, "echo", strings.Repeat("x", 8<<20))
+	bomb := message(raw.Call, 2, "echo", strings.Repeat("x", 8<<20))
 	for _, where := range []mux.Handlers{mux.Spare, mux.Inline, mux.Goroutines} {
 		synctest.Test(t, func(t *testing.T) {
 			var fired atomic.Int32
@@ -79,14 +79,14 @@ func TestPackedRequests(t *testing.T) {
 			go server.Run(func(error) { close(ended) })
 			var all []byte
 			for _, p := range [][]byte{
-				packed(t, 1, message(thrift.Call, 1, "echo", "small")),
+				packed(t, 1, message(raw.Call, 1, "echo", "small")),
 				packed(t, 2, bomb), // 1,000 times what was sent
-				packed(t, 3, message(thrift.Oneway, 3, "oneway", "")),
+				packed(t, 3, message(raw.Oneway, 3, "oneway", "")),
 				packedAs(4, []byte("no zlib at all")),
-				packed(t, 5, message(thrift.Call, 5, "oneway", "")), // the IDL decides
-				packed(t, 6, message(thrift.Call, 6, "unknown", "")),
-				packed(t, 7, message(thrift.Call, 7, "echo", strings.Repeat("large", 10_000))),
-				packed(t, 8, message(thrift.Reply, 8, "echo", "")),
+				packed(t, 5, message(raw.Call, 5, "oneway", "")), // the IDL decides
+				packed(t, 6, message(raw.Call, 6, "unknown", "")),
+				packed(t, 7, message(raw.Call, 7, "echo", strings.Repeat("large", 10_000))),
+				packed(t, 8, message(raw.Reply, 8, "echo", "")),
 			} {
 				all = append(all, p...)
 			}
@@ -138,15 +138,15 @@ func TestPackedAnswers(t *testing.T) {
 		result string
 		usable bool
 	}{
-		"small":   {func(seq int32) []byte { return packed(t, uint32(seq), message(thrift.Reply, seq, "echo", "hi")) }, rpc.OK, "hi", true},
-		"id of 0": {func(seq int32) []byte { return packed(t, 0, message(thrift.Reply, seq, "echo", "hi")) }, rpc.OK, "hi", true}, // Node's
+		"small":   {func(seq int32) []byte { return packed(t, uint32(seq), message(raw.Reply, seq, "echo", "hi")) }, rpc.OK, "hi", true},
+		"id of 0": {func(seq int32) []byte { return packed(t, 0, message(raw.Reply, seq, "echo", "hi")) }, rpc.OK, "hi", true}, // Node's
 		"exception": {func(seq int32) []byte {
-			return packed(t, 0, thrift.AppendException(message(thrift.Exception, 9, "echo", ""), "no", 6))
+			return packed(t, 0, raw.AppendException(message(raw.Exception, 9, "echo", ""), "no", 6))
 		}, rpc.Internal, "", true},
-		"foreign": {func(seq int32) []byte { return packed(t, uint32(seq), message(thrift.Reply, seq+1, "echo", "hi")) }, rpc.DataLoss, "", false},
-		"method":  {func(seq int32) []byte { return packed(t, uint32(seq), message(thrift.Reply, seq, "other", "hi")) }, rpc.DataLoss, "", true},
+		"foreign": {func(seq int32) []byte { return packed(t, uint32(seq), message(raw.Reply, seq+1, "echo", "hi")) }, rpc.DataLoss, "", false},
+		"method":  {func(seq int32) []byte { return packed(t, uint32(seq), message(raw.Reply, seq, "other", "hi")) }, rpc.DataLoss, "", true},
 		"bomb": {func(seq int32) []byte {
-			return packed(t, uint32(seq), message(thrift.Reply, seq, "echo", strings.Repeat("x", 8<<20)))
+			return packed(t, uint32(seq), message(raw.Reply, seq, "echo", strings.Repeat("x", 8<<20)))
 		}, rpc.ResourceExhausted, "", true},
 		"garbage": {func(seq int32) []byte { return packedAs(uint32(seq), []byte("no zlib at all")) }, rpc.DataLoss, "", true},
 	} {
@@ -203,10 +203,10 @@ func TestInflatingHasPlaces(t *testing.T) {
 			server := mux.NewServerConn(b, s, &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: h.route, Base: t.Context(), Handlers: where, Zlib: places})
 			ended := make(chan struct{})
 			go server.Run(func(error) { close(ended) })
-			put(a, packed(t, 1, message(thrift.Call, 1, "echo", "hi")))
+			put(a, packed(t, 1, message(raw.Call, 1, "echo", "hi")))
 			synctest.Wait()
 			for seq := range 3 {
-				m := message(thrift.Oneway, int32(seq+2), "oneway", "")
+				m := message(raw.Oneway, int32(seq+2), "oneway", "")
 				put(a, append(binary.BigEndian.AppendUint32(nil, uint32(len(m))), m...))
 				synctest.Wait()
 			}
@@ -244,7 +244,7 @@ func TestCompressingHasPlaces(t *testing.T) {
 			ended := make(chan struct{})
 			go server.Run(func(error) { close(ended) })
 			for seq := range uint32(calls) {
-				put(a, packed(t, seq+1, message(thrift.Call, int32(seq+1), "wait", "hi")))
+				put(a, packed(t, seq+1, message(raw.Call, int32(seq+1), "wait", "hi")))
 				synctest.Wait()
 			}
 			places <- struct{}{} // somebody else has it
@@ -260,7 +260,7 @@ func TestCompressingHasPlaces(t *testing.T) {
 				t.Errorf("with a place %d answers were compressed, %d places are taken, %d bytes are held", served, len(places), total.Held())
 			}
 			places <- struct{}{}
-			put(a, packed(t, 99, message(thrift.Call, 99, "wait", "hi")))
+			put(a, packed(t, 99, message(raw.Call, 99, "wait", "hi")))
 			synctest.Wait()
 			a.Abort()
 			synctest.Wait()
@@ -304,7 +304,7 @@ func TestInflatingIsWaitedForInTime(t *testing.T) {
 				server := mux.NewServerConn(b, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: handlers(echo).route, Base: t.Context(), Handlers: where, Zlib: places})
 				ended := make(chan struct{})
 				go server.Run(func(error) { close(ended) })
-				put(a, packed(t, 1, message(thrift.Call, 1, "echo", "hi")))
+				put(a, packed(t, 1, message(raw.Call, 1, "echo", "hi")))
 				synctest.Wait()
 				start := time.Now()
 				end(a)
@@ -331,7 +331,7 @@ func TestInflatedBlocksAreCharged(t *testing.T) {
 		server := mux.NewServerConn(b, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: plainRoute(h), Base: t.Context()})
 		ended := make(chan struct{})
 		go server.Run(func(error) { close(ended) })
-		put(a, packed(t, 1, message(thrift.Call, 1, "wait", strings.Repeat("x", 33<<10))))
+		put(a, packed(t, 1, message(raw.Call, 1, "wait", strings.Repeat("x", 33<<10))))
 		synctest.Wait()
 		if n, _ := mux.Charges(server); n < 64<<10 {
 			t.Errorf("%d bytes are charged, of a block of %d", n, 64<<10)

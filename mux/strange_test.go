@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -25,7 +25,7 @@ import (
 // else, must not leave its caller waiting.
 func TestStrangeAnswersOnAConnectionWithoutIDs(t *testing.T) {
 	for name, tt := range map[string]struct {
-		typ    thrift.MessageType
+		typ    raw.MessageType
 		seq    int32
 		method string
 		body   string
@@ -33,11 +33,11 @@ func TestStrangeAnswersOnAConnectionWithoutIDs(t *testing.T) {
 		text   string
 		usable bool
 	}{
-		"right":                  {thrift.Reply, 0, "echo", "hi", rpc.OK, "", true},
-		"exception, foreign id":  {thrift.Exception, 99, "echo", "\x0b\x00\x01\x00\x00\x00\x04oops\x08\x00\x02\x00\x00\x00\x06\x00", rpc.Internal, "oops", true},
-		"reply, foreign id":      {thrift.Reply, 99, "echo", "hi", rpc.DataLoss, "another call's id", false},
-		"reply, foreign method":  {thrift.Reply, 0, "other", "hi", rpc.DataLoss, `"other" was answered`, true},
-		"answer that is garbage": {thrift.MessageType(9), 0, "echo", "hi", rpc.Unavailable, "", false},
+		"right":                  {raw.Reply, 0, "echo", "hi", rpc.OK, "", true},
+		"exception, foreign id":  {raw.Exception, 99, "echo", "\x0b\x00\x01\x00\x00\x00\x04oops\x08\x00\x02\x00\x00\x00\x06\x00", rpc.Internal, "oops", true},
+		"reply, foreign id":      {raw.Reply, 99, "echo", "hi", rpc.DataLoss, "another call's id", false},
+		"reply, foreign method":  {raw.Reply, 0, "other", "hi", rpc.DataLoss, `"other" was answered`, true},
+		"answer that is garbage": {raw.MessageType(9), 0, "echo", "hi", rpc.Unavailable, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -50,14 +50,14 @@ func TestStrangeAnswersOnAConnectionWithoutIDs(t *testing.T) {
 					if in.Len() < 4 || in.Len() < 4+int(binary.BigEndian.Uint32(in.Peek(4))) {
 						return true, nil
 					}
-					_, _, seq, _, err := thrift.ParseMessageBegin(in.Peek(in.Len())[4:], false)
+					_, _, seq, _, err := raw.ParseMessageBegin(in.Peek(in.Len())[4:], false)
 					if err != nil {
 						return false, err
 					}
 					if tt.seq != 0 {
 						seq = tt.seq
 					}
-					msg := append(thrift.AppendMessageBegin(nil, tt.method, tt.typ, seq), tt.body...)
+					msg := append(raw.AppendMessageBegin(nil, tt.method, tt.typ, seq), tt.body...)
 					o := b.Output()
 					o.Lock()
 					o.Out().Append(binary.BigEndian.AppendUint32(nil, uint32(len(msg))))
@@ -105,7 +105,7 @@ func TestLastWordIsHeard(t *testing.T) {
 			t.Fatal(err)
 		}
 		// A bare message whose struct makes no sense: its end cannot be found.
-		msg := append(thrift.AppendMessageBegin(nil, "echo", thrift.Call, 7), 0x55, 0, 1)
+		msg := append(raw.AppendMessageBegin(nil, "echo", raw.Call, 7), 0x55, 0, 1)
 		o := nc.Output()
 		o.Lock()
 		o.Out().Append(msg)
@@ -118,7 +118,7 @@ func TestLastWordIsHeard(t *testing.T) {
 			answer = append(answer, in.Next(in.Len())...)
 			return true, nil
 		})
-		if _, typ, seq, _, perr := thrift.ParseMessageBegin(answer, false); perr != nil || typ != thrift.Exception || seq != 7 {
+		if _, typ, seq, _, perr := raw.ParseMessageBegin(answer, false); perr != nil || typ != raw.Exception || seq != 7 {
 			t.Fatalf("answer %q, %v; then %v", answer, perr, err)
 		}
 		netio.CloseWithin(nc, time.Second)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -124,14 +125,14 @@ func (c Binary) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (int, err
 	if !c.Plan {
 		d.hand = lim.Depth - 1 // what has no methods, such as arguments made by hand, may hold structs that do
 	}
-	end, f := 0, tooCostly
+	end, f := 0, raw.TooCostly
 	if d.begin(pl, p) {
 		end, f = d.fields(pl, p, 0, lim.Depth)
 	}
-	if f == fine && end != len(b) {
-		f = trailing
+	if f == raw.Fine && end != len(b) {
+		f = raw.Trailing
 	}
-	if f != fine {
+	if f != raw.Fine {
 		if pl.views {
 			pl.giveBack(p)
 		}

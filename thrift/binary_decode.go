@@ -7,6 +7,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // fields decodes the fields of a struct at b[o:], up to and with its stop, into
@@ -15,9 +16,9 @@ import (
 //
 // The next field is guessed to be the next one of the plan, so that fields in
 // that order cost one compare each; docs/how/thrift.md.
-func (d *decoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (int, fault) {
+func (d *decoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	if depth <= 0 {
-		return o, tooDeep
+		return o, raw.TooDeep
 	}
 	return d.resume(pl, base, o, depth, 0, 0)
 }
@@ -25,12 +26,12 @@ func (d *decoder) fields(pl *plan, base unsafe.Pointer, o, depth int) (int, faul
 // resume is fields for the rest of a struct: next is the index of the field
 // that is guessed to come, seen has the bits of those that came. With more
 // required fields than bits it begins with the first field.
-func (d *decoder) resume(pl *plan, base unsafe.Pointer, o, depth, next int, seen uint64) (int, fault) {
+func (d *decoder) resume(pl *plan, base unsafe.Pointer, o, depth, next int, seen uint64) (int, raw.Fault) {
 	b, begin := d.b, o
 	for {
 		if len(b)-o < 4 {
 			// No field is shorter than 4 bytes.
-			if o < len(b) && b[o] == byte(TypeStop) {
+			if o < len(b) && b[o] == byte(raw.TypeStop) {
 				break
 			}
 			return d.rest(o)
@@ -40,16 +41,16 @@ func (d *decoder) resume(pl *plan, base unsafe.Pointer, o, depth, next int, seen
 		if next < len(pl.Fields) && pl.Fields[next].Tag == head {
 			f = &pl.Fields[next]
 			next++
-		} else if head>>16 == uint32(TypeStop) {
+		} else if head>>16 == uint32(raw.TypeStop) {
 			break
 		} else if f, next = pl.find(head); f == nil {
-			var flt fault
+			var flt raw.Fault
 			from := o
-			if o, flt = skip(b, o+3, Type(head>>16), depth-1); flt != fine {
+			if o, flt = raw.SkipAt(b, o+3, raw.Type(head>>16), depth-1); flt != raw.Fine {
 				return o, flt
 			}
 			if pl.HasKept() && !d.keep(pl, base, from, o) {
-				return from, tooCostly
+				return from, raw.TooCostly
 			}
 			continue
 		}
@@ -60,23 +61,23 @@ func (d *decoder) resume(pl *plan, base unsafe.Pointer, o, depth, next int, seen
 		switch f.Kind {
 		case shape.Int64, shape.Float64:
 			if len(b)-o < 8 {
-				return d.blame(pl, f, o, short)
+				return d.blame(pl, f, o, raw.Short)
 			}
 			*(*uint64)(p) = binary.BigEndian.Uint64(b[o:])
 			o += 8
 		case shape.Int32:
 			if len(b)-o < 4 {
-				return d.blame(pl, f, o, short)
+				return d.blame(pl, f, o, raw.Short)
 			}
 			*(*uint32)(p) = binary.BigEndian.Uint32(b[o:])
 			o += 4
 		case shape.String:
 			if len(b)-o < 4 {
-				return d.blame(pl, f, o, short)
+				return d.blame(pl, f, o, raw.Short)
 			}
 			n := int(binary.BigEndian.Uint32(b[o:]))
 			if uint(n) > uint(len(b)-o-4) {
-				return d.blame(pl, f, o, tooLarge)
+				return d.blame(pl, f, o, raw.TooLarge)
 			}
 			if o += 4; d.texts.Fits(n, len(b)-o) {
 				*(*string)(p) = d.texts.Take(codec.HeadOf(b[o:]), n)
@@ -89,17 +90,17 @@ func (d *decoder) resume(pl *plan, base unsafe.Pointer, o, depth, next int, seen
 			o++
 		default:
 			end, flt := d.value(f.Type, p, o, depth-1)
-			if flt == wrongType {
-				end, flt = skip(b, o, wireOf(f), depth-1)
-				if flt == fine && pl.HasKept() && !d.keep(pl, base, o-3, end) {
-					return o, tooCostly
+			if flt == raw.WrongType {
+				end, flt = raw.SkipAt(b, o, wireOf(f), depth-1)
+				if flt == raw.Fine && pl.HasKept() && !d.keep(pl, base, o-3, end) {
+					return o, raw.TooCostly
 				}
-				if flt == fine {
+				if flt == raw.Fine {
 					o = end
 					continue
 				}
 			}
-			if flt != fine {
+			if flt != raw.Fine {
 				return d.blame(pl, f, end, flt)
 			}
 			o = end
@@ -109,71 +110,71 @@ func (d *decoder) resume(pl *plan, base unsafe.Pointer, o, depth, next int, seen
 	if seen != pl.Bits || pl.Wide {
 		return d.lacking(pl, seen, begin, o)
 	}
-	return o + 1, fine
+	return o + 1, raw.Fine
 }
 
 // rest judges what is left where no whole field is.
-func (d *decoder) rest(o int) (int, fault) {
-	if o < len(d.b) && least[d.b[o]] == 0 {
-		return o, badType
+func (d *decoder) rest(o int) (int, raw.Fault) {
+	if o < len(d.b) && raw.Least[d.b[o]] == 0 {
+		return o, raw.BadType
 	}
-	return len(d.b), short
+	return len(d.b), raw.Short
 }
 
 // value decodes a value at b[o:] into p, which points to a t.Go. depth is how
 // many levels are allowed for it. What p held before is replaced as a whole.
-func (d *decoder) value(t *shape.Type, p unsafe.Pointer, o, depth int) (int, fault) {
+func (d *decoder) value(t *shape.Type, p unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	b := d.b
 	// Safety: for all stores below: p points to a t.Go, whose layout kind says.
 	switch t.Kind {
 	case shape.String:
 		if len(b)-o < 4 {
-			return o, short
+			return o, raw.Short
 		}
 		n := int(binary.BigEndian.Uint32(b[o:]))
 		if uint(n) > uint(len(b)-o-4) {
-			return o, tooLarge
+			return o, raw.TooLarge
 		}
 		*(*string)(p) = d.text(o+4, n)
-		return o + 4 + n, fine
+		return o + 4 + n, raw.Fine
 	case shape.Ref:
 		return d.structure(planAt(t.Struct), p, o, depth)
 	case shape.Int64, shape.Float64:
 		if len(b)-o < 8 {
-			return o, short
+			return o, raw.Short
 		}
 		*(*uint64)(p) = binary.BigEndian.Uint64(b[o:])
-		return o + 8, fine
+		return o + 8, raw.Fine
 	case shape.Int32:
 		if len(b)-o < 4 {
-			return o, short
+			return o, raw.Short
 		}
 		*(*uint32)(p) = binary.BigEndian.Uint32(b[o:])
-		return o + 4, fine
+		return o + 4, raw.Fine
 	case shape.Int16:
 		if len(b)-o < 2 {
-			return o, short
+			return o, raw.Short
 		}
 		*(*uint16)(p) = binary.BigEndian.Uint16(b[o:])
-		return o + 2, fine
+		return o + 2, raw.Fine
 	case shape.Int8:
 		if len(b)-o < 1 {
-			return o, short
+			return o, raw.Short
 		}
 		*(*uint8)(p) = b[o]
-		return o + 1, fine
+		return o + 1, raw.Fine
 	case shape.Bool:
 		if len(b)-o < 1 {
-			return o, short
+			return o, raw.Short
 		}
 		*(*bool)(p) = b[o] == 1 // as Apache's libraries: no other byte is true
-		return o + 1, fine
+		return o + 1, raw.Fine
 	case shape.UUID:
 		if len(b)-o < 16 {
-			return o, short
+			return o, raw.Short
 		}
 		copy((*(*UUID)(p))[:], b[o:])
-		return o + 16, fine
+		return o + 16, raw.Fine
 	case shape.Bytes:
 		return d.bytes((*[]byte)(p), o)
 	case shape.Pointer:
@@ -190,46 +191,46 @@ func (d *decoder) value(t *shape.Type, p unsafe.Pointer, o, depth int) (int, fau
 // text copies the string at d.b[o:], which has n bytes.
 func (d *decoder) text(o, n int) string { return d.texts.Copy(d.b, o, n) }
 
-func (d *decoder) bytes(p *[]byte, o int) (int, fault) {
+func (d *decoder) bytes(p *[]byte, o int) (int, raw.Fault) {
 	if len(d.b)-o < 4 {
-		return o, short
+		return o, raw.Short
 	}
 	n := int(binary.BigEndian.Uint32(d.b[o:]))
 	if uint(n) > uint(len(d.b)-o-4) {
-		return o, tooLarge
+		return o, raw.TooLarge
 	}
 	o += 4
 	if !d.Charge(n) {
-		return o, tooCostly
+		return o, raw.TooCostly
 	}
 	src := d.b[o : o+n]
 	s := make([]byte, len(src)) // not cleared, since all of it is copied over
 	copy(s, src)
 	*p = s
-	return o + n, fine
+	return o + n, raw.Fine
 }
 
 // count checks a declared number of elements against the bytes from o on, each
 // taking at least size.
-func (d *decoder) count(declared uint32, size uint8, o int) (int, fault) {
+func (d *decoder) count(declared uint32, size uint8, o int) (int, raw.Fault) {
 	if declared > math.MaxInt32 {
-		return 0, negative
+		return 0, raw.Negative
 	}
 	if int64(declared)*int64(size) > int64(len(d.b)-o) {
-		return 0, tooLarge
+		return 0, raw.TooLarge
 	}
-	return int(declared), fine
+	return int(declared), raw.Fine
 }
 
-func (d *decoder) strings(s []string, o int) (int, fault) {
+func (d *decoder) strings(s []string, o int) (int, raw.Fault) {
 	b := d.b
 	for i := range s {
 		if len(b)-o < 4 {
-			return o, short
+			return o, raw.Short
 		}
 		n := int(binary.BigEndian.Uint32(b[o:]))
 		if uint(n) > uint(len(b)-o-4) {
-			return o, tooLarge
+			return o, raw.TooLarge
 		}
 		if o += 4; d.texts.Fits(n, len(b)-o) {
 			s[i] = d.texts.Take(codec.HeadOf(b[o:]), n)
@@ -238,58 +239,58 @@ func (d *decoder) strings(s []string, o int) (int, fault) {
 		}
 		o += n
 	}
-	return o, fine
+	return o, raw.Fine
 }
 
 // binaryHead reads the header of a field at b[o:], or the stop: then it is 0.
-func (d *decoder) binaryHead(o int) (head uint32, end int, f fault) {
+func (d *decoder) binaryHead(o int) (head uint32, end int, f raw.Fault) {
 	if len(d.b)-o < 4 {
-		if o < len(d.b) && d.b[o] == byte(TypeStop) {
-			return 0, o + 1, fine
+		if o < len(d.b) && d.b[o] == byte(raw.TypeStop) {
+			return 0, o + 1, raw.Fine
 		}
 		o, f = d.rest(o)
 		return 0, o, f
 	}
 	head = binary.BigEndian.Uint32(d.b[o:]) >> 8
-	if head>>16 == uint32(TypeStop) {
-		return 0, o + 1, fine
+	if head>>16 == uint32(raw.TypeStop) {
+		return 0, o + 1, raw.Fine
 	}
-	return head, o + 3, fine
+	return head, o + 3, raw.Fine
 }
 
 // binaryList reads what precedes the elements of a list or set of type e.
-func (d *decoder) binaryList(e *shape.Type, o int) (n, end int, f fault) {
+func (d *decoder) binaryList(e *shape.Type, o int) (n, end int, f raw.Fault) {
 	b := d.b
 	if len(b)-o < 5 {
-		return 0, o, short
+		return 0, o, raw.Short
 	}
-	have, count := Type(b[o]), binary.BigEndian.Uint32(b[o+1:])
+	have, count := raw.Type(b[o]), binary.BigEndian.Uint32(b[o+1:])
 	if count == 0 {
-		return 0, o + 5, fine
+		return 0, o + 5, raw.Fine
 	}
 	if have != wires[e.Kind] {
-		return 0, o, wrongType
+		return 0, o, raw.WrongType
 	}
-	if n, f = d.count(count, least[have], o+5); f != fine {
+	if n, f = d.count(count, raw.Least[have], o+5); f != raw.Fine {
 		return 0, o, f
 	}
-	return n, o + 5, fine
+	return n, o + 5, raw.Fine
 }
 
 // binaryMap reads what precedes the entries of a map.
-func (d *decoder) binaryMap(t *shape.Type, o int) (n, end int, f fault) {
+func (d *decoder) binaryMap(t *shape.Type, o int) (n, end int, f raw.Fault) {
 	b := d.b
 	if len(b)-o < 6 {
-		return 0, o, short
+		return 0, o, raw.Short
 	}
-	key, elem, count := Type(b[o]), Type(b[o+1]), binary.BigEndian.Uint32(b[o+2:])
+	key, elem, count := raw.Type(b[o]), raw.Type(b[o+1]), binary.BigEndian.Uint32(b[o+2:])
 	if count != 0 && (key != wires[t.Key.Kind] || elem != wires[t.Elem.Kind]) {
-		return 0, o, wrongType
+		return 0, o, raw.WrongType
 	}
-	if n, f = d.count(count, least[key]+least[elem], o+6); f != fine {
+	if n, f = d.count(count, raw.Least[key]+raw.Least[elem], o+6); f != raw.Fine {
 		return 0, o, f
 	}
-	return n, o + 6, fine
+	return n, o + 6, raw.Fine
 }
 
 // binaryNumbers decodes n elements of fixed size at b[o:], which are there, into the slice at p.

@@ -7,6 +7,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // fields appends the fields of the struct at base, and its stop. depth is how
@@ -96,7 +97,7 @@ func (e *encoder) some(b []byte, pl *plan, base unsafe.Pointer, depth int, ops [
 	if pl.HasKept() && e.err == nil {
 		b = e.unknown(b, pl, base, depth-1)
 	}
-	return append(b, byte(TypeStop))
+	return append(b, byte(raw.TypeStop))
 }
 
 // text appends length and bytes of a string.
@@ -115,7 +116,7 @@ func (e *encoder) bytes(b, p []byte) []byte {
 	if len(p) <= cap(b)-len(b)-headroom {
 		return append(b, p...)
 	}
-	if len(p) > maxSize {
+	if len(p) > raw.MaxSize {
 		e.err = errTooLong
 		return b
 	}

@@ -8,14 +8,15 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/lazy"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
 // tamed gives a copy of a whole message in which each bool is 0 or 1, the plain way.
 func tamed(body []byte) []byte {
 	body = bytes.Clone(body)
-	var value func(o int, t thrift.Type) int
-	elems := func(o, n int, types ...thrift.Type) int {
+	var value func(o int, t raw.Type) int
+	elems := func(o, n int, types ...raw.Type) int {
 		for range n {
 			for _, t := range types {
 				o = value(o, t)
@@ -23,31 +24,31 @@ func tamed(body []byte) []byte {
 		}
 		return o
 	}
-	value = func(o int, t thrift.Type) int {
+	value = func(o int, t raw.Type) int {
 		count := func(at int) int { return int(binary.BigEndian.Uint32(body[at:])) }
 		switch t {
-		case thrift.TypeBool:
+		case raw.TypeBool:
 			if body[o] > 1 {
 				body[o] = 0
 			}
 			return o + 1
-		case thrift.TypeStruct:
+		case raw.TypeStruct:
 			for body[o] != 0 {
-				o = value(o+3, thrift.Type(body[o]))
+				o = value(o+3, raw.Type(body[o]))
 			}
 			return o + 1
-		case thrift.TypeList, thrift.TypeSet:
-			return elems(o+5, count(o+1), thrift.Type(body[o]))
-		case thrift.TypeMap:
-			return elems(o+6, count(o+2), thrift.Type(body[o]), thrift.Type(body[o+1]))
+		case raw.TypeList, raw.TypeSet:
+			return elems(o+5, count(o+1), raw.Type(body[o]))
+		case raw.TypeMap:
+			return elems(o+6, count(o+2), raw.Type(body[o]), raw.Type(body[o+1]))
 		}
-		n, err := thrift.Skip(body[o:], t, 64)
+		n, err := raw.Skip(body[o:], t, 64)
 		if err != nil {
 			panic(err)
 		}
 		return o + n
 	}
-	value(0, thrift.TypeStruct)
+	value(0, raw.TypeStruct)
 	return body
 }
 
@@ -82,7 +83,7 @@ func TestOddBoolsAreFalseForAll(t *testing.T) {
 		for _, v := range []byte{2, 0x80, 0xff} {
 			p := bytes.Clone(body)
 			p[o] = v
-			if n, err := thrift.SkipStruct(p, 64); err != nil || n != len(p) || bytes.Equal(tamed(p), p) {
+			if n, err := raw.SkipStruct(p, 64); err != nil || n != len(p) || bytes.Equal(tamed(p), p) {
 				continue // no bool
 			}
 			odd++
@@ -136,7 +137,7 @@ func TestOddBoolsInViews(t *testing.T) {
 				continue
 			}
 			p[o] = byte(2 + r.IntN(254))
-			if n, err := thrift.SkipStruct(p, 64); err != nil || n != len(p) || bytes.Equal(tamed(p), p) {
+			if n, err := raw.SkipStruct(p, 64); err != nil || n != len(p) || bytes.Equal(tamed(p), p) {
 				continue
 			}
 			x, err := thrift.OpenLazy[lazy.LazyEverything](buf.ViewOf(p), generous)
@@ -197,7 +198,7 @@ func TestOddBoolsOfOneRun(t *testing.T) {
 			for _, v := range []byte{2, 255} {
 				p := bytes.Clone(body)
 				p[o] = v
-				if n, err := thrift.SkipStruct(p, 64); err != nil || n != len(p) {
+				if n, err := raw.SkipStruct(p, 64); err != nil || n != len(p) {
 					continue
 				}
 				x, err := thrift.OpenLazy[lazyFourBools](buf.ViewOf(p), nil)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -148,7 +149,7 @@ func TestRandomRoundTrips(t *testing.T) {
 		want := new(Everything)
 		r.fill(reflect.ValueOf(want).Elem(), true, false)
 		body := encode(t, want)
-		if n, err := thrift.SkipStruct(body, 64); n != len(body) || err != nil {
+		if n, err := raw.SkipStruct(body, 64); n != len(body) || err != nil {
 			t.Fatalf("seed %d: skip: %d of %d, %v", seed, n, len(body), err)
 		}
 		got := new(Everything)
@@ -388,7 +389,7 @@ func TestUnknownAndWrongFieldsAreSkipped(t *testing.T) {
 		G *Leaf                        `thrift:"g,7"`
 	}
 	body := encode(t, &sent{[][]int32{{}, {1}}, map[string][]int32{"a": {1}}, []*Leaf{{}}, map[string]map[string]int32{"a": {"b": 1}}, thrift.Set[int64]{1}, 9, &EitherNumber{5}})
-	before := raw(t, "0f0003 0b 00000001 00000009 6173206265666f7265") // what comes later is of another type
+	before := unhex(t, "0f0003 0b 00000001 00000009 6173206265666f7265") // what comes later is of another type
 	body = append(before, body...)
 	got := &wanted{}
 	if err := decode(body, got); err != nil {

@@ -3,6 +3,7 @@ package thrift
 import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -20,42 +21,6 @@ type Compact struct {
 }
 
 var _ rpc.Codec = Compact{}
-
-// A compactKind is the half byte that names a value's kind in the Compact
-// protocol.
-type compactKind uint8
-
-const (
-	compactStop   compactKind = 0
-	compactTrue   compactKind = 1 // also a bool as element
-	compactFalse  compactKind = 2
-	compactI8     compactKind = 3
-	compactI16    compactKind = 4
-	compactI32    compactKind = 5
-	compactI64    compactKind = 6
-	compactDouble compactKind = 7
-	compactString compactKind = 8
-	compactList   compactKind = 9
-	compactSet    compactKind = 10
-	compactMap    compactKind = 11
-	compactStruct compactKind = 12
-	compactUUID   compactKind = 13
-)
-
-// compactOf gives the kind that a type is written as; of a bool field it is
-// the one for true.
-var compactOf = [...]compactKind{
-	TypeBool: compactTrue, TypeI8: compactI8, TypeI16: compactI16, TypeI32: compactI32, TypeI64: compactI64,
-	TypeDouble: compactDouble, TypeString: compactString, TypeList: compactList, TypeSet: compactSet,
-	TypeMap: compactMap, TypeStruct: compactStruct, TypeUUID: compactUUID,
-}
-
-// compactTypes is the way back; 0 is for what is no kind of values.
-var compactTypes = [16]Type{
-	compactTrue: TypeBool, compactFalse: TypeBool, compactI8: TypeI8, compactI16: TypeI16, compactI32: TypeI32,
-	compactI64: TypeI64, compactDouble: TypeDouble, compactString: TypeString, compactList: TypeList,
-	compactSet: TypeSet, compactMap: TypeMap, compactStruct: TypeStruct, compactUUID: TypeUUID,
-}
 
 // Append encodes msg at the end of out, as Binary.Append does.
 func (c Compact) Append(out *buf.Out, msg any) error {
@@ -94,17 +59,17 @@ func (c Compact) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (int, er
 	}
 	b := body.Bytes()
 	d := decoder{b: b, wire: inCompact, Budget: codec.Budget(lim.DecodeBudget(2 * len(b)))}
-	end, f := 0, tooCostly
+	end, f := 0, raw.TooCostly
 	if pl.of != nil {
 		end, f = d.compactView(pl.of, pl.decodeView(p), 0, lim.Depth)
 	} else if d.begin(pl, p) {
 		end, f = d.compactFields(pl, p, 0, lim.Depth)
 	}
-	if f == fine && end != len(b) {
-		f = trailing
+	if f == raw.Fine && end != len(b) {
+		f = raw.Trailing
 	}
-	if f != fine {
-		return 0, &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &SyntaxError{Offset: min(end, len(b)), Path: d.where, Why: faults[f]}}
+	if f != raw.Fine {
+		return 0, &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &raw.SyntaxError{Offset: min(end, len(b)), Path: d.where, Why: f.Why()}}
 	}
 	return lim.DecodeBudget(2*len(b)) - int(d.Budget), nil
 }

@@ -5,30 +5,31 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // compactFields decodes the fields of a struct in the Compact protocol; see message and fields.
-func (d *decoder) compactFields(pl *plan, base unsafe.Pointer, o, depth int) (int, fault) {
+func (d *decoder) compactFields(pl *plan, base unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	if depth <= 0 {
-		return o, tooDeep
+		return o, raw.TooDeep
 	}
 	begin, next := o, 0
 	var seen uint64
-	var h compactHead
+	var h raw.CompactHead
 	for {
-		end, flt := h.read(d.b, o)
-		if flt != fine {
+		end, flt := h.Read(d.b, o)
+		if flt != raw.Fine {
 			return end, flt
 		}
-		if o = end; h.kind == compactStop {
+		if o = end; h.Kind == raw.CompactStop {
 			break
 		}
 		var f *shape.Field
-		if head := h.head(); next < len(pl.Fields) && pl.Fields[next].Tag == head {
+		if head := h.Tag(); next < len(pl.Fields) && pl.Fields[next].Tag == head {
 			f = &pl.Fields[next]
 			next++
 		} else if f, next = pl.find(head); f == nil {
-			if o, flt = d.strange(pl, base, h, o, depth-1); flt != fine {
+			if o, flt = d.strange(pl, base, h, o, depth-1); flt != raw.Fine {
 				return o, flt
 			}
 			continue
@@ -37,17 +38,17 @@ func (d *decoder) compactFields(pl *plan, base unsafe.Pointer, o, depth int) (in
 		// of its fields: compile took them from reflection.
 		p := unsafe.Add(base, f.Offset)
 		if f.Kind == shape.Bool {
-			*(*bool)(p), end = h.kind == compactTrue, o
+			*(*bool)(p), end = h.Kind == raw.CompactTrue, o
 		} else {
-			end, flt = d.compactField(f, p, o, depth-1, h.kind)
+			end, flt = d.compactField(f, p, o, depth-1, h.Kind)
 		}
-		if flt == wrongType {
-			if end, flt = d.strange(pl, base, h, o, depth-1); flt == fine {
+		if flt == raw.WrongType {
+			if end, flt = d.strange(pl, base, h, o, depth-1); flt == raw.Fine {
 				o = end
 				continue
 			}
 		}
-		if flt != fine {
+		if flt != raw.Fine {
 			return d.blame(pl, f, end, flt)
 		}
 		o = end
@@ -56,61 +57,28 @@ func (d *decoder) compactFields(pl *plan, base unsafe.Pointer, o, depth int) (in
 	if seen != pl.Bits || pl.Wide {
 		return d.lacking(pl, seen, begin, o-1)
 	}
-	return o, fine
+	return o, raw.Fine
 }
 
 // strange passes over the field behind the header h, whose value begins at o, and
 // keeps it if the struct at base has room for that.
 //
 // Safety: base points to a pl.Go.
-func (d *decoder) strange(pl *plan, base unsafe.Pointer, h compactHead, o, depth int) (int, fault) {
+func (d *decoder) strange(pl *plan, base unsafe.Pointer, h raw.CompactHead, o, depth int) (int, raw.Fault) {
 	if pl.HasKept() {
 		return d.keepCompact(pl, base, h, o, depth)
 	}
-	return skipCompactField(d.b, o, h.kind, depth)
-}
-
-// A compactHead is the header of a field; its id is told by how far it is from
-// the one before in the same struct.
-type compactHead struct {
-	kind compactKind
-	id   int16
-}
-
-// head is it as a plan has it.
-func (h *compactHead) head() uint32 {
-	return uint32(compactTypes[h.kind])<<16 | uint32(uint16(h.id))
-}
-
-// read reads the header at b[o:] that comes after h.
-func (h *compactHead) read(b []byte, o int) (int, fault) {
-	if o >= len(b) {
-		return o + 1, short
-	}
-	c := b[o]
-	if h.kind = compactKind(c & 15); h.kind == compactStop {
-		return o + 1, fine // whatever the other half says, as in Apache's libraries
-	}
-	if compactTypes[h.kind] == 0 {
-		return o, badType
-	}
-	if delta := c >> 4; delta != 0 {
-		h.id += int16(delta)
-		return o + 1, fine
-	}
-	v, end, f := uvarint(b, o+1)
-	h.id = int16(unzigzag(v))
-	return end, f
+	return raw.SkipCompactField(d.b, o, h.Kind, depth)
 }
 
 // compactValue is value in the Compact protocol, for anything but bools of fields.
-func (d *decoder) compactValue(t *shape.Type, p unsafe.Pointer, o, depth int) (int, fault) {
+func (d *decoder) compactValue(t *shape.Type, p unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	b := d.b
 	// Safety: for all stores below: p points to a t.Go, whose layout kind says.
 	switch t.Kind {
 	case shape.String:
 		n, end, f := d.compactSize(o)
-		if f == fine {
+		if f == raw.Fine {
 			*(*string)(p) = d.texts.Copy(b, end, n)
 		}
 		return end + n, f
@@ -119,40 +87,40 @@ func (d *decoder) compactValue(t *shape.Type, p unsafe.Pointer, o, depth int) (i
 	case shape.Int64, shape.Float64:
 		if t.Kind == shape.Float64 {
 			if len(b)-o < 8 {
-				return o, short
+				return o, raw.Short
 			}
 			*(*uint64)(p) = binary.LittleEndian.Uint64(b[o:])
-			return o + 8, fine
+			return o + 8, raw.Fine
 		}
-		v, end, f := uvarint(b, o)
-		*(*int64)(p) = unzigzag(v)
+		v, end, f := raw.Uvarint(b, o)
+		*(*int64)(p) = raw.Unzigzag(v)
 		return end, f
 	case shape.Int32:
-		v, end, f := uvarint(b, o)
-		*(*int32)(p) = int32(unzigzag(uint64(uint32(v))))
+		v, end, f := raw.Uvarint(b, o)
+		*(*int32)(p) = int32(raw.Unzigzag(uint64(uint32(v))))
 		return end, f
 	case shape.Int16:
-		v, end, f := uvarint(b, o)
-		*(*int16)(p) = int16(unzigzag(uint64(uint32(v))))
+		v, end, f := raw.Uvarint(b, o)
+		*(*int16)(p) = int16(raw.Unzigzag(uint64(uint32(v))))
 		return end, f
 	case shape.Int8:
 		if o >= len(b) {
-			return o, short
+			return o, raw.Short
 		}
 		*(*uint8)(p) = b[o]
-		return o + 1, fine
+		return o + 1, raw.Fine
 	case shape.Bool:
 		if o >= len(b) {
-			return o, short
+			return o, raw.Short
 		}
-		*(*bool)(p) = b[o] == byte(compactTrue)
-		return o + 1, fine
+		*(*bool)(p) = b[o] == byte(raw.CompactTrue)
+		return o + 1, raw.Fine
 	case shape.UUID:
 		if len(b)-o < 16 {
-			return o, short
+			return o, raw.Short
 		}
 		copy((*(*UUID)(p))[:], b[o:])
-		return o + 16, fine
+		return o + 16, raw.Fine
 	case shape.Bytes:
 		return d.compactBytes((*[]byte)(p), o)
 	case shape.List, shape.Set:
@@ -166,35 +134,35 @@ func (d *decoder) compactValue(t *shape.Type, p unsafe.Pointer, o, depth int) (i
 
 // compactSize reads a length and holds it against the bytes that are left. With a
 // fault n is 0.
-func (d *decoder) compactSize(o int) (n, end int, f fault) {
-	n, end, f = compactSize(d.b, o)
-	if f == fine && n > len(d.b)-end {
-		return 0, o, tooLarge
+func (d *decoder) compactSize(o int) (n, end int, f raw.Fault) {
+	n, end, f = raw.CompactSize(d.b, o)
+	if f == raw.Fine && n > len(d.b)-end {
+		return 0, o, raw.TooLarge
 	}
 	return n, end, f
 }
 
-func (d *decoder) compactBytes(p *[]byte, o int) (int, fault) {
+func (d *decoder) compactBytes(p *[]byte, o int) (int, raw.Fault) {
 	n, o, f := d.compactSize(o)
-	if f != fine {
+	if f != raw.Fine {
 		return o, f
 	}
 	if !d.Charge(n) {
-		return o, tooCostly
+		return o, raw.TooCostly
 	}
 	s := make([]byte, n)
 	copy(s, d.b[o:])
 	*p = s
-	return o + n, fine
+	return o + n, raw.Fine
 }
 
 // compactField decodes the value of a field, of which kind is a bool's.
-func (d *decoder) compactField(f *shape.Field, p unsafe.Pointer, o, depth int, kind compactKind) (int, fault) {
+func (d *decoder) compactField(f *shape.Field, p unsafe.Pointer, o, depth int, kind raw.CompactKind) (int, raw.Fault) {
 	// Safety: p points to an f.Type.Go.
 	switch f.Kind {
 	case shape.Bool:
-		*(*bool)(p) = kind == compactTrue
-		return o, fine
+		*(*bool)(p) = kind == raw.CompactTrue
+		return o, raw.Fine
 	case shape.Pointer:
 		return d.pointer(f.Type.Elem, (*unsafe.Pointer)(p), o, kind)
 	}
@@ -202,29 +170,47 @@ func (d *decoder) compactField(f *shape.Field, p unsafe.Pointer, o, depth int, k
 }
 
 // compactList reads what precedes the elements of a list or set of type e.
-func (d *decoder) compactList(e *shape.Type, o int) (n, end int, f fault) {
-	kind, n, end, f := compactListHead(d.b, o)
+func (d *decoder) compactList(e *shape.Type, o int) (n, end int, f raw.Fault) {
+	kind, n, end, f := raw.CompactListHead(d.b, o)
 	switch {
-	case f == short && n > 0:
-		return 0, o, tooLarge
-	case f != fine || n == 0:
+	case f == raw.Short && n > 0:
+		return 0, o, raw.TooLarge
+	case f != raw.Fine || n == 0:
 		return 0, end, f
-	case compactTypes[kind] != wires[e.Kind]:
-		return 0, end, wrongType
+	case raw.CompactTypes[kind] != wires[e.Kind]:
+		return 0, end, raw.WrongType
 	}
-	return n, end, fine
+	return n, end, raw.Fine
 }
 
 // compactMap reads what precedes the entries of a map.
-func (d *decoder) compactMap(t *shape.Type, o int) (n, end int, f fault) {
-	key, elem, n, end, f := compactMapHead(d.b, o)
+func (d *decoder) compactMap(t *shape.Type, o int) (n, end int, f raw.Fault) {
+	key, elem, n, end, f := raw.CompactMapHead(d.b, o)
 	switch {
-	case f == short && n > 0:
-		return 0, o, tooLarge
-	case f != fine || n == 0:
+	case f == raw.Short && n > 0:
+		return 0, o, raw.TooLarge
+	case f != raw.Fine || n == 0:
 		return 0, end, f
-	case compactTypes[key] != wires[t.Key.Kind] || compactTypes[elem] != wires[t.Elem.Kind]:
-		return 0, end, wrongType
+	case raw.CompactTypes[key] != wires[t.Key.Kind] || raw.CompactTypes[elem] != wires[t.Elem.Kind]:
+		return 0, end, raw.WrongType
 	}
-	return n, end, fine
+	return n, end, raw.Fine
+}
+
+// compactNumbers decodes the numbers of a list of i64 at b[o:].
+func (d *decoder) compactNumbers(s []int64, o int) (int, raw.Fault) {
+	b := d.b
+	for i := range s {
+		if o < len(b) && b[o] < 0x80 {
+			s[i] = raw.Unzigzag(uint64(b[o]))
+			o++
+			continue
+		}
+		v, end, f := raw.UvarintSlow(b, o)
+		if f != raw.Fine {
+			return end, f
+		}
+		s[i], o = raw.Unzigzag(v), end
+	}
+	return o, raw.Fine
 }

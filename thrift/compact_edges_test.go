@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -77,10 +78,10 @@ func TestLevelsOfOtherCodecs(t *testing.T) {
 				if codec == "json" {
 					continue // levels of what JSON skips are its own
 				}
-				if _, err := (thrift.Compact{}).SkipStruct(body, 64); (err == nil) != (over == 0) {
+				if _, err := (raw.Compact{}).SkipStruct(body, 64); (err == nil) != (over == 0) {
 					t.Errorf("%s, %d over: skip: %v", name, over, err)
 				}
-				s := thrift.Skipper{Compact: true}
+				s := raw.Skipper{Compact: true}
 				if done, _, err := s.Feed(body); done != (over == 0) || (err == nil) != (over == 0) {
 					t.Errorf("%s, %d over: skipper: %v, %v", name, over, done, err)
 				}
@@ -180,7 +181,7 @@ func TestUnionsOfOtherCodecs(t *testing.T) {
 		"3c 49 15 08 00 00": &ChoiceList{[]int32{4}}, "3c 49 18 0161 00 00": nil, "3c 11 39 18 0161 00 00": &ChoiceFlag{true},
 	} {
 		var got Choices
-		if err := decodeCompact(raw(t, in), &got); err != nil || !reflect.DeepEqual(got.Must, want) {
+		if err := decodeCompact(unhex(t, in), &got); err != nil || !reflect.DeepEqual(got.Must, want) {
 			t.Errorf("%s: %+v, %v; want %+v", in, got.Must, err, want)
 		}
 	}
@@ -249,7 +250,7 @@ func TestBudgetsOfOtherCodecs(t *testing.T) {
 		"pairs":  {"0b1201330000", `"9":{"map":["i8","i8",1,{"1":1}]}`},
 		"grid":   {"0914 29 16 02 16 02", `"10":{"lst":["lst",2,["i64",1,1],["i64",1,1]]}`},
 	} {
-		body := append(bytes.Repeat(raw(t, field.compact), 20_000), 0)
+		body := append(bytes.Repeat(unhex(t, field.compact), 20_000), 0)
 		for limit, why := range map[*rpc.Limits]string{tight: "more memory", rpc.Limits{DecodeFactor: 100}.WithDefaults(): ""} {
 			err := thrift.Compact{}.Decode(buf.ViewOf(body), new(M), limit)
 			if (err == nil) != (why == "") || err != nil && !strings.Contains(err.Error(), why) {

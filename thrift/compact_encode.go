@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // compactFields is fields in the Compact protocol.
@@ -30,17 +31,17 @@ func (e *encoder) compactFields(b []byte, pl *plan, base unsafe.Pointer, depth i
 		if cap(b)-len(b) < headroom {
 			b = e.out.Next(b)
 		}
-		t, kind := f.Type, compactOf[wireOf(f)]
+		t, kind := f.Type, raw.CompactOf[wireOf(f)]
 		if t.Kind == shape.Pointer {
 			// Safety: p points to a pointer to a t.Elem.Go, which is not nil.
 			t, p = t.Elem, *(*unsafe.Pointer)(p)
 		}
 		// Safety: p points to a t.Go, a bool.
 		if t.Kind == shape.Bool && !*(*bool)(p) {
-			kind = compactFalse
+			kind = raw.CompactFalse
 		}
 		id := int16(f.Tag)
-		b = appendCompactHead(b, kind, id, last)
+		b = raw.AppendCompactHead(b, kind, id, last)
 		if last = id; t.Kind == shape.Bool {
 			continue // the header has said it all
 		}
@@ -51,7 +52,7 @@ func (e *encoder) compactFields(b []byte, pl *plan, base unsafe.Pointer, depth i
 	if pl.HasKept() {
 		b = e.unknownCompact(b, pl, base, last, depth-1)
 	}
-	return append(b, byte(compactStop))
+	return append(b, byte(raw.CompactStop))
 }
 
 // compactText appends length and bytes of a string.
@@ -65,7 +66,7 @@ func (e *encoder) compactText(b []byte, s string) []byte {
 
 // compactBytes appends length and copy of p.
 func (e *encoder) compactBytes(b, p []byte) []byte {
-	if len(p) > maxSize {
+	if len(p) > raw.MaxSize {
 		e.err = errTooLong
 		return b
 	}
@@ -88,15 +89,15 @@ func (e *encoder) compactValue(b []byte, t *shape.Type, p unsafe.Pointer, depth 
 		if t.Kind == shape.Float64 {
 			return binary.LittleEndian.AppendUint64(b, *(*uint64)(p))
 		}
-		return binary.AppendUvarint(b, zigzag(*(*int64)(p)))
+		return binary.AppendUvarint(b, raw.Zigzag(*(*int64)(p)))
 	case shape.Int32:
-		return binary.AppendUvarint(b, zigzag(int64(*(*int32)(p))))
+		return binary.AppendUvarint(b, raw.Zigzag(int64(*(*int32)(p))))
 	case shape.Int16:
-		return binary.AppendUvarint(b, zigzag(int64(*(*int16)(p))))
+		return binary.AppendUvarint(b, raw.Zigzag(int64(*(*int16)(p))))
 	case shape.Int8:
 		return append(b, *(*uint8)(p))
 	case shape.Bool:
-		return append(b, compactBool(*(*bool)(p)))
+		return append(b, raw.CompactBool(*(*bool)(p)))
 	case shape.UUID:
 		return append(b, (*(*UUID)(p))[:]...)
 	case shape.Bytes:
@@ -110,17 +111,9 @@ func (e *encoder) compactValue(b []byte, t *shape.Type, p unsafe.Pointer, depth 
 	}
 }
 
-// compactBool is a bool as element.
-func compactBool(v bool) byte {
-	if v {
-		return byte(compactTrue)
-	}
-	return byte(compactFalse)
-}
-
 // listHeadCompact appends what precedes the n elements of a list or set of type el.
 func (e *encoder) listHeadCompact(b []byte, el *shape.Type, n int) []byte {
-	kind := byte(compactOf[wires[el.Kind]])
+	kind := byte(raw.CompactOf[wires[el.Kind]])
 	if n < 15 {
 		return append(b, byte(n)<<4|kind)
 	}
@@ -132,5 +125,17 @@ func (e *encoder) mapHeadCompact(b []byte, t *shape.Type, n int) []byte {
 	if b = binary.AppendUvarint(b, uint64(n)); n == 0 {
 		return b
 	}
-	return append(b, byte(compactOf[wires[t.Key.Kind]])<<4|byte(compactOf[wires[t.Elem.Kind]]))
+	return append(b, byte(raw.CompactOf[wires[t.Key.Kind]])<<4|byte(raw.CompactOf[wires[t.Elem.Kind]]))
+}
+
+// compactNumbers appends a list of i64.
+func (e *encoder) compactNumbers(b []byte, s []int64) []byte {
+	for _, v := range s {
+		if cap(b)-len(b) < headroom {
+			b = e.out.Next(b)
+		}
+		n := len(b)
+		b = b[:n+binary.PutUvarint(b[n:n+binary.MaxVarintLen64], raw.Zigzag(v))]
+	}
+	return b
 }

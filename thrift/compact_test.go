@@ -14,6 +14,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/invariant"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -38,10 +39,10 @@ func TestCompactRandomRoundTrips(t *testing.T) {
 		want, got := new(Everything), new(Everything)
 		r.fill(reflect.ValueOf(want).Elem(), true, false)
 		body := compact(t, want)
-		if n, err := (thrift.Compact{}).SkipStruct(append(bytes.Clone(body), 9), 64); n != len(body) || err != nil {
+		if n, err := (raw.Compact{}).SkipStruct(append(bytes.Clone(body), 9), 64); n != len(body) || err != nil {
 			t.Fatalf("seed %d: skip: %d of %d, %v", seed, n, len(body), err)
 		}
-		s := thrift.Skipper{Compact: true}
+		s := raw.Skipper{Compact: true}
 		for have := 0; ; {
 			done, n, err := s.Feed(body[:have:have])
 			if err != nil || !done && (n <= have || n > len(body)) || done && n != len(body) {
@@ -140,7 +141,7 @@ func TestCompactBytes(t *testing.T) {
 		}{&EitherText{"x"}, []Either{&EitherNumber{2}}}, "1c 28 0178 00 19 1c 1604 00 00"},
 		{"nothing", &struct{}{}, "00"},
 	} {
-		want := raw(t, tt.hex)
+		want := unhex(t, tt.hex)
 		got := compact(t, tt.msg)
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s: encoded as %x; want %x", tt.name, got, want)
@@ -162,10 +163,10 @@ func checkCompactPrefixes(t *testing.T, name string, body []byte) {
 	t.Helper()
 	for i := range body {
 		p := body[:i:i]
-		if n, err := (thrift.Compact{}).SkipStruct(p, 64); err != thrift.ErrShort || n <= i || n > len(body) {
+		if n, err := (raw.Compact{}).SkipStruct(p, 64); err != raw.ErrShort || n <= i || n > len(body) {
 			t.Errorf("%s: skip of %d of %d: %d, %v", name, i, len(body), n, err)
 		}
-		s := thrift.Skipper{Compact: true}
+		s := raw.Skipper{Compact: true}
 		if done, n, err := s.Feed(p); done || n <= i || n > len(body) || err != nil {
 			t.Errorf("%s: skipper of %d of %d: %v, %d, %v", name, i, len(body), done, n, err)
 		}
@@ -198,7 +199,7 @@ func TestCompactIsLenient(t *testing.T) {
 		"15 02 15 02 00":             {I32: 1},         // a number where there is a list
 	} {
 		var got M
-		if err := decodeCompact(raw(t, in), &got); err != nil {
+		if err := decodeCompact(unhex(t, in), &got); err != nil {
 			t.Errorf("%s: %v", in, err)
 			continue
 		}
@@ -239,7 +240,7 @@ func TestCompactRefuses(t *testing.T) {
 		{"00 00", "bytes after the end", 1},
 		{"88 03616263 00 00", "bytes after the end", 6},
 	} {
-		p := raw(t, tt.in)
+		p := unhex(t, tt.in)
 		err := decodeCompact(p, new(Bomb))
 		var syntax *thrift.SyntaxError
 		if !errors.As(err, &syntax) || syntax.Why != tt.why || syntax.Offset != tt.offset || rpc.CodeOf(err) != rpc.InvalidArgument {
@@ -259,15 +260,15 @@ func TestCompactSmallMessagesCannotCostMuch(t *testing.T) {
 		body []byte
 		why  string
 	}{
-		{"two million levels", bytes.Repeat(raw(t, "bc"), 2_000_000), "nested too deeply"},
-		{"two million unknown levels", bytes.Repeat(raw(t, "fc"), 2_000_000), "nested too deeply"},
-		{"two million lists", append(raw(t, "39"), bytes.Repeat(raw(t, "19"), 2_000_000)...), "nested too deeply"},
-		{"2 G structs", raw(t, "19 fc ffffffff07 00"), "size beyond the end"},
-		{"a million structs", append(append(raw(t, "19 fc 808040"), make([]byte, n)...), 0), "takes more memory than its size allows"},
-		{"a million unions", append(append(raw(t, "79 fc 808040"), make([]byte, n)...), 0), ""},
-		{"a million entries", append(append(raw(t, "5b 808040 3c"), make([]byte, 2*n)...), 0), ""},
-		{"100,000 strings", append(append(raw(t, "29 f8 a08d06"), make([]byte, 100_000)...), 0), ""},
-		{"a field 100,000 times", append(bytes.Repeat(raw(t, "0c16 00"), 100_000), 0), "takes more memory than its size allows"},
+		{"two million levels", bytes.Repeat(unhex(t, "bc"), 2_000_000), "nested too deeply"},
+		{"two million unknown levels", bytes.Repeat(unhex(t, "fc"), 2_000_000), "nested too deeply"},
+		{"two million lists", append(unhex(t, "39"), bytes.Repeat(unhex(t, "19"), 2_000_000)...), "nested too deeply"},
+		{"2 G structs", unhex(t, "19 fc ffffffff07 00"), "size beyond the end"},
+		{"a million structs", append(append(unhex(t, "19 fc 808040"), make([]byte, n)...), 0), "takes more memory than its size allows"},
+		{"a million unions", append(append(unhex(t, "79 fc 808040"), make([]byte, n)...), 0), ""},
+		{"a million entries", append(append(unhex(t, "5b 808040 3c"), make([]byte, 2*n)...), 0), ""},
+		{"100,000 strings", append(append(unhex(t, "29 f8 a08d06"), make([]byte, 100_000)...), 0), ""},
+		{"a field 100,000 times", append(bytes.Repeat(unhex(t, "0c16 00"), 100_000), 0), "takes more memory than its size allows"},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -325,10 +326,10 @@ func TestCompactDepthIsCounted(t *testing.T) {
 		if err := decodeCompact(body, new(struct{})); (err == nil) != ok {
 			t.Errorf("%d levels: skipped in decode: %v", n, err)
 		}
-		if _, err := (thrift.Compact{}).SkipStruct(body, 64); (err == nil) != ok {
+		if _, err := (raw.Compact{}).SkipStruct(body, 64); (err == nil) != ok {
 			t.Errorf("%d levels: skip: %v", n, err)
 		}
-		s := thrift.Skipper{Compact: true}
+		s := raw.Skipper{Compact: true}
 		if done, _, err := s.Feed(body); done != ok || (err == nil) != ok {
 			t.Errorf("%d levels: skipper: %v, %v", n, done, err)
 		}
@@ -348,7 +349,7 @@ func TestCompactRequired(t *testing.T) {
 		t.Errorf("nil required struct: %v", err)
 	}
 	for in, field := range map[string]string{"00": "Strict.a", "1502 00": "Strict.b", "2800 1c00 1800 00": "Strict.a"} {
-		p := raw(t, in)
+		p := unhex(t, in)
 		var syntax *thrift.SyntaxError
 		if err := decodeCompact(p, new(Strict)); !errors.As(err, &syntax) || syntax.Path != field || syntax.Why != "required field is missing" || syntax.Offset != len(p)-1 {
 			t.Errorf("%s: %v; want %s", in, err, field)
@@ -388,14 +389,14 @@ func TestCompactLongStrings(t *testing.T) {
 
 func TestCompactEnvelopes(t *testing.T) {
 	for _, seq := range []int32{0, 1, -1, math.MinInt32, math.MaxInt32} {
-		for typ := thrift.Call; typ <= thrift.Oneway; typ++ {
-			p := thrift.Compact{}.AppendMessageBegin(nil, "method", typ, seq)
+		for typ := raw.Call; typ <= raw.Oneway; typ++ {
+			p := raw.Compact{}.AppendMessageBegin(nil, "method", typ, seq)
 			for i := range p {
-				if _, _, _, n, err := (thrift.Compact{}).ParseMessageBegin(p[:i:i]); err != thrift.ErrShort || n <= i || n > max(4, len(p)) {
+				if _, _, _, n, err := (raw.Compact{}).ParseMessageBegin(p[:i:i]); err != raw.ErrShort || n <= i || n > max(4, len(p)) {
 					t.Errorf("%d of %x: %d, %v", i, p, n, err)
 				}
 			}
-			name, gotType, gotSeq, n, err := thrift.Compact{}.ParseMessageBegin(append(p, 1, 2, 3))
+			name, gotType, gotSeq, n, err := raw.Compact{}.ParseMessageBegin(append(p, 1, 2, 3))
 			if string(name) != "method" || gotType != typ || gotSeq != seq || n != len(p) || err != nil {
 				t.Errorf("%x: %q %v %d, %d bytes, %v", p, name, gotType, gotSeq, n, err)
 			}
@@ -406,32 +407,32 @@ func TestCompactEnvelopes(t *testing.T) {
 		"8221 80808080808080808080", "8221 00 ffffffff0f", "8221 00 818001",
 	} {
 		var syntax *thrift.SyntaxError
-		if _, _, _, _, err := (thrift.Compact{}).ParseMessageBegin(raw(t, in)); !errors.As(err, &syntax) {
+		if _, _, _, _, err := (raw.Compact{}).ParseMessageBegin(unhex(t, in)); !errors.As(err, &syntax) {
 			t.Errorf("%s: %v", in, err)
 		}
 	}
 }
 
 func TestCompactExceptions(t *testing.T) {
-	p := thrift.Compact{}.AppendException(nil, "no such thing", thrift.UnknownMethod)
+	p := raw.Compact{}.AppendException(nil, "no such thing", raw.UnknownMethod)
 	for i := range p {
-		if _, _, _, err := (thrift.Compact{}).ParseException(p[:i:i]); err != thrift.ErrShort {
+		if _, _, _, err := (raw.Compact{}).ParseException(p[:i:i]); err != raw.ErrShort {
 			t.Errorf("%d of %x: %v", i, p, err)
 		}
 	}
-	text, typ, n, err := thrift.Compact{}.ParseException(append(p, 7))
-	if text != "no such thing" || typ != thrift.UnknownMethod || n != len(p) || err != nil {
+	text, typ, n, err := raw.Compact{}.ParseException(append(p, 7))
+	if text != "no such thing" || typ != raw.UnknownMethod || n != len(p) || err != nil {
 		t.Errorf("%q, %d, %d, %v", text, typ, n, err)
 	}
-	for in, want := range map[string]thrift.ExceptionType{
+	for in, want := range map[string]raw.ExceptionType{
 		"00": 0, "2528 00": 20, "1103 2511 00": 0, "0502 01 00": 0, "0504 01 00": -1, "11 15 0a 00": 5,
 	} {
-		if _, typ, _, err := (thrift.Compact{}).ParseException(raw(t, in)); typ != want || err != nil {
+		if _, typ, _, err := (raw.Compact{}).ParseException(unhex(t, in)); typ != want || err != nil {
 			// An i32 as field 1 is not ours, nor is one as field 3.
 			t.Errorf("%s: %d, %v; want %d", in, typ, err, want)
 		}
 	}
-	if _, _, _, err := (thrift.Compact{}).ParseException(raw(t, "1e")); err == nil || err == thrift.ErrShort {
+	if _, _, _, err := (raw.Compact{}).ParseException(unhex(t, "1e")); err == nil || err == raw.ErrShort {
 		t.Errorf("an unknown kind: %v", err)
 	}
 }
@@ -504,7 +505,7 @@ func FuzzCompact(f *testing.F) {
 		for _, fresh := range []func() any{func() any { return new(Everything) }, func() any { return new(Tree) }, func() any { return new(Bomb) }, func() any { return new(Defaults) }} {
 			msg := fresh()
 			err := thrift.Compact{}.Decode(buf.ViewOf(body), msg, lim)
-			n, skipErr := thrift.Compact{}.SkipStruct(body, lim.Depth)
+			n, skipErr := raw.Compact{}.SkipStruct(body, lim.Depth)
 			if err != nil {
 				var syntax *thrift.SyntaxError
 				if !errors.As(err, &syntax) || rpc.CodeOf(err) != rpc.InvalidArgument || syntax.Offset < 0 || syntax.Offset > len(body) {
@@ -541,8 +542,8 @@ func FuzzCompact(f *testing.F) {
 
 func checkSkippersAgree(t *testing.T, body []byte, depth int) {
 	t.Helper()
-	n, err := thrift.Compact{}.SkipStruct(body, depth)
-	s := thrift.Skipper{Compact: true, MaxDepth: depth}
+	n, err := raw.Compact{}.SkipStruct(body, depth)
+	s := raw.Skipper{Compact: true, MaxDepth: depth}
 	var done bool
 	var end int
 	var err2 error
@@ -552,8 +553,8 @@ func checkSkippersAgree(t *testing.T, body []byte, depth int) {
 		}
 	}
 	switch {
-	case err == nil && (!done || end != n), err == thrift.ErrShort && (done || err2 != nil || end <= len(body)),
-		err != nil && err != thrift.ErrShort && err2 == nil:
+	case err == nil && (!done || end != n), err == raw.ErrShort && (done || err2 != nil || end <= len(body)),
+		err != nil && err != raw.ErrShort && err2 == nil:
 		t.Fatalf("skip: %d, %v; in pieces: %v, %d, %v", n, err, done, end, err2)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -35,7 +36,7 @@ type decoder struct {
 // message decodes the fields of a struct at b[o:], up to and with its stop, into
 // the pl.Go at base. It gives the end, or the offset of a fault. depth is how
 // many levels are allowed, this struct included.
-func (d *decoder) message(pl *plan, base unsafe.Pointer, o, depth int) (int, fault) {
+func (d *decoder) message(pl *plan, base unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	if d.wire == inCompact {
 		return d.compactFields(pl, base, o, depth)
 	}
@@ -44,7 +45,7 @@ func (d *decoder) message(pl *plan, base unsafe.Pointer, o, depth int) (int, fau
 
 // element decodes a value at b[o:] that is no field, into p, which points to a t.Go.
 // depth is how many levels are allowed for it. What p held before is replaced as a whole.
-func (d *decoder) element(t *shape.Type, p unsafe.Pointer, o, depth int) (int, fault) {
+func (d *decoder) element(t *shape.Type, p unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	if d.wire == inCompact {
 		return d.compactValue(t, p, o, depth)
 	}
@@ -53,27 +54,27 @@ func (d *decoder) element(t *shape.Type, p unsafe.Pointer, o, depth int) (int, f
 
 // head reads the header of a field at b[o:]; with Compact it comes after h, which becomes
 // it. 0 is the stop.
-func (d *decoder) head(h *compactHead, o int) (head uint32, end int, f fault) {
+func (d *decoder) head(h *raw.CompactHead, o int) (head uint32, end int, f raw.Fault) {
 	if d.wire == inCompact {
-		if end, f = h.read(d.b, o); h.kind == compactStop {
+		if end, f = h.Read(d.b, o); h.Kind == raw.CompactStop {
 			return 0, end, f
 		}
-		return h.head(), end, f
+		return h.Tag(), end, f
 	}
 	return d.binaryHead(o)
 }
 
 // pass passes over the value of a field whose header is head, and h with Compact.
-func (d *decoder) pass(head uint32, h *compactHead, o, depth int) (int, fault) {
+func (d *decoder) pass(head uint32, h *raw.CompactHead, o, depth int) (int, raw.Fault) {
 	if d.wire == inCompact {
-		return skipCompactField(d.b, o, h.kind, depth)
+		return raw.SkipCompactField(d.b, o, h.Kind, depth)
 	}
-	return skip(d.b, o, Type(head>>16), depth)
+	return raw.SkipAt(d.b, o, raw.Type(head>>16), depth)
 }
 
 // blame notes the field where a fault was found, unless a field further in was
 // noted. The text reaches the peer: it has the IDL's names.
-func (d *decoder) blame(pl *plan, f *shape.Field, o int, flt fault) (int, fault) {
+func (d *decoder) blame(pl *plan, f *shape.Field, o int, flt raw.Fault) (int, raw.Fault) {
 	if d.where == "" {
 		d.where = pl.Go.Name() + "." + pl.IDL(f)
 	}
@@ -83,9 +84,9 @@ func (d *decoder) blame(pl *plan, f *shape.Field, o int, flt fault) (int, fault)
 // lacking finds the first required field that was not seen. seen has no bits
 // for those after the 64th; then the struct, which begins at begin and has its
 // stop at o, is gone through again.
-func (d *decoder) lacking(pl *plan, seen uint64, begin, o int) (int, fault) {
+func (d *decoder) lacking(pl *plan, seen uint64, begin, o int) (int, raw.Fault) {
 	there := map[uint32]bool{}
-	var h compactHead
+	var h raw.CompactHead
 	for at := begin; pl.Wide && at < o; {
 		var head uint32
 		head, at, _ = d.head(&h, at)
@@ -95,27 +96,27 @@ func (d *decoder) lacking(pl *plan, seen uint64, begin, o int) (int, fault) {
 	for i := range pl.Fields {
 		f := &pl.Fields[i]
 		if f.Rule == shape.Required && (f.Bit != 0 && seen&f.Bit == 0 || f.Bit == 0 && !there[f.Tag]) {
-			return d.blame(pl, f, o, missing)
+			return d.blame(pl, f, o, raw.Missing)
 		}
 	}
-	return o + 1, fine
+	return o + 1, raw.Fine
 }
 
 // pointer decodes an optional scalar; kind is a bool's value with Compact.
-func (d *decoder) pointer(t *shape.Type, p *unsafe.Pointer, o int, kind compactKind) (int, fault) {
+func (d *decoder) pointer(t *shape.Type, p *unsafe.Pointer, o int, kind raw.CompactKind) (int, raw.Fault) {
 	if !d.Charge(t.Size) {
-		return o, tooCostly
+		return o, raw.TooCostly
 	}
 	q := newScalar(t)
-	f := fine
+	f := raw.Fine
 	if d.wire == inCompact && t.Kind == shape.Bool {
 		// Safety: q points to a t.Go, a bool.
-		*(*bool)(q) = kind == compactTrue
-	} else if o, f = d.element(t, q, o, 0); f != fine {
+		*(*bool)(q) = kind == raw.CompactTrue
+	} else if o, f = d.element(t, q, o, 0); f != raw.Fine {
 		return o, f
 	}
 	*p = q
-	return o, fine
+	return o, raw.Fine
 }
 
 // newScalar makes a scalar, a string or a UUID.
@@ -155,9 +156,9 @@ func (d *decoder) fresh(pl *plan) (unsafe.Pointer, bool) {
 const maxHanded = 16
 
 // structure decodes a struct and makes p point to it.
-func (d *decoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (int, fault) {
+func (d *decoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	if depth <= 0 {
-		return o, tooDeep
+		return o, raw.TooDeep
 	}
 	if pl.views {
 		return d.withViews(pl, p, o, depth)
@@ -165,7 +166,7 @@ func (d *decoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (int, faul
 	if depth == d.hand && pl.made != 0 && d.handed < maxHanded {
 		d.handed++
 		if !d.Charge(pl.Size) {
-			return o, tooCostly
+			return o, raw.TooCostly
 		}
 		q := reflect.New(pl.Go).UnsafePointer() // ReadThrift sets the defaults
 		// Safety: p points to a *pl.Go.
@@ -174,7 +175,7 @@ func (d *decoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (int, faul
 	}
 	q, ok := d.fresh(pl)
 	if !ok {
-		return o, tooCostly
+		return o, raw.TooCostly
 	}
 	// Safety: p points to a *pl.Go.
 	*(*unsafe.Pointer)(p) = q
@@ -183,38 +184,38 @@ func (d *decoder) structure(pl *plan, p unsafe.Pointer, o, depth int) (int, faul
 
 // union decodes a struct of which one field counts: the last one that is known.
 // Without any, p becomes nil.
-func (d *decoder) union(t *shape.Type, p *shape.Face, o, depth int) (int, fault) {
+func (d *decoder) union(t *shape.Type, p *shape.Face, o, depth int) (int, raw.Fault) {
 	if depth <= 0 {
-		return o, tooDeep
+		return o, raw.TooDeep
 	}
 	*p = shape.Face{}
-	var h compactHead
+	var h raw.CompactHead
 	for {
 		head, end, flt := d.head(&h, o)
-		if o = end; flt != fine || head == 0 {
+		if o = end; flt != raw.Fine || head == 0 {
 			return o, flt
 		}
-		flt = wrongType
+		flt = raw.WrongType
 		if v := t.Variant(head); v != nil {
 			q, ok := d.fresh(planAt(v.Struct))
 			if !ok {
-				return o, tooCostly
+				return o, raw.TooCostly
 			}
 			f := &v.Struct.Fields[0]
 			// Safety: q points to a v.Struct.Go, whose one field f is; v.Itab is
 			// that of *v.Struct.Go as the interface that p points to.
-			end, flt = d.variant(f, unsafe.Add(q, f.Offset), o, depth-1, h.kind)
+			end, flt = d.variant(f, unsafe.Add(q, f.Offset), o, depth-1, h.Kind)
 			switch flt {
-			case fine:
+			case raw.Fine:
 				*p = shape.Face{Itab: v.Itab, Data: q}
 				o = end
-			case wrongType:
+			case raw.WrongType:
 			default:
 				return d.blame(planAt(v.Struct), f, end, flt)
 			}
 		}
-		if flt == wrongType {
-			if o, flt = d.pass(head, &h, o, depth-1); flt != fine {
+		if flt == raw.WrongType {
+			if o, flt = d.pass(head, &h, o, depth-1); flt != raw.Fine {
 				return o, flt
 			}
 		}
@@ -222,7 +223,7 @@ func (d *decoder) union(t *shape.Type, p *shape.Face, o, depth int) (int, fault)
 }
 
 // variant decodes the field of a variant. Views in it have bytes of their own.
-func (d *decoder) variant(f *shape.Field, p unsafe.Pointer, o, depth int, kind compactKind) (end int, flt fault) {
+func (d *decoder) variant(f *shape.Field, p unsafe.Pointer, o, depth int, kind raw.CompactKind) (end int, flt raw.Fault) {
 	if d.wire == inCompact {
 		return d.compactField(f, p, o, depth, kind)
 	}

@@ -5,64 +5,65 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // list decodes a list or a set into the slice at p, which is not touched unless
 // all of it is right: an element of another type makes the field a skipped one.
-func (d *decoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (n int, f fault) {
+func (d *decoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (n int, f raw.Fault) {
 	e := t.Elem
 	if depth <= 0 {
-		return o, tooDeep
+		return o, raw.TooDeep
 	}
 	if d.wire == inCompact {
 		n, o, f = d.compactList(e, o)
 	} else {
 		n, o, f = d.binaryList(e, o)
 	}
-	if f != fine {
+	if f != raw.Fine {
 		return o, f
 	}
 	if n == 0 {
 		// Safety: all slices have one layout, and there is no element.
 		*(*[]byte)(p) = []byte{}
-		return o, fine
+		return o, raw.Fine
 	}
 	if !d.Charges(n, e.Size) {
-		return o, tooCostly
+		return o, raw.TooCostly
 	}
 	// Safety: p points to a slice of elements with the layout of those that are
 	// made here: of the same size, and with pointers at the same places.
 	switch {
 	case e.Kind == shape.Ref:
 		s := make([]unsafe.Pointer, n)
-		if o, f = d.structures(planAt(e.Struct), s, o, depth-1); f == fine {
+		if o, f = d.structures(planAt(e.Struct), s, o, depth-1); f == raw.Fine {
 			*(*[]unsafe.Pointer)(p) = s
 		}
 		return o, f
 	case d.wire == inCompact && e.Kind == shape.Int64:
 		s := make([]int64, n)
-		if o, f = d.compactNumbers(s, o); f == fine {
+		if o, f = d.compactNumbers(s, o); f == raw.Fine {
 			*(*[]int64)(p) = s
 		}
 		return o, f
 	case d.wire == inCompact:
 	case e.Kind.Fixed():
-		return d.binaryNumbers(e, p, o, n), fine
+		return d.binaryNumbers(e, p, o, n), raw.Fine
 	case e.Kind == shape.String:
 		s := make([]string, n)
-		if o, f = d.strings(s, o); f == fine {
+		if o, f = d.strings(s, o); f == raw.Fine {
 			*(*[]string)(p) = s
 		}
 		return o, f
 	}
 	s := elements(t, n)
 	for i := range n {
-		if o, f = d.element(e, unsafe.Add(s, i*e.Size), o, depth-1); f != fine {
+		if o, f = d.element(e, unsafe.Add(s, i*e.Size), o, depth-1); f != raw.Fine {
 			return o, f
 		}
 	}
 	*(*shape.Slice)(p) = shape.Slice{Data: s, Len: n, Cap: n}
-	return o, fine
+	return o, raw.Fine
 }
 
 // elements makes n elements of a list, without reflection for those that are common.
@@ -86,9 +87,9 @@ func elements(t *shape.Type, n int) unsafe.Pointer {
 
 // structures decodes len(s) structs, which are made in slabs. A message that
 // declares many pays for each slab when it comes to it.
-func (d *decoder) structures(pl *plan, s []unsafe.Pointer, o, depth int) (int, fault) {
+func (d *decoder) structures(pl *plan, s []unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	if depth <= 0 {
-		return o, tooDeep
+		return o, raw.TooDeep
 	}
 	if pl.views && d.lim != nil && d.body.Len() != 0 {
 		body := d.apart()
@@ -99,22 +100,22 @@ func (d *decoder) structures(pl *plan, s []unsafe.Pointer, o, depth int) (int, f
 	for len(s) > 0 {
 		n := min(len(s), pl.Slab)
 		if !d.Charges(n, pl.Size) {
-			return o, tooCostly
+			return o, raw.TooCostly
 		}
 		slab := reflect.MakeSlice(pl.Slices, n, n).UnsafePointer()
 		for i := range n {
 			// Safety: the slab has n structs of that size.
 			q := unsafe.Add(slab, i*pl.Size)
 			if pl.HasPreset() && !d.defaults(pl, q) {
-				return o, tooCostly
+				return o, raw.TooCostly
 			}
-			var f fault
-			if o, f = d.message(pl, q, o, depth); f != fine {
+			var f raw.Fault
+			if o, f = d.message(pl, q, o, depth); f != raw.Fine {
 				return o, f
 			}
 			s[i] = q
 		}
 		s = s[n:]
 	}
-	return o, fine
+	return o, raw.Fine
 }

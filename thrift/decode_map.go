@@ -5,12 +5,13 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // entries decodes a map into the map or Pairs at p.
-func (d *decoder) entries(t *shape.Type, p unsafe.Pointer, o, depth int) (n int, f fault) {
+func (d *decoder) entries(t *shape.Type, p unsafe.Pointer, o, depth int) (n int, f raw.Fault) {
 	if depth <= 0 {
-		return o, tooDeep
+		return o, raw.TooDeep
 	}
 	if d.lim != nil && d.body.Len() != 0 {
 		body := d.apart()
@@ -23,7 +24,7 @@ func (d *decoder) entries(t *shape.Type, p unsafe.Pointer, o, depth int) (n int,
 	} else {
 		n, o, f = d.binaryMap(t, o)
 	}
-	if f != fine {
+	if f != raw.Fine {
 		return o, f
 	}
 	depth--
@@ -31,7 +32,7 @@ func (d *decoder) entries(t *shape.Type, p unsafe.Pointer, o, depth int) (n int,
 		return d.pairs(t, p, o, n, depth)
 	}
 	if !d.ChargeMap(n, t.Key.Size+t.Elem.Size) {
-		return o, tooCostly
+		return o, raw.TooCostly
 	}
 	switch t.Maps {
 	case shape.StringString:
@@ -80,13 +81,13 @@ const batch = 8
 
 // stringMap decodes n entries into a map of strings, the most common one. On the wire
 // it is 2*n strings.
-func (d *decoder) stringMap(p *map[string]string, o, n int) (int, fault) {
+func (d *decoder) stringMap(p *map[string]string, o, n int) (int, raw.Fault) {
 	m := make(map[string]string, n)
 	var some [2 * batch]string
 	for left := 2 * n; left > 0; left -= len(some) {
 		s := some[:min(left, len(some))]
-		var f fault
-		if o, f = d.strings(s, o); f != fine {
+		var f raw.Fault
+		if o, f = d.strings(s, o); f != raw.Fine {
 			return o, f
 		}
 		for ; len(s) >= 2; s = s[2:] {
@@ -94,21 +95,21 @@ func (d *decoder) stringMap(p *map[string]string, o, n int) (int, fault) {
 		}
 	}
 	*p = m
-	return o, fine
+	return o, raw.Fine
 }
 
 // readMap decodes n entries into a map with the layout of map[K]V.
-func readMap[K comparable, V any](d *decoder, t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, fault) {
+func readMap[K comparable, V any](d *decoder, t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, raw.Fault) {
 	m := make(map[K]V, n)
 	var k K
 	var v V
-	var f fault
+	var f raw.Fault
 	for range n {
 		// Safety: k has the layout of t.Key, v that of t.Elem; mapKindOf.
-		if o, f = d.element(t.Key, unsafe.Pointer(&k), o, depth); f != fine {
+		if o, f = d.element(t.Key, unsafe.Pointer(&k), o, depth); f != raw.Fine {
 			return o, f
 		}
-		if o, f = d.element(t.Elem, unsafe.Pointer(&v), o, depth); f != fine {
+		if o, f = d.element(t.Elem, unsafe.Pointer(&v), o, depth); f != raw.Fine {
 			return o, f
 		}
 		m[k] = v
@@ -116,47 +117,47 @@ func readMap[K comparable, V any](d *decoder, t *shape.Type, p unsafe.Pointer, o
 	// Safety: p points to a map whose keys and values have these layouts and
 	// whose keys are hashed alike; a map does not know its type.
 	*(*map[K]V)(p) = m
-	return o, fine
+	return o, raw.Fine
 }
 
 // anyMap decodes n entries by reflection.
-func (d *decoder) anyMap(t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, fault) {
+func (d *decoder) anyMap(t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, raw.Fault) {
 	m := reflect.MakeMapWithSize(t.Go, n)
 	k, v := reflect.New(t.Key.Go), reflect.New(t.Elem.Go)
-	var f fault
+	var f raw.Fault
 	for range n {
-		if o, f = d.element(t.Key, k.UnsafePointer(), o, depth); f != fine {
+		if o, f = d.element(t.Key, k.UnsafePointer(), o, depth); f != raw.Fine {
 			return o, f
 		}
-		if o, f = d.element(t.Elem, v.UnsafePointer(), o, depth); f != fine {
+		if o, f = d.element(t.Elem, v.UnsafePointer(), o, depth); f != raw.Fine {
 			return o, f
 		}
 		m.SetMapIndex(k.Elem(), v.Elem())
 	}
 	// Safety: p points to a t.Go, and a map is a pointer.
 	*(*unsafe.Pointer)(p) = m.UnsafePointer()
-	return o, fine
+	return o, raw.Fine
 }
 
 // pairs decodes n entries into the Pairs at p.
-func (d *decoder) pairs(t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, fault) {
+func (d *decoder) pairs(t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, raw.Fault) {
 	size := int(t.Pair.Size())
 	if !d.Charges(n, size) {
-		return o, tooCostly
+		return o, raw.TooCostly
 	}
 	s := reflect.MakeSlice(t.Go, n, n).UnsafePointer()
 	// Safety: p points to a t.Go, s to n structs of that size; the key is their
 	// first field, and ValueAt is the offset of the second.
-	var f fault
+	var f raw.Fault
 	for i := range n {
 		q := unsafe.Add(s, i*size)
-		if o, f = d.element(t.Key, q, o, depth); f != fine {
+		if o, f = d.element(t.Key, q, o, depth); f != raw.Fine {
 			return o, f
 		}
-		if o, f = d.element(t.Elem, unsafe.Add(q, t.ValueAt), o, depth); f != fine {
+		if o, f = d.element(t.Elem, unsafe.Add(q, t.ValueAt), o, depth); f != raw.Fine {
 			return o, f
 		}
 	}
 	*(*shape.Slice)(p) = shape.Slice{Data: s, Len: n, Cap: n}
-	return o, fine
+	return o, raw.Fine
 }

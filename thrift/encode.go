@@ -5,6 +5,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // headroom is how many bytes of room there are before each field and element,
@@ -65,7 +66,7 @@ func (e *encoder) tooDeep(b []byte, pl *plan) []byte {
 // spill appends a string for which the block has not enough room: a long one
 // by reference.
 func (e *encoder) spill(b []byte, s string) []byte {
-	if len(s) > maxSize {
+	if len(s) > raw.MaxSize {
 		e.err = errTooLong
 		return b
 	}

@@ -2,16 +2,13 @@ package thrift
 
 import (
 	"encoding/binary"
-	"math"
 	"reflect"
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
-
-// maxSize is the longest string, list and map: sizes are signed on the wire.
-const maxSize = math.MaxInt32
 
 // list appends the slice at p as a list or a set.
 func (e *encoder) list(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
@@ -21,7 +18,7 @@ func (e *encoder) list(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []b
 	// Safety: p points to a slice of t.Elem.Go. Below it is looked at as a slice
 	// of elements with the same layout.
 	s := *(*shape.Slice)(p)
-	if s.Len > maxSize {
+	if s.Len > raw.MaxSize {
 		e.err = errTooLong
 		return b
 	}
@@ -98,7 +95,7 @@ func (e *encoder) entries(b []byte, t *shape.Type, p unsafe.Pointer, depth int) 
 	} else {
 		n = len(*(*map[string]string)(p))
 	}
-	if n > maxSize {
+	if n > raw.MaxSize {
 		e.err = errTooLong
 		return b
 	}

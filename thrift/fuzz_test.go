@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -20,7 +21,7 @@ func FuzzDecode(f *testing.F) {
 		msg := new(Everything)
 		r.fill(reflect.ValueOf(msg).Elem(), true, false)
 		for body := encode(f, msg); len(body) > 1; {
-			n, err := thrift.Skip(body[3:], thrift.Type(body[0]), 64)
+			n, err := raw.Skip(body[3:], raw.Type(body[0]), 64)
 			if err != nil {
 				f.Fatal(err)
 			}
@@ -48,7 +49,7 @@ func FuzzDecode(f *testing.F) {
 				}
 				continue
 			}
-			if n, err := thrift.SkipStruct(body, lim.Depth); err != nil || n != len(body) {
+			if n, err := raw.SkipStruct(body, lim.Depth); err != nil || n != len(body) {
 				t.Fatalf("%T was decoded, but skipped: %d of %d, %v", msg, n, len(body), err)
 			}
 			var out buf.Out

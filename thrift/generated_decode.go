@@ -7,6 +7,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -15,7 +16,7 @@ import (
 // a fault, which the Decoder has noted.
 type Decoder struct {
 	decoder
-	flt fault
+	flt raw.Fault
 	at  int // the fault's offset
 }
 
@@ -35,7 +36,7 @@ type Result struct {
 	where  string
 }
 
-func (r Result) end() (int, fault) { return int(r.code >> 8), fault(r.code) }
+func (r Result) end() (int, raw.Fault) { return int(r.code >> 8), raw.Fault(r.code) }
 
 // input is what is decoded from b, borrowed until the end.
 func input(b []byte, frame *codec.Frame, budget codec.Budget) Input {
@@ -49,7 +50,7 @@ func input(b []byte, frame *codec.Frame, budget codec.Budget) Input {
 
 // generated decodes the struct at p, whose first field is at d.b[o:], by its
 // generated methods.
-func (d *decoder) generated(pl *plan, p unsafe.Pointer, o, depth int) (int, fault) {
+func (d *decoder) generated(pl *plan, p unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	r := pl.madeFor(p).DecodeThrift(input(d.b[o:], d.texts.Frame, d.Budget), depth)
 	d.Budget = r.budget
 	if d.where == "" {
@@ -68,8 +69,8 @@ func decodeGenerated(pl *plan, p unsafe.Pointer, body buf.View, lim *rpc.Limits)
 		return lim.DecodeBudget(len(b)) - int(r.budget), nil
 	}
 	end, f := r.end()
-	if f == fine {
-		f = trailing
+	if f == raw.Fine {
+		f = raw.Trailing
 	}
 	return 0, (&decoder{b: b, where: r.where}).failed(end, f)
 }
@@ -93,16 +94,16 @@ func (d *Decoder) End(b []byte) Result {
 
 // Stop takes the struct's end; if something else comes, the plan goes on.
 func (d *Decoder) Stop(x any, b []byte, depth, next int) []byte {
-	if len(b) != 0 && b[0] == byte(TypeStop) {
+	if len(b) != 0 && b[0] == byte(raw.TypeStop) {
 		return b[1:]
 	}
 	return d.Plan(x, b, depth, next)
 }
 
 // failed makes the error for a fault.
-func (d *decoder) failed(o int, f fault) error {
+func (d *decoder) failed(o int, f raw.Fault) error {
 	// With short, skip gives where the value would have ended.
-	return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &SyntaxError{Offset: min(o, len(d.b)), Path: d.where, Why: faults[f]}}
+	return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &raw.SyntaxError{Offset: min(o, len(d.b)), Path: d.where, Why: f.Why()}}
 }
 
 // offset is where b, which is a rest of the message, begins.
@@ -123,7 +124,7 @@ func Has(b []byte, n int, t byte, id uint16) bool { return len(b) >= n && Miss(b
 func (d *Decoder) Plan(x any, b []byte, depth, next int) []byte {
 	pl, p, err := planOf(x)
 	if err != nil { // then the message could not have one either
-		return d.fail(d.offset(b), badType)
+		return d.fail(d.offset(b), raw.BadType)
 	}
 	return d.rested(d.resume(pl, p, d.offset(b), depth, next, pl.bitsBefore(next)))
 }
@@ -133,16 +134,16 @@ func (d *Decoder) Plan(x any, b []byte, depth, next int) []byte {
 func (d *Decoder) Whole(x any, b []byte, depth int) []byte {
 	switch p := shape.Data(x); {
 	case depth <= 0:
-		return d.fail(d.offset(b), tooDeep)
+		return d.fail(d.offset(b), raw.TooDeep)
 	case p == nil:
-		return d.fail(d.offset(b), tooCostly)
+		return d.fail(d.offset(b), raw.TooCostly)
 	}
 	pl, p, err := planOf(x)
 	if err != nil {
-		return d.fail(d.offset(b), badType)
+		return d.fail(d.offset(b), raw.BadType)
 	}
 	if pl.HasPreset() && !d.defaults(pl, p) {
-		return d.fail(d.offset(b), tooCostly)
+		return d.fail(d.offset(b), raw.TooCostly)
 	}
 	return d.rested(d.fields(pl, p, d.offset(b), depth))
 }
@@ -152,11 +153,11 @@ func (d *Decoder) Whole(x any, b []byte, depth int) []byte {
 func (d *Decoder) Defaults(x any, b []byte) bool {
 	pl, p, err := planOf(x)
 	if err != nil {
-		d.fail(d.offset(b), badType)
+		d.fail(d.offset(b), raw.BadType)
 		return false
 	}
 	if pl.HasPreset() && !d.defaults(pl, p) {
-		d.fail(d.offset(b), tooCostly)
+		d.fail(d.offset(b), raw.TooCostly)
 		return false
 	}
 	return true
@@ -169,7 +170,7 @@ func (d *Decoder) Defaults(x any, b []byte) bool {
 func (d *Decoder) Fields(x any, b []byte, depth, i, j int) (rest []byte, done bool) {
 	pl, p, err := planOf(x)
 	if err != nil {
-		return d.fail(d.offset(b), badType), true
+		return d.fail(d.offset(b), raw.BadType), true
 	}
 	o, f, done := d.some(pl, p, d.offset(b), depth, i, j)
 	return d.rested(o, f), done
@@ -178,7 +179,7 @@ func (d *Decoder) Fields(x any, b []byte, depth, i, j int) (rest []byte, done bo
 // some decodes the fields from index i up to and without j where one follows the
 // other; those that are not required may be absent. What else there may be, the
 // rest of the struct is decoded by resume, and done is true, as it is after a fault.
-func (d *decoder) some(pl *plan, base unsafe.Pointer, o, depth, i, j int) (end int, flt fault, done bool) {
+func (d *decoder) some(pl *plan, base unsafe.Pointer, o, depth, i, j int) (end int, flt raw.Fault, done bool) {
 	b := d.b
 	for ; i < j; i++ {
 		f := &pl.Fields[i]
@@ -192,18 +193,18 @@ func (d *decoder) some(pl *plan, base unsafe.Pointer, o, depth, i, j int) (end i
 		left := d.Budget
 		// Safety: as in resume.
 		end, flt := d.value(f.Type, unsafe.Add(base, f.Offset), o+3, depth-1)
-		if flt == wrongType {
+		if flt == raw.WrongType {
 			d.Budget = left // it will be taken again
 			end, flt = d.resume(pl, base, o, depth, i, pl.bitsBefore(i))
 			return end, flt, true
 		}
-		if flt != fine {
+		if flt != raw.Fine {
 			end, flt = d.blame(pl, f, end, flt)
 			return end, flt, true
 		}
 		o = end
 	}
-	return o, fine, false
+	return o, raw.Fine, false
 }
 
 // bitsBefore has the bits of the required fields before that with index next.
@@ -215,14 +216,14 @@ func (pl *plan) bitsBefore(next int) (seen uint64) {
 }
 
 // rested gives the bytes from offset o on, or notes a fault there.
-func (d *Decoder) rested(o int, f fault) []byte {
-	if f != fine {
+func (d *Decoder) rested(o int, f raw.Fault) []byte {
+	if f != raw.Fine {
 		return d.fail(o, f)
 	}
 	return d.b[o:]
 }
 
-func (d *Decoder) fail(o int, f fault) []byte {
+func (d *Decoder) fail(o int, f raw.Fault) []byte {
 	d.at, d.flt = o, f
 	return nil
 }
@@ -231,7 +232,7 @@ func (d *Decoder) fail(o int, f fault) []byte {
 // further in was noted, and gives nil.
 func (d *Decoder) In(x any, i int) []byte {
 	if pl, _, err := planOf(x); err == nil {
-		d.blame(pl, &pl.Fields[i], 0, fine)
+		d.blame(pl, &pl.Fields[i], 0, raw.Fine)
 	}
 	return nil
 }
@@ -252,7 +253,7 @@ func (d *Decoder) String(s *string, b []byte) []byte {
 //go:noinline
 func (d *Decoder) stringSlow(s *string, b []byte, n int) []byte {
 	if uint(n) > uint(len(b)-4) {
-		return d.fail(d.offset(b), tooLarge)
+		return d.fail(d.offset(b), raw.TooLarge)
 	}
 	*s = d.texts.Copy(d.b, d.offset(b)+4, n)
 	return b[4+n:]
@@ -284,7 +285,7 @@ type scalar interface {
 func Optional[T scalar](d *Decoder, p **T, b []byte) []byte {
 	x := New[T](d)
 	if x == nil {
-		return d.fail(d.offset(b)+3, tooCostly)
+		return d.fail(d.offset(b)+3, raw.TooCostly)
 	}
 	*p = x
 	b = b[3:]
@@ -316,7 +317,7 @@ func Optional[T scalar](d *Decoder, p **T, b []byte) []byte {
 func (d *Decoder) OptionalString(p **string, b []byte) []byte {
 	s := New[string](d)
 	if s == nil {
-		return d.fail(d.offset(b)+3, tooCostly)
+		return d.fail(d.offset(b)+3, raw.TooCostly)
 	}
 	*p = s
 	return d.String(s, b[3:])
@@ -331,7 +332,7 @@ func List[T any](d *Decoder, b []byte, t byte, id uint16) ([]*T, []byte) {
 		return nil, nil
 	}
 	n := int(binary.BigEndian.Uint32(b[4:]))
-	if b[3] != byte(TypeStruct) && n != 0 || uint(n) > uint(len(b)-8) || n != 0 && !d.Charges(n, int(unsafe.Sizeof(uintptr(0)))) {
+	if b[3] != byte(raw.TypeStruct) && n != 0 || uint(n) > uint(len(b)-8) || n != 0 && !d.Charges(n, int(unsafe.Sizeof(uintptr(0)))) {
 		return nil, nil
 	}
 	return make([]*T, n), b[8:]
@@ -379,7 +380,7 @@ func (d *Decoder) count8(b []byte, t byte, id uint16, elem byte, size int) (n in
 	if n == 0 {
 		return 0, true
 	}
-	if b[3] != elem || uint(n) > uint((len(b)-8)/int(least[elem])) || !d.Charges(n, size) {
+	if b[3] != elem || uint(n) > uint((len(b)-8)/int(raw.Least[elem])) || !d.Charges(n, size) {
 		return 0, false
 	}
 	return n, true
@@ -388,13 +389,13 @@ func (d *Decoder) count8(b []byte, t byte, id uint16, elem byte, size int) (n in
 // ReadStrings is ReadNumbers for strings.
 func ReadStrings[S ~[]string](d *Decoder, p *S, b []byte, t byte, id uint16) (rest []byte, ok bool) {
 	left := d.Budget
-	n, ok := d.count8(b, t, id, byte(TypeString), int(unsafe.Sizeof("")))
+	n, ok := d.count8(b, t, id, byte(raw.TypeString), int(unsafe.Sizeof("")))
 	if !ok {
 		return b, false
 	}
 	s := make([]string, n)
 	o, f := d.strings(s, d.offset(b)+8)
-	if f != fine {
+	if f != raw.Fine {
 		d.Budget = left
 		return b, false
 	}
@@ -404,16 +405,16 @@ func ReadStrings[S ~[]string](d *Decoder, p *S, b []byte, t byte, id uint16) (re
 
 // StringMap is ReadNumbers for a map of strings.
 func (d *Decoder) StringMap(p *map[string]string, b []byte, id uint16) (rest []byte, ok bool) {
-	if len(b) < 9 || Miss(b, byte(TypeMap), id) != 0 {
+	if len(b) < 9 || Miss(b, byte(raw.TypeMap), id) != 0 {
 		return b, false
 	}
 	n, left := int(binary.BigEndian.Uint32(b[5:])), d.Budget
-	if n != 0 && (b[3] != byte(TypeString) || b[4] != byte(TypeString)) || uint(n) > uint((len(b)-9)/8) || !d.ChargeMap(n, 2*int(unsafe.Sizeof(""))) {
+	if n != 0 && (b[3] != byte(raw.TypeString) || b[4] != byte(raw.TypeString)) || uint(n) > uint((len(b)-9)/8) || !d.ChargeMap(n, 2*int(unsafe.Sizeof(""))) {
 		d.Budget = left
 		return b, false
 	}
 	o, f := d.stringMap(p, d.offset(b)+9, n)
-	if f != fine {
+	if f != raw.Fine {
 		d.Budget = left
 		return b, false
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // Room is how many bytes of room generated code makes sure of before it appends
@@ -159,7 +160,7 @@ func (e *Encoder) Bytes(b, p []byte) []byte {
 
 // Count appends the number of elements, with Room left behind it.
 func (e *Encoder) Count(b []byte, n int) []byte {
-	if n > maxSize {
+	if n > raw.MaxSize {
 		e.fail(errTooLong)
 	}
 	if b = binary.BigEndian.AppendUint32(b, uint32(n)); cap(b)-len(b) < Room {
@@ -193,7 +194,7 @@ func Numbers[S ~[]T, T ~int16 | ~int32 | ~int64 | ~float64](e *Encoder, b []byte
 // many appends the list of numbers at p, for which the block has not enough room.
 func (e *Encoder) many(b []byte, p unsafe.Pointer, size int) []byte {
 	// Safety: all slices have one layout.
-	if n := (*shape.Slice)(p).Len; n > maxSize {
+	if n := (*shape.Slice)(p).Len; n > raw.MaxSize {
 		e.fail(errTooLong)
 		return b
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/json"
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -33,15 +34,15 @@ var _ rpc.Codec = JSON{}
 
 // jsonNames are the types as the protocol spells them.
 var jsonNames = [...]string{
-	TypeBool: "tf", TypeI8: "i8", TypeI16: "i16", TypeI32: "i32", TypeI64: "i64", TypeDouble: "dbl",
-	TypeString: "str", TypeStruct: "rec", TypeMap: "map", TypeSet: "set", TypeList: "lst", TypeUUID: "uid",
+	raw.TypeBool: "tf", raw.TypeI8: "i8", raw.TypeI16: "i16", raw.TypeI32: "i32", raw.TypeI64: "i64", raw.TypeDouble: "dbl",
+	raw.TypeString: "str", raw.TypeStruct: "rec", raw.TypeMap: "map", raw.TypeSet: "set", raw.TypeList: "lst", raw.TypeUUID: "uid",
 }
 
 // jsonType is the way back; ok is false for what is no type.
-func jsonType(name string) (t Type, ok bool) {
+func jsonType(name string) (t raw.Type, ok bool) {
 	for t, n := range jsonNames {
 		if n == name && n != "" {
-			return Type(t), true
+			return raw.Type(t), true
 		}
 	}
 	return 0, false
@@ -67,7 +68,7 @@ func (c JSON) Append(out *buf.Out, msg any) error {
 
 // AppendMessage appends a whole message around body, which is an encoded
 // struct.
-func (JSON) AppendMessage(b []byte, name string, typ MessageType, seq int32, body []byte) []byte {
+func (JSON) AppendMessage(b []byte, name string, typ raw.MessageType, seq int32, body []byte) []byte {
 	b = json.AppendString(append(b, "[1,"...), name)
 	b = strconv.AppendUint(append(b, ','), uint64(typ), 10)
 	b = strconv.AppendInt(append(b, ','), int64(seq), 10)

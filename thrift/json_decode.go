@@ -13,6 +13,7 @@ import (
 	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/json"
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -34,15 +35,15 @@ func (c JSON) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 	case d.mem.begin(pl, p):
 		err = d.fields(pl, p, lim.Depth)
 	default:
-		err = d.wrong(faults[tooCostly])
+		err = d.wrong(raw.TooCostly.Why())
 	}
 	if err == nil {
 		if d.Peek(); d.At != len(b) {
-			err = d.wrong(faults[trailing])
+			err = d.wrong(raw.Trailing.Why())
 		}
 	}
 	if err != nil {
-		if e, ok := errors.AsType[*SyntaxError](err); ok {
+		if e, ok := errors.AsType[*raw.SyntaxError](err); ok {
 			e.Path = d.mem.where
 		}
 		return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: err}
@@ -52,9 +53,9 @@ func (c JSON) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 
 // ParseMessage reads a whole message; body is borrowed from p and is an encoded
 // struct, which is not looked into. Errors are a *SyntaxError.
-func (JSON) ParseMessage(p []byte) (name string, typ MessageType, seq int32, body []byte, err error) {
+func (JSON) ParseMessage(p []byte) (name string, typ raw.MessageType, seq int32, body []byte, err error) {
 	s := jsonScanner{json.Scanner{Text: p, AnyBytes: true}}
-	fail := func(err error) (string, MessageType, int32, []byte, error) { return "", 0, 0, nil, err }
+	fail := func(err error) (string, raw.MessageType, int32, []byte, error) { return "", 0, 0, nil, err }
 	if err := s.want('['); err != nil {
 		return fail(err)
 	}
@@ -83,7 +84,7 @@ func (JSON) ParseMessage(p []byte) (name string, typ MessageType, seq int32, bod
 	if err != nil {
 		return fail(err)
 	}
-	if t := numbers[0]; t < int64(Call) || t > int64(Oneway) {
+	if t := numbers[0]; t < int64(raw.Call) || t > int64(raw.Oneway) {
 		return fail(s.wrong("message type " + strconv.FormatInt(t, 10) + " is unknown"))
 	}
 	s.Peek()
@@ -96,14 +97,14 @@ func (JSON) ParseMessage(p []byte) (name string, typ MessageType, seq int32, bod
 		return fail(err)
 	}
 	if s.Peek(); s.At != len(p) {
-		return fail(s.wrong(faults[trailing]))
+		return fail(s.wrong(raw.Trailing.Why()))
 	}
-	return name, MessageType(numbers[0]), int32(numbers[1]), body, nil
+	return name, raw.MessageType(numbers[0]), int32(numbers[1]), body, nil
 }
 
 // errOther is for a container of elements of another type: the field around it
 // is skipped.
-var errOther = errors.New("thrift: " + faults[wrongType])
+var errOther = errors.New("thrift: " + raw.WrongType.Why())
 
 // A jsonDecoder is the state of one decode.
 type jsonDecoder struct {
@@ -113,13 +114,13 @@ type jsonDecoder struct {
 
 func (d *jsonDecoder) charge(n, size int) error {
 	if !d.mem.Charges(n, size) {
-		return d.wrong(faults[tooCostly])
+		return d.wrong(raw.TooCostly.Why())
 	}
 	return nil
 }
 
 // name takes the name of a type.
-func (d *jsonDecoder) name() (Type, error) {
+func (d *jsonDecoder) name() (raw.Type, error) {
 	d.Peek()
 	from := d.At
 	p, err := d.quoted()
@@ -153,7 +154,7 @@ func (d *jsonDecoder) fields(pl *plan, base unsafe.Pointer, depth int) error {
 			seen[head] = true
 		}
 		if err != nil && err != errOther {
-			d.mem.blame(pl, f, 0, fine)
+			d.mem.blame(pl, f, 0, raw.Fine)
 		}
 		return true, err
 	})
@@ -162,9 +163,9 @@ func (d *jsonDecoder) fields(pl *plan, base unsafe.Pointer, depth int) error {
 	}
 	for i := range pl.Fields {
 		if f := &pl.Fields[i]; f.Rule == shape.Required && !seen[f.Tag] {
-			d.mem.blame(pl, f, 0, fine)
+			d.mem.blame(pl, f, 0, raw.Fine)
 			d.At--
-			return d.wrong(faults[missing])
+			return d.wrong(raw.Missing.Why())
 		}
 	}
 	return nil
@@ -174,7 +175,7 @@ func (d *jsonDecoder) fields(pl *plan, base unsafe.Pointer, depth int) error {
 // of them; what it does not know, or finds to be of another type, is skipped.
 func (d *jsonDecoder) eachField(depth int, known func(head uint32) (bool, error)) error {
 	if d.Peek(); depth <= 0 {
-		return d.wrong(faults[tooDeep])
+		return d.wrong(raw.TooDeep.Why())
 	}
 	if err := d.want('{'); err != nil {
 		return err
@@ -195,7 +196,7 @@ func (d *jsonDecoder) eachField(depth int, known func(head uint32) (bool, error)
 				err = d.want(c)
 			}
 		}
-		var t Type
+		var t raw.Type
 		if err == nil {
 			t, err = d.name()
 		}
@@ -308,7 +309,7 @@ func (d *jsonDecoder) bytes(p *[]byte) error {
 func (d *jsonDecoder) structure(pl *plan, p unsafe.Pointer, depth int) error {
 	q, ok := d.mem.fresh(pl)
 	if !ok {
-		return d.wrong(faults[tooCostly])
+		return d.wrong(raw.TooCostly.Why())
 	}
 	// Safety: p points to a *pl.Go.
 	*(*unsafe.Pointer)(p) = q
@@ -328,7 +329,7 @@ func (d *jsonDecoder) union(t *shape.Type, p *shape.Face, depth int) error {
 		}
 		q, ok := d.mem.fresh(planAt(v.Struct))
 		if !ok {
-			return true, d.wrong(faults[tooCostly])
+			return true, d.wrong(raw.TooCostly.Why())
 		}
 		f := &v.Struct.Fields[0]
 		// Safety: q points to a v.Struct.Go, whose one field f is; v.Itab is that
@@ -338,7 +339,7 @@ func (d *jsonDecoder) union(t *shape.Type, p *shape.Face, depth int) error {
 		case err == nil:
 			*p = shape.Face{Itab: v.Itab, Data: q}
 		case err != errOther:
-			d.mem.blame(planAt(v.Struct), f, 0, fine)
+			d.mem.blame(planAt(v.Struct), f, 0, raw.Fine)
 		}
 		return true, err
 	})
@@ -357,10 +358,10 @@ func (d *jsonDecoder) count() (int, error) {
 		return 0, err
 	case n < 0:
 		d.At = from
-		return 0, d.wrong(faults[negative])
+		return 0, d.wrong(raw.Negative.Why())
 	case n > math.MaxInt32 || n > int64(len(d.Text)-d.At)/2:
 		d.At = from
-		return 0, d.wrong(faults[tooLarge])
+		return 0, d.wrong(raw.TooLarge.Why())
 	}
 	return int(n), nil
 }
@@ -368,7 +369,7 @@ func (d *jsonDecoder) count() (int, error) {
 // list decodes a list or a set into the slice at p.
 func (d *jsonDecoder) list(t *shape.Type, p unsafe.Pointer, depth int) error {
 	if d.Peek(); depth <= 0 {
-		return d.wrong(faults[tooDeep])
+		return d.wrong(raw.TooDeep.Why())
 	}
 	if err := d.want('['); err != nil {
 		return err
@@ -405,10 +406,10 @@ func (d *jsonDecoder) list(t *shape.Type, p unsafe.Pointer, depth int) error {
 // entries decodes a map into the map or Pairs at p.
 func (d *jsonDecoder) entries(t *shape.Type, p unsafe.Pointer, depth int) error {
 	if d.Peek(); depth <= 0 {
-		return d.wrong(faults[tooDeep])
+		return d.wrong(raw.TooDeep.Why())
 	}
 	err := d.want('[')
-	var key, elem Type
+	var key, elem raw.Type
 	if err == nil {
 		key, err = d.name()
 	}

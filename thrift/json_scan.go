@@ -4,13 +4,14 @@ import (
 	"strconv"
 
 	"github.com/limosa-rpc/limosa/internal/json"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // A jsonScanner goes through JSON text as Thrift has it: numbers may stand in quotes, and
 // keys may be anything.
 type jsonScanner struct{ json.Scanner }
 
-func (s *jsonScanner) wrong(why string) error { return &SyntaxError{Offset: s.At, Why: why} }
+func (s *jsonScanner) wrong(why string) error { return &raw.SyntaxError{Offset: s.At, Why: why} }
 
 // fault makes an error of what the scanner found.
 func (s *jsonScanner) fault(bad *json.Fault) error {
@@ -18,9 +19,9 @@ func (s *jsonScanner) fault(bad *json.Fault) error {
 	case bad == nil:
 		return nil
 	case bad.Early:
-		return &SyntaxError{Offset: bad.At, Why: faults[short]}
+		return &raw.SyntaxError{Offset: bad.At, Why: raw.Short.Why()}
 	}
-	return &SyntaxError{Offset: bad.At, Why: bad.Why}
+	return &raw.SyntaxError{Offset: bad.At, Why: bad.Why}
 }
 
 // want takes c.
@@ -52,7 +53,7 @@ func (s *jsonScanner) number() ([]byte, error) {
 	}
 	switch {
 	case s.At == len(s.Text):
-		return nil, s.wrong(faults[short]) // something closes around every number
+		return nil, s.wrong(raw.Short.Why()) // something closes around every number
 	case s.At == from:
 		return nil, s.wrong("there is no number")
 	}
@@ -107,7 +108,7 @@ func (s *jsonScanner) skip(levels int) error {
 	switch c := s.Peek(); {
 	case c == '{' || c == '[':
 		if levels <= 0 {
-			return s.wrong(faults[tooDeep])
+			return s.wrong(raw.TooDeep.Why())
 		}
 		s.At++
 		return s.skipAll(c+2, levels-1)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -238,15 +239,15 @@ func TestJSONSmallMessagesCannotCostMuch(t *testing.T) {
 
 func TestJSONMessages(t *testing.T) {
 	body := jsonOf(t, &Leaf{1, "a"})
-	text := string(thrift.JSON{}.AppendMessage(nil, "echo\"", thrift.Reply, -7, []byte(body)))
+	text := string(thrift.JSON{}.AppendMessage(nil, "echo\"", raw.Reply, -7, []byte(body)))
 	if want := `[1,"echo\"",2,-7,{"1":{"i64":1},"2":{"str":"a"}}]`; text != want {
 		t.Errorf("%s; want %s", text, want)
 	}
 	name, typ, seq, got, err := thrift.JSON{}.ParseMessage([]byte(text))
-	if name != "echo\"" || typ != thrift.Reply || seq != -7 || string(got) != body || err != nil {
+	if name != "echo\"" || typ != raw.Reply || seq != -7 || string(got) != body || err != nil {
 		t.Errorf("%q %v %d %s %v", name, typ, seq, got, err)
 	}
-	for typ := thrift.Call; typ <= thrift.Oneway; typ++ {
+	for typ := raw.Call; typ <= raw.Oneway; typ++ {
 		if _, got, _, _, err := (thrift.JSON{}).ParseMessage(thrift.JSON{}.AppendMessage(nil, "a", typ, 1, []byte("{}"))); got != typ || err != nil {
 			t.Errorf("%v became %v, %v", typ, got, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -156,16 +157,16 @@ func (pl *plan) open(x *Lazy, body buf.View, lim *rpc.Limits, mem codec.Budget) 
 	b := body.Bytes()
 	l := &lease{b: b, calm: true, mem: mem}
 	*x = Lazy{own: l, pl: pl.of, level: 1, first: true}
-	if end, f := x.indexIn(lim.Depth); f != fine || end != len(b) {
-		if f == fine {
-			f = trailing
+	if end, f := x.indexIn(lim.Depth); f != raw.Fine || end != len(b) {
+		if f == raw.Fine {
+			f = raw.Trailing
 		}
 		*x = Lazy{}
 		return pl.of.refusal(body, lim, end, f)
 	}
 	if l.odd {
 		l.b = bytes.Clone(b)
-		tame(l.b, 0, TypeStruct)
+		raw.Tame(l.b, 0, raw.TypeStruct)
 		l.view = buf.ViewOf(l.b)
 		return nil
 	}
@@ -183,12 +184,12 @@ func (l *lease) budget() *codec.Budget {
 
 // refusal finds the words for a message that is refused. The decoder has
 // better ones; they are worth a second look, since refusals are rare.
-func (pl *plan) refusal(body buf.View, lim *rpc.Limits, end int, f fault) error {
+func (pl *plan) refusal(body buf.View, lim *rpc.Limits, end int, f raw.Fault) error {
 	msg := reflect.New(pl.Go).Interface()
 	if err := (Binary{}).Decode(body, msg, lim); err != nil {
 		return err
 	}
-	return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &SyntaxError{Offset: min(end, body.Len()), Path: pl.Go.Name(), Why: faults[f]}}
+	return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &raw.SyntaxError{Offset: min(end, body.Len()), Path: pl.Go.Name(), Why: f.Why()}}
 }
 
 // index looks where the fields of x are, in bytes that were checked.
@@ -196,12 +197,12 @@ func (x *Lazy) index() {
 	if x.own == nil || x.own.b == nil {
 		panic("thrift: use of a lazy message that is not open or was released")
 	}
-	if _, f := x.indexIn(1 << 30); f != fine {
-		panic(fmt.Sprintf("thrift: checked bytes are wrong: %s", faults[f])) // a mistake in this package, or the bytes were written to
+	if _, f := x.indexIn(1 << 30); f != raw.Fine {
+		panic(fmt.Sprintf("thrift: checked bytes are wrong: %s", f.Why())) // a mistake in this package, or the bytes were written to
 	}
 }
 
-func (x *Lazy) indexIn(depth int) (end int, f fault) {
+func (x *Lazy) indexIn(depth int) (end int, f raw.Fault) {
 	n := len(x.pl.Fields)
 	if x.first && n <= fewFields {
 		x.at = x.own.room[:n:n]
@@ -211,7 +212,7 @@ func (x *Lazy) indexIn(depth int) (end int, f fault) {
 	return x.indexInto(depth)
 }
 
-func (x *Lazy) indexInto(depth int) (end int, f fault) {
+func (x *Lazy) indexInto(depth int) (end int, f raw.Fault) {
 	c := checker{b: x.own.b}
 	end, f = c.fields(x.pl, int(x.from), depth, x.at)
 	x.end, x.again = uint32(end), c.again

@@ -9,6 +9,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // What works on any message, and the codecs besides Binary, take a view for the
@@ -37,23 +38,23 @@ func (x *Lazy) bytes() ([]byte, error) {
 
 // structOf decodes b, the message of a view of pl, into a new struct. Its fault is
 // that a field is missing which is shape.Required, or that it takes more than mem.
-func (pl *plan) structOf(b []byte, mem codec.Budget) (unsafe.Pointer, fault) {
+func (pl *plan) structOf(b []byte, mem codec.Budget) (unsafe.Pointer, raw.Fault) {
 	p := reflect.New(pl.Go).UnsafePointer()
-	if f := pl.read(p, b, mem); f != fine {
+	if f := pl.read(p, b, mem); f != raw.Fine {
 		return nil, f
 	}
-	return p, fine
+	return p, raw.Fine
 }
 
 // read decodes b, bytes that were checked, into the fresh pl.Go at p.
-func (pl *plan) read(p unsafe.Pointer, b []byte, mem codec.Budget) (f fault) {
+func (pl *plan) read(p unsafe.Pointer, b []byte, mem codec.Budget) (f raw.Fault) {
 	d := decoder{b: b, Budget: mem}
 	if pl.made != 0 {
 		_, f = d.generated(pl, p, 0, 1<<30)
 		return f
 	}
 	if pl.HasPreset() && !d.defaults(pl, p) {
-		return tooCostly
+		return raw.TooCostly
 	}
 	_, f = d.fields(pl, p, 0, 1<<30)
 	return f
@@ -69,7 +70,7 @@ func (x *Lazy) plain() (p unsafe.Pointer, why string) {
 		return nil, "has a value that was set and cannot be encoded: " + err.Error()
 	}
 	p, f := x.pl.structOf(b, *x.own.budget())
-	return p, faults[f]
+	return p, f.Why()
 }
 
 // A lens is how walkers see a view.
@@ -153,34 +154,34 @@ func (e *encoder) compactView(b []byte, pl *plan, x *Lazy) []byte {
 		e.err = err
 		return b
 	}
-	b, _ = e.transcode(b, p, 0, TypeStruct)
+	b, _ = e.transcode(b, p, 0, raw.TypeStruct)
 	return b
 }
 
 // compactView makes x a view of the struct of pl at d.b[o:], which is rewritten in the
 // Binary protocol; what pl does not know comes along.
-func (d *decoder) compactView(pl *plan, x *Lazy, o, depth int) (int, fault) {
-	mem, t := d.Budget, transcoder{p: d.b, max: int64(d.Budget / 2)}
-	end, f := t.value(o, compactStruct, depth)
-	if f == fine {
-		d.Budget -= 2 * codec.Budget(len(t.b))
+func (d *decoder) compactView(pl *plan, x *Lazy, o, depth int) (int, raw.Fault) {
+	mem, t := d.Budget, raw.Transcoder{P: d.b, Max: int64(d.Budget / 2)}
+	end, f := t.Value(o, raw.CompactStruct, depth)
+	if f == raw.Fine {
+		d.Budget -= 2 * codec.Budget(len(t.B))
 		if !d.Charge(leaseBytes) {
-			return o, tooCostly
+			return o, raw.TooCostly
 		}
-		c := checker{b: t.b}
+		c := checker{b: t.B}
 		_, f = c.fields(pl, 0, depth, nil)
 	}
-	if f == fine {
-		*x = viewOf(pl, t.b, mem)
+	if f == raw.Fine {
+		*x = viewOf(pl, t.B, mem)
 		return end, f
 	}
 	// The offsets are those of other bytes, and the field is not known. As in
 	// refusal, a second look finds both.
 	q, ok := d.fresh(pl)
 	if !ok {
-		return o, tooCostly
+		return o, raw.TooCostly
 	}
-	if at, other := d.compactFields(pl, q, o, depth); other != fine {
+	if at, other := d.compactFields(pl, q, o, depth); other != raw.Fine {
 		return at, other
 	}
 	return end, f
@@ -201,7 +202,7 @@ func (d *jsonDecoder) view(pl *plan, x *Lazy, depth int) error {
 	mem := d.mem.Budget
 	p, ok := d.mem.fresh(pl)
 	if !ok || !d.mem.Charge(leaseBytes) {
-		return d.wrong(faults[tooCostly])
+		return d.wrong(raw.TooCostly.Why())
 	}
 	if err := d.fields(pl, p, depth); err != nil {
 		return err
@@ -250,9 +251,9 @@ func (m *masker) fields(out []byte, pl *plan, n *shape.Node, o int) ([]byte, int
 	at := make([]uint32, len(pl.Fields))
 	c := checker{b: m.b}
 	c.fields(pl, o, 1<<30, at)
-	for m.b[o] != byte(TypeStop) {
+	for m.b[o] != byte(raw.TypeStop) {
 		head := binary.BigEndian.Uint32(m.b[o:]) >> 8
-		end, _ := skip(m.b, o+3, Type(head>>16), 1<<30)
+		end, _ := raw.SkipAt(m.b, o+3, raw.Type(head>>16), 1<<30)
 		f, after := pl.find(head)
 		if f == nil {
 			if !m.keep {
@@ -276,7 +277,7 @@ func (m *masker) fields(out []byte, pl *plan, n *shape.Node, o int) ([]byte, int
 	if pl.HasPreset() {
 		out = m.presets(out, pl, n, at)
 	}
-	return append(out, byte(TypeStop)), o + 1
+	return append(out, byte(raw.TypeStop)), o + 1
 }
 
 // presets appends those fields that the mask says something about, which are
@@ -320,9 +321,9 @@ func (m *masker) field(out []byte, f *shape.Field, next *shape.Node, o int) []by
 	// Safety: v is of type f.Type.
 	p := v.UnsafePointer()
 	end, flt := d.value(f.Type, p, o, 1<<30)
-	if flt == tooCostly { // the field is gone, and the view cannot be sent
+	if flt == raw.TooCostly { // the field is gone, and the view cannot be sent
 		if m.err == nil {
-			m.err = flt.at(end)
+			m.err = flt.At(end)
 		}
 		return out[:before]
 	}

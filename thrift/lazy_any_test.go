@@ -10,6 +10,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/lazy"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -245,7 +246,7 @@ func TestLazyMasks(t *testing.T) {
 // twice gives body with an unknown field, and one of its fields a second time
 // before it.
 func (r *filler) twice(t testing.TB, body []byte) []byte {
-	n, err := thrift.Skip(body[3:], thrift.Type(body[0]), 64)
+	n, err := raw.Skip(body[3:], raw.Type(body[0]), 64)
 	if err != nil {
 		t.Fatal(err)
 	}

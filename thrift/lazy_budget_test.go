@@ -11,6 +11,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/lazy"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -289,7 +290,7 @@ func TestLazyStringIsThatOfTheStruct(t *testing.T) {
 			same(s, plain.Settings)
 		}
 		for o := 0; body[o] != 0; { // one field at a time, so that nothing is cut off
-			n, err := thrift.Skip(body[o+3:], thrift.Type(body[o]), 64)
+			n, err := raw.Skip(body[o+3:], raw.Type(body[o]), 64)
 			if err != nil {
 				t.Fatal(err)
 			}

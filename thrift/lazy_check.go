@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // A checker goes through a message as the decoder does and stores nothing: the
@@ -19,7 +20,7 @@ type checker struct {
 // messages look like. It gives the required fields that it has seen, the op
 // at which it ended, and its offset. at, unless it is nil, gets the offset of
 // each field's value.
-func (c *checker) straight(pl *plan, i, o, depth int, at []uint32) (seen uint64, next, end int, f fault) {
+func (c *checker) straight(pl *plan, i, o, depth int, at []uint32) (seen uint64, next, end int, f raw.Fault) {
 	var all [maxStretch]uint32
 	starts := &all
 	if at == nil {
@@ -37,12 +38,12 @@ func (c *checker) straight(pl *plan, i, o, depth int, at []uint32) (seen uint64,
 			}
 		}
 		if n < len(runs) {
-			return seen, int(runs[n].from), o, fine
+			return seen, int(runs[n].from), o, raw.Fine
 		}
 		i += n
 		if r := &runs[n-1]; r.last == endInner {
 			there, begin := false, o
-			if o, there, f = c.inner(&pl.Fields[r.to-1], o, depth, at != nil); f != fine {
+			if o, there, f = c.inner(&pl.Fields[r.to-1], o, depth, at != nil); f != raw.Fine {
 				return seen, 0, o, f
 			}
 			if !there {
@@ -53,7 +54,7 @@ func (c *checker) straight(pl *plan, i, o, depth int, at []uint32) (seen uint64,
 			}
 		}
 	}
-	return seen, len(pl.Fields), o, fine
+	return seen, len(pl.Fields), o, raw.Fine
 }
 
 // alike goes through structs of a list that have all fields, in the order of
@@ -62,7 +63,7 @@ func (c *checker) alike(pl *plan, n, o int) (i, end int) {
 	b := c.b
 	for i = range n {
 		k, at := pass(b, pl.runs, o, nil)
-		if k != len(pl.runs) || at >= len(b) || b[at] != byte(TypeStop) {
+		if k != len(pl.runs) || at >= len(b) || b[at] != byte(raw.TypeStop) {
 			return i, o
 		}
 		o = at + 1
@@ -71,9 +72,9 @@ func (c *checker) alike(pl *plan, n, o int) (i, end int) {
 }
 
 // inner checks the value of a field. there: it is of the field's type.
-func (c *checker) inner(f *shape.Field, o, depth int, indexed bool) (end int, there bool, flt fault) {
+func (c *checker) inner(f *shape.Field, o, depth int, indexed bool) (end int, there bool, flt raw.Fault) {
 	end, flt = c.value(f.Type, o, depth-1)
-	if flt != wrongType {
+	if flt != raw.WrongType {
 		return end, true, flt
 	}
 	c.again = c.again || indexed
@@ -98,43 +99,43 @@ func (c *checker) note(r *run, o uint32, at []uint32) {
 
 // fields checks the struct at b[o:] and gives its end, or the offset of a
 // fault. at, unless it is nil, gets the offset of each field's value.
-func (c *checker) fields(pl *plan, o, depth int, at []uint32) (int, fault) {
+func (c *checker) fields(pl *plan, o, depth int, at []uint32) (int, raw.Fault) {
 	if depth <= 0 {
-		return o, tooDeep
+		return o, raw.TooDeep
 	}
 	b, begin, next := c.b, o, 0
 	var seen uint64
 	for {
 		if r := int(pl.runAt[next]); r != 0 {
 			more, n, end, flt := c.straight(pl, r-1, o, depth, at)
-			if flt != fine {
+			if flt != raw.Fine {
 				return end, flt
 			}
 			seen, next, o = seen|more, n, end
 		}
 		if len(b)-o < 4 {
-			if o < len(b) && b[o] == byte(TypeStop) {
+			if o < len(b) && b[o] == byte(raw.TypeStop) {
 				break
 			}
-			return o, short
+			return o, raw.Short
 		}
 		head := binary.BigEndian.Uint32(b[o:]) >> 8
-		if head>>16 == uint32(TypeStop) {
+		if head>>16 == uint32(raw.TypeStop) {
 			break
 		}
-		end, flt := 0, wrongType
+		end, flt := 0, raw.WrongType
 		f, after := pl.find(head)
 		if f != nil {
 			end, flt = c.value(f.Type, o+3, depth-1)
 		}
-		if flt == wrongType {
+		if flt == raw.WrongType {
 			c.again = c.again || f != nil && at != nil
-			if end, flt = c.skip(o+3, Type(head>>16), depth-1); flt == fine {
+			if end, flt = c.skip(o+3, raw.Type(head>>16), depth-1); flt == raw.Fine {
 				next, o = len(pl.Fields), end
 				continue
 			}
 		}
-		if flt != fine {
+		if flt != raw.Fine {
 			return end, flt
 		}
 		if at != nil {
@@ -148,11 +149,11 @@ func (c *checker) fields(pl *plan, o, depth int, at []uint32) (int, fault) {
 		d := decoder{b: b}
 		return d.lacking(pl, seen, begin, o)
 	}
-	return o + 1, fine
+	return o + 1, raw.Fine
 }
 
 // value checks a value of type t at b[o:] and gives its end.
-func (c *checker) value(t *shape.Type, o, depth int) (int, fault) {
+func (c *checker) value(t *shape.Type, o, depth int) (int, raw.Fault) {
 	switch t.Kind {
 	case shape.String, shape.Bytes:
 		return c.texts(1, o)
@@ -170,61 +171,61 @@ func (c *checker) value(t *shape.Type, o, depth int) (int, fault) {
 	case shape.Pointer:
 		return c.value(t.Elem, o, 0)
 	}
-	if n := int(fixed[wires[t.Kind]]); len(c.b)-o >= n {
+	if n := int(raw.Fixed[wires[t.Kind]]); len(c.b)-o >= n {
 		c.odd = c.odd || t.Kind == shape.Bool && c.b[o] > 1
-		return o + n, fine
+		return o + n, raw.Fine
 	}
-	return o, short
+	return o, raw.Short
 }
 
 // skip is the function skip for what goes out again with the message.
-func (c *checker) skip(o int, t Type, depth int) (int, fault) {
-	end, f := skip(c.b, o, t, depth)
-	if f == fine && !c.odd && mayHoldBools(t) {
-		c.odd = odd(c.b, o, t)
+func (c *checker) skip(o int, t raw.Type, depth int) (int, raw.Fault) {
+	end, f := raw.SkipAt(c.b, o, t, depth)
+	if f == raw.Fine && !c.odd && raw.MayHoldBools(t) {
+		c.odd = raw.Odd(c.b, o, t)
 	}
 	return end, f
 }
 
 // texts checks n strings, one after the other.
-func (c *checker) texts(n, o int) (int, fault) {
+func (c *checker) texts(n, o int) (int, raw.Fault) {
 	b := c.b
 	for ; n > 0; n-- {
 		left := len(b) - o - 4
 		if left < 0 {
-			return o, short
+			return o, raw.Short
 		}
 		size := binary.BigEndian.Uint32(b[o:])
 		if uint(size) > uint(left) {
-			return o, tooLarge
+			return o, raw.TooLarge
 		}
 		o += 4 + int(size)
 	}
-	return o, fine
+	return o, raw.Fine
 }
 
-func (c *checker) union(t *shape.Type, o, depth int) (int, fault) {
+func (c *checker) union(t *shape.Type, o, depth int) (int, raw.Fault) {
 	if depth <= 0 {
-		return o, tooDeep
+		return o, raw.TooDeep
 	}
 	b := c.b
 	for {
-		if o < len(b) && b[o] == byte(TypeStop) {
-			return o + 1, fine
+		if o < len(b) && b[o] == byte(raw.TypeStop) {
+			return o + 1, raw.Fine
 		}
 		if len(b)-o < 4 {
-			return o, short
+			return o, raw.Short
 		}
 		head := binary.BigEndian.Uint32(b[o:]) >> 8
 		o += 3
-		end, flt := 0, wrongType
+		end, flt := 0, raw.WrongType
 		if v := t.Variant(head); v != nil {
 			end, flt = c.value(v.Struct.Fields[0].Type, o, depth-1)
 		}
-		if flt == wrongType {
-			end, flt = c.skip(o, Type(head>>16), depth-1)
+		if flt == raw.WrongType {
+			end, flt = c.skip(o, raw.Type(head>>16), depth-1)
 		}
-		if flt != fine {
+		if flt != raw.Fine {
 			return end, flt
 		}
 		o = end
@@ -232,35 +233,35 @@ func (c *checker) union(t *shape.Type, o, depth int) (int, fault) {
 }
 
 // elems reads the header of a list or set; end is where its elements begin.
-func (c *checker) elems(t *shape.Type, o, depth int) (n, end int, f fault) {
+func (c *checker) elems(t *shape.Type, o, depth int) (n, end int, f raw.Fault) {
 	b := c.b
 	if depth <= 0 {
-		return 0, o, tooDeep
+		return 0, o, raw.TooDeep
 	}
 	if len(b)-o < 5 {
-		return 0, o, short
+		return 0, o, raw.Short
 	}
-	have, count := Type(b[o]), binary.BigEndian.Uint32(b[o+1:])
+	have, count := raw.Type(b[o]), binary.BigEndian.Uint32(b[o+1:])
 	if count == 0 {
-		return 0, o + 5, fine
+		return 0, o + 5, raw.Fine
 	}
 	if have != wires[t.Elem.Kind] {
-		return 0, o, wrongType
+		return 0, o, raw.WrongType
 	}
 	d := decoder{b: b}
-	n, f = d.count(count, least[have], o+5)
+	n, f = d.count(count, raw.Least[have], o+5)
 	return n, o + 5, f
 }
 
-func (c *checker) list(t *shape.Type, o, depth int) (int, fault) {
+func (c *checker) list(t *shape.Type, o, depth int) (int, raw.Fault) {
 	n, o, f := c.elems(t, o, depth)
-	if f != fine || n == 0 {
+	if f != raw.Fine || n == 0 {
 		return o, f
 	}
 	e := t.Elem
-	if size := int(fixed[wires[e.Kind]]); size != 0 {
-		c.odd = c.odd || e.Kind == shape.Bool && anyAbove1(c.b[o:o+n])
-		return o + n*size, fine // count has held that against the rest
+	if size := int(raw.Fixed[wires[e.Kind]]); size != 0 {
+		c.odd = c.odd || e.Kind == shape.Bool && raw.AnyAbove1(c.b[o:o+n])
+		return o + n*size, raw.Fine // count has held that against the rest
 	}
 	switch e.Kind {
 	case shape.Ref:
@@ -272,7 +273,7 @@ func (c *checker) list(t *shape.Type, o, depth int) (int, fault) {
 				}
 				n -= same
 			}
-			if o, f = c.fields(planAt(e.Struct), o, depth-1, nil); f != fine {
+			if o, f = c.fields(planAt(e.Struct), o, depth-1, nil); f != raw.Fine {
 				return o, f
 			}
 			n--
@@ -281,45 +282,45 @@ func (c *checker) list(t *shape.Type, o, depth int) (int, fault) {
 		return c.texts(n, o)
 	default:
 		for range n {
-			if o, f = c.value(e, o, depth-1); f != fine {
+			if o, f = c.value(e, o, depth-1); f != raw.Fine {
 				return o, f
 			}
 		}
 	}
-	return o, fine
+	return o, raw.Fine
 }
 
-func (c *checker) entries(t *shape.Type, o, depth int) (int, fault) {
+func (c *checker) entries(t *shape.Type, o, depth int) (int, raw.Fault) {
 	b := c.b
 	if depth <= 0 {
-		return o, tooDeep
+		return o, raw.TooDeep
 	}
 	if len(b)-o < 6 {
-		return o, short
+		return o, raw.Short
 	}
-	key, elem, count := Type(b[o]), Type(b[o+1]), binary.BigEndian.Uint32(b[o+2:])
+	key, elem, count := raw.Type(b[o]), raw.Type(b[o+1]), binary.BigEndian.Uint32(b[o+2:])
 	if count == 0 {
-		return o + 6, fine
+		return o + 6, raw.Fine
 	}
 	if key != wires[t.Key.Kind] || elem != wires[t.Elem.Kind] {
-		return o, wrongType
+		return o, raw.WrongType
 	}
 	d := decoder{b: b}
-	n, f := d.count(count, least[key]+least[elem], o+6)
-	if f != fine {
+	n, f := d.count(count, raw.Least[key]+raw.Least[elem], o+6)
+	if f != raw.Fine {
 		return o, f
 	}
 	o += 6
-	if wires[t.Key.Kind] == TypeString && wires[t.Elem.Kind] == TypeString {
+	if wires[t.Key.Kind] == raw.TypeString && wires[t.Elem.Kind] == raw.TypeString {
 		return c.texts(2*n, o)
 	}
 	for range n {
-		if o, f = c.value(t.Key, o, depth-1); f != fine {
+		if o, f = c.value(t.Key, o, depth-1); f != raw.Fine {
 			return o, f
 		}
-		if o, f = c.value(t.Elem, o, depth-1); f != fine {
+		if o, f = c.value(t.Elem, o, depth-1); f != raw.Fine {
 			return o, f
 		}
 	}
-	return o, fine
+	return o, raw.Fine
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // A Number is a type that lists hold in a fixed number of bytes, an enum or a
@@ -154,11 +155,11 @@ func (l *lease) load(t *shape.Type, o int, p unsafe.Pointer) int {
 	}
 	d := decoder{b: l.b, Budget: *l.budget()}
 	end, f := d.value(t, p, o, 1<<30)
-	if f == tooCostly {
+	if f == raw.TooCostly {
 		panic(d.failed(end, f))
 	}
-	if f != fine {
-		panic("thrift: checked bytes are wrong: " + faults[f])
+	if f != raw.Fine {
+		panic("thrift: checked bytes are wrong: " + f.Why())
 	}
 	return end
 }
@@ -294,7 +295,7 @@ func (s *sequence) offset(i int) int {
 	if l.b == nil {
 		panic("thrift: use of a lazy list after its message's Release")
 	}
-	if size := int(fixed[wires[s.t.Kind]]); size != 0 {
+	if size := int(raw.Fixed[wires[s.t.Kind]]); size != 0 {
 		return s.o + i*size
 	}
 	if int(l.list) != s.o {
@@ -446,8 +447,8 @@ func (x *Lazy) evenly() {
 func (x *Lazy) reindex(at []uint32) {
 	c := checker{b: x.own.b}
 	end, f := c.fields(x.pl, int(x.from), 1<<30, at)
-	if f != fine {
-		panic("thrift: checked bytes are wrong: " + faults[f])
+	if f != raw.Fine {
+		panic("thrift: checked bytes are wrong: " + f.Why())
 	}
 	x.end, x.again = uint32(end), c.again
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -59,7 +60,7 @@ func (e *encoder) lazy(b []byte, pl *plan, p unsafe.Pointer) []byte {
 
 // withViews is structure for one that is a view, or has views within. What came
 // before in the same place is given back: nobody else will.
-func (d *decoder) withViews(pl *plan, p unsafe.Pointer, o, depth int) (int, fault) {
+func (d *decoder) withViews(pl *plan, p unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	// Safety: p points to a *pl.Go.
 	at := (*unsafe.Pointer)(p)
 	if *at != nil {
@@ -68,7 +69,7 @@ func (d *decoder) withViews(pl *plan, p unsafe.Pointer, o, depth int) (int, faul
 	}
 	q, ok := d.fresh(pl)
 	if !ok {
-		return o, tooCostly
+		return o, raw.TooCostly
 	}
 	switch {
 	case pl.of != nil && d.wire == inCompact:
@@ -82,30 +83,30 @@ func (d *decoder) withViews(pl *plan, p unsafe.Pointer, o, depth int) (int, faul
 }
 
 // lazy makes q, a new view, one of the struct at o, and has p point to it.
-func (d *decoder) lazy(pl *plan, p *unsafe.Pointer, q unsafe.Pointer, o, depth int) (int, fault) {
+func (d *decoder) lazy(pl *plan, p *unsafe.Pointer, q unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	c := checker{b: d.b}
 	end, f := c.fields(pl.of, o, depth, nil)
-	if f != fine {
+	if f != raw.Fine {
 		return end, f
 	}
 	if !d.Charge(leaseBytes) {
-		return o, tooCostly
+		return o, raw.TooCostly
 	}
 	v, mem, lent := d.body, d.Budget, false
 	if v.Len() != 0 && !c.odd {
 		v, mem, lent = v.Slice(o, end), codec.Budget(d.lim.DecodeBudget(end-o)), true
 	} else { // within a container, or a value that is decoded from a message
 		if !d.Charge(end - o) {
-			return o, tooCostly
+			return o, raw.TooCostly
 		}
 		own := bytes.Clone(d.b[o:end])
-		tame(own, 0, TypeStruct)
+		raw.Tame(own, 0, raw.TypeStruct)
 		v = buf.ViewOf(own)
 	}
 	// Safety: q points to a view, whose Lazy is at lazyAt.
 	*pl.viewAt(q) = Lazy{own: &lease{b: v.Bytes(), calm: true, view: v, mem: mem, lent: lent}, pl: pl.of, level: 1, first: true}
 	*p = q
-	return end, fine
+	return end, raw.Fine
 }
 
 // giveBack releases what the decoder opened in the struct at p, a view or one with

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // A run is a part of a plan that is checked at once: up to four fields of fixed
@@ -54,7 +55,7 @@ func (pl *plan) makeRuns() {
 			pl.runs = append(pl.runs, run{from: uint32(i)})
 			pl.runAt[i] = uint32(len(pl.runs))
 		}
-		r, n := &pl.runs[len(pl.runs)-1], fixed[wireOf(f)]
+		r, n := &pl.runs[len(pl.runs)-1], raw.Fixed[wireOf(f)]
 		for k := i - int(r.from); k < runFields; k++ {
 			r.want[k], r.rel[k] = f.Tag>>16|f.Tag&0xff00|f.Tag<<16&0xff0000, uint8(r.size)
 			if i > int(r.from) {
@@ -67,7 +68,7 @@ func (pl *plan) makeRuns() {
 		switch {
 		case n != 0:
 			r.size += 3 + uint16(n)
-		case wireOf(f) == TypeString:
+		case wireOf(f) == raw.TypeString:
 			if r.size, r.last = r.size+7, endText; r.size == 7 {
 				r.last, r.want[0] = loneText, f.Tag
 			}
@@ -87,7 +88,7 @@ func (pl *plan) makeRuns() {
 // addBool notes where a bool's byte is: behind its header, at what the run's size
 // is so far.
 func (r *run) addBool(f *shape.Field) {
-	if wireOf(f) == TypeBool {
+	if wireOf(f) == raw.TypeBool {
 		r.bools[r.flags] = uint8(r.size + 3)
 		r.flags++
 	}
@@ -202,7 +203,7 @@ func element(b []byte, runs []run, o int, at []uint32) int {
 		}
 		o += int(r.size)
 	}
-	if o >= len(b) || b[o] != byte(TypeStop) {
+	if o >= len(b) || b[o] != byte(raw.TypeStop) {
 		return 0
 	}
 	return o + 1

@@ -11,6 +11,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // lazyMove is from how many bytes on what was not changed is forwarded by
@@ -84,8 +85,8 @@ func takes(t *shape.Type, b []byte) codec.Budget {
 		d.Charge(len(b) - 4)
 	case t.Kind == shape.Pointer:
 		d.Charge(t.Elem.Size)
-	case (t.Kind == shape.List || t.Kind == shape.Set) && fixed[wires[t.Elem.Kind]] != 0:
-		d.Charges((len(b)-5)/int(fixed[wires[t.Elem.Kind]]), t.Elem.Size)
+	case (t.Kind == shape.List || t.Kind == shape.Set) && raw.Fixed[wires[t.Elem.Kind]] != 0:
+		d.Charges((len(b)-5)/int(raw.Fixed[wires[t.Elem.Kind]]), t.Elem.Size)
 	default:
 		d.value(t, reflect.New(t.Go).UnsafePointer(), 0, 1<<30)
 	}
@@ -104,7 +105,7 @@ func (x *Lazy) encode(f *shape.Field, p unsafe.Pointer) []byte {
 	head := [3]byte{byte(f.Tag >> 16), byte(f.Tag >> 8), byte(f.Tag)}
 	switch f.Kind {
 	case shape.String:
-		if s := *(*string)(p); len(s) <= maxSize {
+		if s := *(*string)(p); len(s) <= raw.MaxSize {
 			b := binary.BigEndian.AppendUint32(append(make([]byte, 0, 7+len(s)), head[:]...), uint32(len(s)))
 			return append(b, s...)
 		}
@@ -147,7 +148,7 @@ func (x *Lazy) put(field int, val []byte) {
 	}
 	to := from
 	if o := int(x.at[field]); o != 0 {
-		end, _ := skip(l.b, o, Type(head>>16), 1<<30)
+		end, _ := raw.SkipAt(l.b, o, raw.Type(head>>16), 1<<30)
 		to = uint32(end)
 	}
 	l.insert(edit{from: from, to: to, head: head, val: val})
@@ -177,9 +178,9 @@ func (l *lease) insert(e edit) {
 // for it.
 func (x *Lazy) dropEarlier(head, last uint32) {
 	b := x.own.b
-	for o := int(x.from); b[o] != byte(TypeStop); {
+	for o := int(x.from); b[o] != byte(raw.TypeStop); {
 		have := binary.BigEndian.Uint32(b[o:]) >> 8
-		end, _ := skip(b, o+3, Type(have>>16), 1<<30)
+		end, _ := raw.SkipAt(b, o+3, raw.Type(have>>16), 1<<30)
 		if have == head && uint32(o) != last && x.own.edit(uint32(o), 0) == nil {
 			x.own.insert(edit{from: uint32(o), to: uint32(end)})
 		}
@@ -251,8 +252,8 @@ func LazyPlain[T any](x *Lazy) (*T, error) {
 		panic(fmt.Sprintf("thrift: a view of %s is no view of %T", x.pl.Go, *msg))
 	}
 	// Safety: msg points to an x.pl.Go.
-	if f := x.pl.read(unsafe.Pointer(msg), b, *x.own.budget()); f != fine {
-		return nil, f.at(0)
+	if f := x.pl.read(unsafe.Pointer(msg), b, *x.own.budget()); f != raw.Fine {
+		return nil, f.At(0)
 	}
 	return msg, nil
 }

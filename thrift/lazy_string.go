@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // String shows a view from its bytes and stops where the text is full: a kilobyte
@@ -64,14 +65,14 @@ func (w bytesText) message(pl *plan, o, depth int) {
 
 // strange collects the fields of the struct at o that an Unknown would have.
 func (c *checker) strange(pl *plan, o int) (u []byte) {
-	for c.b[o] != byte(TypeStop) {
+	for c.b[o] != byte(raw.TypeStop) {
 		head := binary.BigEndian.Uint32(c.b[o:]) >> 8
-		end, flt := 0, wrongType
+		end, flt := 0, raw.WrongType
 		if f, _ := pl.find(head); f != nil {
 			end, flt = c.value(f.Type, o+3, math.MaxInt32)
 		}
-		if flt == wrongType {
-			end, _ = skip(c.b, o+3, Type(head>>16), math.MaxInt32)
+		if flt == raw.WrongType {
+			end, _ = raw.SkipAt(c.b, o+3, raw.Type(head>>16), math.MaxInt32)
 			u = append(u, c.b[o:end]...)
 		}
 		o = end
@@ -122,17 +123,17 @@ func (w bytesText) wireUnion(t *shape.Type, o, depth int) {
 	c := checker{b: b}
 	var last *shape.Variant
 	at := 0
-	for b[o] != byte(TypeStop) {
+	for b[o] != byte(raw.TypeStop) {
 		head := binary.BigEndian.Uint32(b[o:]) >> 8
-		end, flt := 0, wrongType
+		end, flt := 0, raw.WrongType
 		v := t.Variant(head)
 		if v != nil {
 			end, flt = c.value(v.Struct.Fields[0].Type, o+3, math.MaxInt32)
 		}
-		if flt == fine {
+		if flt == raw.Fine {
 			last, at = v, o+3
 		} else {
-			end, _ = skip(b, o+3, Type(head>>16), math.MaxInt32)
+			end, _ = raw.SkipAt(b, o+3, raw.Type(head>>16), math.MaxInt32)
 		}
 		o = end
 	}

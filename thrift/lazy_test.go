@@ -14,6 +14,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/lazy"
 	"github.com/limosa-rpc/limosa/internal/invariant"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -211,7 +212,7 @@ func arrived(t testing.TB, st reflect.Type, i int, v reflect.Value) reflect.Valu
 func (r *filler) mixed(t testing.TB, body []byte) []byte {
 	var fields [][]byte
 	for o := 0; body[o] != 0; {
-		n, err := thrift.Skip(body[o+3:], thrift.Type(body[o]), 64)
+		n, err := raw.Skip(body[o+3:], raw.Type(body[o]), 64)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -520,13 +521,13 @@ func TestLazyDeepWrongTypes(t *testing.T) {
 	const levels = 60
 	var b []byte
 	for range levels {
-		b = append(b, byte(thrift.TypeStruct), 0, 4) // next
+		b = append(b, byte(raw.TypeStruct), 0, 4) // next
 	}
 	for range levels {
 		// A list of branches that turns out to be one of leaves in the end.
-		b = append(b, byte(thrift.TypeList), 0, 5, byte(thrift.TypeI32), 0, 0, 0, 1, 0, 0, 0, 0, byte(thrift.TypeI32), 0, 1, 0, 0, 0, 1, 0)
+		b = append(b, byte(raw.TypeList), 0, 5, byte(raw.TypeI32), 0, 0, 0, 1, 0, 0, 0, 0, byte(raw.TypeI32), 0, 1, 0, 0, 0, 1, 0)
 	}
-	b = append(b, byte(thrift.TypeI32), 0, 1, 0, 0, 0, 1, 0)
+	b = append(b, byte(raw.TypeI32), 0, 1, 0, 0, 0, 1, 0)
 	x, err := thrift.OpenLazy[lazy.LazyBranch](buf.ViewOf(b), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -543,7 +544,7 @@ func FuzzLazy(f *testing.F) {
 		body := encode(f, msg)
 		f.Add(r.mixed(f, body), seed)
 		for o := 0; body[o] != 0; {
-			n, err := thrift.Skip(body[o+3:], thrift.Type(body[o]), 64)
+			n, err := raw.Skip(body[o+3:], raw.Type(body[o]), 64)
 			if err != nil {
 				f.Fatal(err)
 			}
@@ -702,7 +703,7 @@ type aside struct {
 // A list's header stands before its elements, which At relies on.
 func TestLazyNumbersAtTheEdges(t *testing.T) {
 	for n := range 9 {
-		body := binary.BigEndian.AppendUint32([]byte{byte(thrift.TypeList), 0, 22, byte(thrift.TypeI8)}, uint32(n))
+		body := binary.BigEndian.AppendUint32([]byte{byte(raw.TypeList), 0, 22, byte(raw.TypeI8)}, uint32(n))
 		want := make([]int8, n)
 		for i := range n {
 			want[i] = int8(-i * 11)

@@ -15,11 +15,12 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/invariant"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
-func raw(t testing.TB, s string) []byte {
+func unhex(t testing.TB, s string) []byte {
 	t.Helper()
 	p, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
 	if err != nil {
@@ -53,11 +54,11 @@ type Wides = []*Wide
 // pack more than they are worth.
 func TestSmallMessagesCannotCostMuch(t *testing.T) {
 	const n = 1 << 20
-	list := func(id byte, elem thrift.Type, count uint32, body []byte) []byte {
+	list := func(id byte, elem raw.Type, count uint32, body []byte) []byte {
 		p := binary.BigEndian.AppendUint32([]byte{15, 0, id, byte(elem)}, count)
 		return append(append(p, body...), 0)
 	}
-	entries := func(id byte, key, elem thrift.Type, count uint32, body []byte) []byte {
+	entries := func(id byte, key, elem raw.Type, count uint32, body []byte) []byte {
 		p := binary.BigEndian.AppendUint32([]byte{13, 0, id, byte(key), byte(elem)}, count)
 		return append(append(p, body...), 0)
 	}
@@ -66,27 +67,27 @@ func TestSmallMessagesCannotCostMuch(t *testing.T) {
 		body []byte
 		why  string
 	}{
-		{"two million levels", bytes.Repeat(raw(t, "0c000b"), 2_000_000), "nested too deeply"},
-		{"two million unknown levels", bytes.Repeat(raw(t, "0c0063"), 2_000_000), "nested too deeply"},
-		{"two million lists", append(raw(t, "0f0003"), bytes.Repeat(raw(t, "0f00000001"), 2_000_000)...), "element of another type|nested too deeply"},
-		{"an unknown type at the end", raw(t, "07"), "unknown wire type"},
-		{"an unknown type", raw(t, "07 0001 00"), "unknown wire type"},
-		{"a string of 2 GB", raw(t, "0b0008 7fffffff 00"), "size beyond the end"},
-		{"a string of -1", raw(t, "0b0008 ffffffff 00"), "size beyond the end"},
-		{"binary of 2 GB", raw(t, "0b0009 7fffffff 00"), "size beyond the end"},
-		{"2 G numbers", raw(t, "0f000a 0a 7fffffff 00"), "size beyond the end"},
-		{"-1 numbers", raw(t, "0f000a 0a ffffffff 00"), "negative size"},
-		{"2 G structs", raw(t, "0f0001 0c 7fffffff 00"), "size beyond the end"},
-		{"2 G entries", raw(t, "0d0004 0b0c 7fffffff 00"), "size beyond the end"},
-		{"-1 entries", raw(t, "0d0004 0b0c ffffffff 00"), "negative size"},
-		{"2 G entries by reflection", raw(t, "0d0005 030c 7fffffff 00"), "size beyond the end"},
-		{"2 G pairs", raw(t, "0d0006 0c0f 7fffffff 00"), "size beyond the end"},
-		{"2 G unions", raw(t, "0f0007 0c 7fffffff 00"), "size beyond the end"},
-		{"a million structs", list(1, thrift.TypeStruct, n, make([]byte, n)), "takes more memory than its size allows"},
-		{"a million unions", list(7, thrift.TypeStruct, n, make([]byte, n)), "takes more memory than its size allows"},
-		{"a million entries", entries(5, thrift.TypeI8, thrift.TypeStruct, n, make([]byte, 2*n)), "takes more memory than its size allows"},
-		{"100,000 strings", list(2, thrift.TypeString, 100_000, make([]byte, 400_000)), ""},
-		{"a field 100,000 times", append(bytes.Repeat(raw(t, "0c000b00"), 100_000), 0), "takes more memory than its size allows"},
+		{"two million levels", bytes.Repeat(unhex(t, "0c000b"), 2_000_000), "nested too deeply"},
+		{"two million unknown levels", bytes.Repeat(unhex(t, "0c0063"), 2_000_000), "nested too deeply"},
+		{"two million lists", append(unhex(t, "0f0003"), bytes.Repeat(unhex(t, "0f00000001"), 2_000_000)...), "element of another type|nested too deeply"},
+		{"an unknown type at the end", unhex(t, "07"), "unknown wire type"},
+		{"an unknown type", unhex(t, "07 0001 00"), "unknown wire type"},
+		{"a string of 2 GB", unhex(t, "0b0008 7fffffff 00"), "size beyond the end"},
+		{"a string of -1", unhex(t, "0b0008 ffffffff 00"), "size beyond the end"},
+		{"binary of 2 GB", unhex(t, "0b0009 7fffffff 00"), "size beyond the end"},
+		{"2 G numbers", unhex(t, "0f000a 0a 7fffffff 00"), "size beyond the end"},
+		{"-1 numbers", unhex(t, "0f000a 0a ffffffff 00"), "negative size"},
+		{"2 G structs", unhex(t, "0f0001 0c 7fffffff 00"), "size beyond the end"},
+		{"2 G entries", unhex(t, "0d0004 0b0c 7fffffff 00"), "size beyond the end"},
+		{"-1 entries", unhex(t, "0d0004 0b0c ffffffff 00"), "negative size"},
+		{"2 G entries by reflection", unhex(t, "0d0005 030c 7fffffff 00"), "size beyond the end"},
+		{"2 G pairs", unhex(t, "0d0006 0c0f 7fffffff 00"), "size beyond the end"},
+		{"2 G unions", unhex(t, "0f0007 0c 7fffffff 00"), "size beyond the end"},
+		{"a million structs", list(1, raw.TypeStruct, n, make([]byte, n)), "takes more memory than its size allows"},
+		{"a million unions", list(7, raw.TypeStruct, n, make([]byte, n)), "takes more memory than its size allows"},
+		{"a million entries", entries(5, raw.TypeI8, raw.TypeStruct, n, make([]byte, 2*n)), "takes more memory than its size allows"},
+		{"100,000 strings", list(2, raw.TypeString, 100_000, make([]byte, 400_000)), ""},
+		{"a field 100,000 times", append(bytes.Repeat(unhex(t, "0c000b00"), 100_000), 0), "takes more memory than its size allows"},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -147,7 +148,7 @@ func TestDepthIsCounted(t *testing.T) {
 		if err := decode(body, new(Tree)); (err == nil) != tt.ok {
 			t.Errorf("decode: %v; want ok %v", err, tt.ok)
 		}
-		if _, err := thrift.SkipStruct(body, 64); (err == nil) != tt.ok {
+		if _, err := raw.SkipStruct(body, 64); (err == nil) != tt.ok {
 			t.Errorf("skip: %v; want ok %v", err, tt.ok)
 		}
 		if err := decode(body, new(struct{})); (err == nil) != tt.ok {
@@ -206,10 +207,10 @@ func TestContainersAreLevels(t *testing.T) {
 			if err := (thrift.Binary{}).Decode(buf.ViewOf(body), new(Deep), lim); (err == nil) != (over == 0) {
 				t.Errorf("%s, %d over: decode: %v", name, over, err)
 			}
-			if _, err := thrift.SkipStruct(body, 64); (err == nil) != (over == 0) {
+			if _, err := raw.SkipStruct(body, 64); (err == nil) != (over == 0) {
 				t.Errorf("%s, %d over: skip: %v", name, over, err)
 			}
-			s := thrift.Skipper{}
+			s := raw.Skipper{}
 			if done, _, err := s.Feed(body); done != (over == 0) || (err == nil) != (over == 0) {
 				t.Errorf("%s, %d over: skipper: %v, %v", name, over, done, err)
 			}
@@ -227,7 +228,7 @@ func TestWhatIsSkippedIsALevel(t *testing.T) {
 		"0f0033 0c 00000001 00 00",        // of unions
 	} {
 		for depth, ok := range map[int]bool{2: false, 3: true} {
-			err := thrift.Binary{}.Decode(buf.ViewOf(raw(t, in)), new(Everything), rpc.Limits{Depth: depth}.WithDefaults())
+			err := thrift.Binary{}.Decode(buf.ViewOf(unhex(t, in)), new(Everything), rpc.Limits{Depth: depth}.WithDefaults())
 			if (err == nil) != ok {
 				t.Errorf("%s with depth %d: %v", in, depth, err)
 			}

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // A plan is a struct type, ready to be encoded and decoded: what shape knows of it,
@@ -62,14 +63,14 @@ func typeError(err error) error {
 
 // wires are the types that kinds have on the wire; 0: they have none. That of a Pointer
 // is its element's.
-var wires = [256]Type{
-	shape.Bool: TypeBool, shape.Int8: TypeI8, shape.Int16: TypeI16, shape.Int32: TypeI32, shape.Int64: TypeI64,
-	shape.Float64: TypeDouble, shape.UUID: TypeUUID, shape.String: TypeString, shape.Bytes: TypeString,
-	shape.Ref: TypeStruct, shape.Union: TypeStruct, shape.List: TypeList, shape.Set: TypeSet, shape.Map: TypeMap, shape.Pairs: TypeMap,
+var wires = [256]raw.Type{
+	shape.Bool: raw.TypeBool, shape.Int8: raw.TypeI8, shape.Int16: raw.TypeI16, shape.Int32: raw.TypeI32, shape.Int64: raw.TypeI64,
+	shape.Float64: raw.TypeDouble, shape.UUID: raw.TypeUUID, shape.String: raw.TypeString, shape.Bytes: raw.TypeString,
+	shape.Ref: raw.TypeStruct, shape.Union: raw.TypeStruct, shape.List: raw.TypeList, shape.Set: raw.TypeSet, shape.Map: raw.TypeMap, shape.Pairs: raw.TypeMap,
 }
 
 // wireOf is the type of a field on the wire.
-func wireOf(f *shape.Field) Type { return Type(f.Tag >> 16) }
+func wireOf(f *shape.Field) raw.Type { return raw.Type(f.Tag >> 16) }
 
 // maxDense is the largest id that is found by indexing.
 const maxDense = 1024
@@ -164,7 +165,7 @@ func (rules) Kind(rt reflect.Type, k shape.Kind) shape.Kind {
 	case rt.Implements(reflect.TypeFor[interface{ set() }]()):
 		return shape.Set
 	}
-	if wires[k] == TypeStop {
+	if wires[k] == raw.TypeStop {
 		return shape.None
 	}
 	return k
@@ -198,7 +199,7 @@ func (rules) Complete(fresh []*shape.Struct) {
 func (rules) Whole(kept []byte, depth int) bool { return Unknown(kept).whole(depth) }
 
 // Most implements [shape.Rules].
-func (rules) Most() (depth, size int) { return defaultDepth, maxSize }
+func (rules) Most() (depth, size int) { return defaultDepth, raw.MaxSize }
 
 // embeds says why a field may not be embedded: its methods would stand for the
 // whole struct, or its fields would be lost. field: it is a field of Thrift's itself.

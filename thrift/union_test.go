@@ -86,7 +86,7 @@ func TestLargeUnions(t *testing.T) {
 		}
 	}
 	got := new(holder)
-	if err := decode(raw(t, "0c0002 0a0063 0000000000000001 0a0003 0000000000000005 0b0004 00000000 00 00"), got); err != nil || !reflect.DeepEqual(got.One, &D3{5}) {
+	if err := decode(unhex(t, "0c0002 0a0063 0000000000000001 0a0003 0000000000000005 0b0004 00000000 00 00"), got); err != nil || !reflect.DeepEqual(got.One, &D3{5}) {
 		t.Errorf("%+v, %v: of another id and another type", got.One, err)
 	}
 	if err := thrift.Validate(&holder{One: struct{ more }{}}); err == nil {

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // Unknown is the type of a field, at most one of a struct and without an id,
@@ -44,8 +45,8 @@ func (d *decoder) keep(pl *plan, base unsafe.Pointer, from, to int) bool {
 	}
 	u := pl.Kept(base)
 	*u = append(*u, d.b[from:to]...)
-	if kept := (*u)[len(*u)-(to-from):]; mayHoldBools(Type(kept[0])) {
-		tame(kept, 3, Type(kept[0]))
+	if kept := (*u)[len(*u)-(to-from):]; raw.MayHoldBools(raw.Type(kept[0])) {
+		raw.Tame(kept, 3, raw.Type(kept[0]))
 	}
 	return true
 }
@@ -83,8 +84,8 @@ func (u Unknown) whole(depth int) bool {
 		if len(u)-o < 3 {
 			return false
 		}
-		end, f := skip(u, o+3, Type(u[o]), depth)
-		if f != fine {
+		end, f := raw.SkipAt(u, o+3, raw.Type(u[o]), depth)
+		if f != raw.Fine {
 			return false
 		}
 		o = end

@@ -2,7 +2,6 @@ package thrift_test
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"math/rand/v2"
 	"reflect"
@@ -54,15 +53,6 @@ func TestUnknownPassesThrough(t *testing.T) {
 			t.Fatalf("seed %d:\n%s\nwant\n%s", seed, thrift.String(got), thrift.String(want))
 		}
 	}
-}
-
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
-	p, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 func TestUnknownBytes(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -15,8 +15,8 @@ import (
 // has come; small requests and what is allowed again are taken.
 func TestAllow(t *testing.T) {
 	const allowed, size = 16 << 10, 300 << 10
-	message := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), make([]byte, size)...)
-	small := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 6), 0)
+	message := append(raw.AppendMessageBegin(nil, "Ping", raw.Call, 5), make([]byte, size)...)
+	small := append(raw.AppendMessageBegin(nil, "Ping", raw.Call, 6), 0)
 	framed := func(p []byte) []byte { return append(binary.BigEndian.AppendUint32(nil, uint32(len(p))), p...) }
 	headed := func(p []byte) []byte {
 		b, err := frameBytes(Protocol{NoOffer: true}.Open(wire.Client, testLimits), &wire.Event{Flags: wire.Open | wire.Message | wire.End, ID: 5, Method: "Ping"}, p)
@@ -244,7 +244,7 @@ func TestAllowOfStreams(t *testing.T) {
 // connection closed, since its end is unknown; one that is there whole is refused.
 func TestAllowOfBareMessages(t *testing.T) {
 	const allowed, size = 16 << 10, 300 << 10
-	p := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), 0x0b, 0, 1)
+	p := append(raw.AppendMessageBegin(nil, "Ping", raw.Call, 5), 0x0b, 0, 1)
 	p = append(binary.BigEndian.AppendUint32(p, size), make([]byte, size+1)...)
 	for _, before := range []int{0, 100, len(p)} { // bytes that came while all was allowed
 		s := Protocol{}.Open(wire.Server, testLimits)

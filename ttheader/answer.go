@@ -4,8 +4,8 @@ import (
 	"bytes"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -77,12 +77,12 @@ func (s *Session) result(ev *wire.Event, f *frame, matched bool) error {
 		ev.Err = s.faultOf(f)
 	case len(h.bizStatus) > 0 && string(h.bizStatus) != "0":
 		ev.Err = bizError(h)
-	case f.typ == thrift.Exception:
+	case f.typ == raw.Exception:
 		// Neither its name nor its sequence id is looked at: Kitex does not,
 		// and a server that failed early may know neither. The body is read by
 		// exception, once it is taken.
 		ev.Flags |= wire.Message
-	case f.typ != thrift.Reply:
+	case f.typ != raw.Reply:
 		return &FrameError{Offset: f.message + 3, Why: f.typ.String() + " from a server"}
 	case !matched:
 		ev.Err = &rpc.Error{Code: rpc.DataLoss, Op: "receive", Msg: "sequence ids of header and message differ", Sent: rpc.Processed}
@@ -115,9 +115,9 @@ func (s *Session) settle(ev *wire.Event) {
 // exception turns the body of an exception behind the header h into the event's
 // error.
 func exception(ev *wire.Event, h *header) {
-	parse := thrift.ParseException
+	parse := raw.ParseException
 	if ev.Encoding == rpc.Compact {
-		parse = thrift.Compact{}.ParseException
+		parse = raw.Compact{}.ParseException
 	}
 	text, typ, _, err := parse(ev.Body.Bytes())
 	ev.Body.Release()

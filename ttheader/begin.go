@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -112,9 +112,9 @@ func (s *Session) beginCancel(out *buf.Out, ev *wire.Event) {
 
 func (s *Session) beginRequest(out *buf.Out, ev *wire.Event) {
 	s.out.called = true
-	typ := thrift.Call
+	typ := raw.Call
 	if ev.Flags&wire.Oneway != 0 {
-		typ = thrift.Oneway
+		typ = raw.Oneway
 	}
 	switch s.p.Form {
 	case TTHeader:
@@ -136,7 +136,7 @@ func (s *Session) beginRequest(out *buf.Out, ev *wire.Event) {
 	}
 	b := out.Block()
 	name := s.name(ev)
-	if len(name) > thrift.MaxName {
+	if len(name) > raw.MaxName {
 		s.out.err = longName(len(name))
 	}
 	out.Commit(appendEnvelope(b, s.p.Compact, name, typ, int32(uint32(ev.ID))))
@@ -154,11 +154,11 @@ func (s *Session) name(ev *wire.Event) string {
 	return ev.Method
 }
 
-func appendEnvelope(b []byte, compact bool, name string, typ thrift.MessageType, seq int32) []byte {
+func appendEnvelope(b []byte, compact bool, name string, typ raw.MessageType, seq int32) []byte {
 	if compact {
-		return thrift.Compact{}.AppendMessageBegin(b, name, typ, seq)
+		return raw.Compact{}.AppendMessageBegin(b, name, typ, seq)
 	}
-	return thrift.AppendMessageBegin(b, name, typ, seq)
+	return raw.AppendMessageBegin(b, name, typ, seq)
 }
 
 // reserve makes room for a length of four bytes.
@@ -221,7 +221,7 @@ func units(d, unit time.Duration) int64 {
 // envelopeLen is the length of a message's envelope.
 func envelopeLen(compact bool, name string, seq int32) int {
 	if compact {
-		return len(thrift.Compact{}.AppendMessageBegin(nil, name, thrift.Call, seq))
+		return len(raw.Compact{}.AppendMessageBegin(nil, name, raw.Call, seq))
 	}
 	return 4 + 4 + len(name) + 4
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -64,12 +64,12 @@ func TestHeadersOfPiecesHaveABudget(t *testing.T) {
 // An exception in pieces is an error, as one in a single frame is.
 func TestExceptionInPieces(t *testing.T) {
 	client, server, cin, _ := acquainted(t, rpc.Limits{}.WithDefaults())
-	body := thrift.AppendException(nil, strings.Repeat("no ", 1000), thrift.InternalError)
+	body := raw.AppendException(nil, strings.Repeat("no ", 1000), raw.InternalError)
 	out := newOut(t)
 	frames(t, server, out, wire.Event{Flags: wire.End | wire.Message, Method: "m", Tag: [2]uint64{5 << 32, 5}, Trailer: rpc.Metadata{{Key: "k", Value: "v"}}}, body, 1000)
 	p := append([]byte(nil), out.Bytes()...)
 	at := strings.Index(string(p), "\x80\x01\x00\x02")
-	p[at+3] = byte(thrift.Exception)
+	p[at+3] = byte(raw.Exception)
 	evs, err := gather(t, client, cin, p, 1<<20)
 	if err != nil || len(evs) != 1 {
 		t.Fatal(evs, err)
@@ -83,7 +83,7 @@ func TestExceptionInPieces(t *testing.T) {
 // A factor that is no bound is none, and does not overflow.
 func TestInflateWithoutFactor(t *testing.T) {
 	s := Protocol{}.Open(wire.Server, rpc.Limits{InflateFactor: math.MaxInt}.WithDefaults())
-	message := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), make([]byte, 1<<20)...)
+	message := append(raw.AppendMessageBegin(nil, "Ping", raw.Call, 5), make([]byte, 1<<20)...)
 	ev, err := cutOne(t, s, zlibFrame(t, 0, message, 1))
 	if err != nil || ev.Err != nil || ev.Body.Len() != 1<<20 {
 		t.Errorf("%d bytes, %v, %v", ev.Body.Len(), ev.Err, err)

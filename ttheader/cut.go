@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -24,7 +24,7 @@ type frame struct {
 	body    int  // offset of the struct behind it
 	end     int  // offset of the end; of a frame that is too large it may lie beyond the input
 	name    []byte
-	typ     thrift.MessageType
+	typ     raw.MessageType
 	seq     int32
 
 	fault *rpc.Error // why this call cannot be made although the frame is whole or can be skipped
@@ -110,7 +110,7 @@ func (s *Session) take(in *buf.In, ev *wire.Event, f *frame) error {
 	case ev.Flags&wire.Message != 0:
 		in.Skip(f.body)
 		ev.Body = in.View(f.end - f.body)
-		if f.typ == thrift.Exception {
+		if f.typ == raw.Exception {
 			exception(ev, &s.in.head)
 		}
 	default:
@@ -125,7 +125,7 @@ func (s *Session) tooLarge(f frame, p []byte, size int) (frame, int, error) {
 	end := min(f.end, len(p))
 	name, typ, seq, n, err := f.begin(p[f.message:end])
 	switch {
-	case errors.Is(err, thrift.ErrShort) && f.message+n <= f.end:
+	case errors.Is(err, raw.ErrShort) && f.message+n <= f.end:
 		return f, f.message + n - end, nil
 	case err != nil:
 		return f, 0, envelopeErr(f.message, err)

@@ -7,8 +7,8 @@ import (
 	"hash/crc32"
 	"strconv"
 
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -217,11 +217,11 @@ const tlsAlert, tlsHandshake, tlsMajor = 21, 22, 3
 func sample(p []byte) []byte { return p[:min(len(p), 32)] }
 
 // begin reads the envelope at the begin of p.
-func (f *frame) begin(p []byte) (name []byte, typ thrift.MessageType, seq int32, n int, err error) {
+func (f *frame) begin(p []byte) (name []byte, typ raw.MessageType, seq int32, n int, err error) {
 	if f.compact {
-		return thrift.Compact{}.ParseMessageBegin(p)
+		return raw.Compact{}.ParseMessageBegin(p)
 	}
-	return thrift.ParseMessageBegin(p, f.old)
+	return raw.ParseMessageBegin(p, f.old)
 }
 
 // envelope reads the envelope of a message that ends where p ends.
@@ -236,7 +236,7 @@ func (f *frame) envelope(p []byte) error {
 
 // envelopeErr places what is wrong with the envelope at offset at.
 func envelopeErr(at int, err error) error {
-	if e, ok := errors.AsType[*thrift.SyntaxError](err); ok {
+	if e, ok := errors.AsType[*raw.SyntaxError](err); ok {
 		return &FrameError{Offset: at + e.Offset, Why: e.Why}
 	}
 	return &FrameError{Offset: at, Why: "message ends within its envelope"}
@@ -245,7 +245,7 @@ func envelopeErr(at int, err error) error {
 // findBare finds the end of a bare message, which is nowhere but in its struct.
 func (s *Session) findBare(f frame, p []byte) (frame, int, error) {
 	name, typ, seq, n, err := f.begin(p[f.message:])
-	if errors.Is(err, thrift.ErrShort) {
+	if errors.Is(err, raw.ErrShort) {
 		return f, f.message + n - len(p), nil
 	}
 	if err != nil {
@@ -288,23 +288,23 @@ const deepest = 2048
 // the goroutine that reads keeps that while it waits.
 const shallow = 64
 
-// endOfStruct is like thrift.Skipper.Feed. Most messages arrive whole, and the
+// endOfStruct is like raw.Skipper.Feed. Most messages arrive whole, and the
 // walk over those needs no state.
 func (s *Session) endOfStruct(p []byte, compact bool) (done bool, n int, err error) {
 	var walked error
 	if !s.in.skipping {
-		skip := thrift.SkipStruct
+		skip := raw.SkipStruct
 		if compact {
-			skip = thrift.Compact{}.SkipStruct
+			skip = raw.Compact{}.SkipStruct
 		}
 		if n, walked = skip(p, shallow); walked == nil {
 			return true, n, nil
 		}
-		s.in.skipper = thrift.Skipper{MaxDepth: deepest, Compact: compact}
+		s.in.skipper = raw.Skipper{MaxDepth: deepest, Compact: compact}
 	}
 	done, n, err = s.in.skipper.Feed(p)
 	if s.in.skipping = !done && err == nil; !s.in.skipping {
-		s.in.skipper = thrift.Skipper{} // it keeps what its nesting took
+		s.in.skipper = raw.Skipper{} // it keeps what its nesting took
 	}
 	if err != nil && offsetOf(walked) > offsetOf(err) {
 		err = walked // the same fault, placed within its value
@@ -314,7 +314,7 @@ func (s *Session) endOfStruct(p []byte, compact bool) (done bool, n int, err err
 
 // offsetOf is where err places a fault, -1 if it is no fault.
 func offsetOf(err error) int {
-	if e, ok := errors.AsType[*thrift.SyntaxError](err); ok {
+	if e, ok := errors.AsType[*raw.SyntaxError](err); ok {
 		return e.Offset
 	}
 	return -1

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -227,8 +227,8 @@ func seeds(f *testing.F, from string) {
 			}
 		}
 	}
-	for _, typ := range []thrift.MessageType{thrift.Call, thrift.Reply, thrift.Exception, thrift.Oneway} {
-		message := append(thrift.AppendMessageBegin(nil, "Ping", typ, 77), make([]byte, 400)...)
+	for _, typ := range []raw.MessageType{raw.Call, raw.Reply, raw.Exception, raw.Oneway} {
+		message := append(raw.AppendMessageBegin(nil, "Ping", typ, 77), make([]byte, 400)...)
 		f.Add(zlibFrame(f, 0, message, 1), byte(200), byte(8))
 		f.Add(zlibFrame(f, 0, append(message, make([]byte, 4000)...), 1), byte(9), byte(8))
 	}
@@ -270,7 +270,7 @@ func FuzzRequest(f *testing.F) {
 		}
 		p, err := frameBytes(Protocol{}.Open(wire.Client, testLimits), &ev, append([]byte{0}, body...))
 		if err != nil {
-			if len(service)+len(method) < 60_000 && len(method) <= thrift.MaxName {
+			if len(service)+len(method) < 60_000 && len(method) <= raw.MaxName {
 				t.Fatal(err)
 			}
 			return

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -19,15 +19,15 @@ func TestIdleSessionHoldsLittle(t *testing.T) {
 	for name, use := range map[string]func(s wire.Session){
 		"names": func(s wire.Session) {
 			for i := range 1000 {
-				cutOf(t, s, append(thrift.AppendMessageBegin(nil, fmt.Sprintf("Method%053d", i), thrift.Call, 5), 0))
-				cutOf(t, s, append(thrift.AppendMessageBegin(nil, strings.Repeat("x", thrift.MaxName-1000+i), thrift.Call, 5), 0))
+				cutOf(t, s, append(raw.AppendMessageBegin(nil, fmt.Sprintf("Method%053d", i), raw.Call, 5), 0))
+				cutOf(t, s, append(raw.AppendMessageBegin(nil, strings.Repeat("x", raw.MaxName-1000+i), raw.Call, 5), 0))
 			}
 		},
 		"zlib": func(s wire.Session) {
-			cutOf(t, s, zlibFrame(t, 0, append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), 0), 1))
+			cutOf(t, s, zlibFrame(t, 0, append(raw.AppendMessageBegin(nil, "Ping", raw.Call, 5), 0), 1))
 		},
 		"nesting": func(s wire.Session) {
-			deep := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), strings.Repeat("\x0c\x00\x01", 2000)...)
+			deep := append(raw.AppendMessageBegin(nil, "Ping", raw.Call, 5), strings.Repeat("\x0c\x00\x01", 2000)...)
 			deep = append(deep, make([]byte, 2001)...)
 			var in buf.In
 			defer in.Close()

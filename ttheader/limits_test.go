@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -24,7 +24,7 @@ func TestTooLongToSend(t *testing.T) {
 		"token":   {wire.Event{Method: "m", Header: rpc.Metadata{{Key: tokenKey, Value: strings.Repeat("v", 65536)}}}, rpc.ResourceExhausted},
 		"service": {wire.Event{Method: "m", Service: strings.Repeat("v", 65536)}, rpc.ResourceExhausted},
 		"header":  {wire.Event{Method: "m", Header: slicesRepeat(rpc.Pair{Key: "k", Value: strings.Repeat("v", 60000)}, 5)}, rpc.ResourceExhausted},
-		"method":  {wire.Event{Method: strings.Repeat("v", thrift.MaxName+1)}, rpc.InvalidArgument},
+		"method":  {wire.Event{Method: strings.Repeat("v", raw.MaxName+1)}, rpc.InvalidArgument},
 	} {
 		s := Protocol{}.Open(wire.Client, lim)
 		c.ev.Flags, c.ev.ID = wire.Open|wire.Message|wire.End, 65537
@@ -100,7 +100,7 @@ func TestCodes(t *testing.T) {
 			in.Close()
 			want := code
 			if !kin {
-				want = thrift.ExceptionOf(code).Code()
+				want = raw.ExceptionOf(code).Code()
 			}
 			if err != nil || ev.Err == nil || ev.Err.Code != want || ev.Err.Msg != "x" || !ev.Err.Remote {
 				t.Errorf("%v, kin %v: %v, %v", code, kin, ev.Err, err)
@@ -189,18 +189,18 @@ func TestTrailersBeyondTheLimits(t *testing.T) {
 // longer one.
 func TestLongNamesOfStreams(t *testing.T) {
 	c := Protocol{NoOffer: true}.Open(wire.Client, testLimits)
-	p, err := frameBytes(c, &wire.Event{Flags: wire.Open | wire.Stream, ID: 7, Method: strings.Repeat("m", thrift.MaxName)}, nil)
+	p, err := frameBytes(c, &wire.Event{Flags: wire.Open | wire.Stream, ID: 7, Method: strings.Repeat("m", raw.MaxName)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ev, err := cutOne(t, Protocol{}.Open(wire.Server, testLimits), p); err != nil || ev.Err != nil || len(ev.Method) != thrift.MaxName {
+	if ev, err := cutOne(t, Protocol{}.Open(wire.Server, testLimits), p); err != nil || ev.Err != nil || len(ev.Method) != raw.MaxName {
 		t.Errorf("%s, %v", trace(ev), err)
 	}
 	at := strings.Index(string(p), "mmmm")
 	p = append(append([]byte(nil), p[:at]...), append([]byte("mmmm"), p[at:]...)...)
 	binary.BigEndian.PutUint32(p, uint32(len(p)-4))
 	binary.BigEndian.PutUint16(p[12:], binary.BigEndian.Uint16(p[12:])+1)
-	binary.BigEndian.PutUint16(p[at-2:], thrift.MaxName+4)
+	binary.BigEndian.PutUint16(p[at-2:], raw.MaxName+4)
 	if ev, err := cutOne(t, Protocol{}.Open(wire.Server, testLimits), p); err != nil || ev.Err == nil || ev.Err.Code != rpc.InvalidArgument || ev.Err.Sent != rpc.Refused || ev.Method != "" {
 		t.Errorf("%s, %v", trace(ev), err)
 	}

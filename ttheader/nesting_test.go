@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
-	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -15,7 +15,7 @@ import (
 // stack for it: nobody accounts for that.
 func TestNestingTakesNoStack(t *testing.T) {
 	const readers, depth = 100, 2000
-	message := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), strings.Repeat("\x0c\x00\x01", depth)...)
+	message := append(raw.AppendMessageBegin(nil, "Ping", raw.Call, 5), strings.Repeat("\x0c\x00\x01", depth)...)
 	stacks := func() uint64 {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -44,7 +44,7 @@ func (s *Session) Unpack(ev *wire.Event, most int) *rpc.Error {
 		ev.Err = &rpc.Error{Code: rpc.DataLoss, Msg: "compressed message: " + bad.Error()}
 	default:
 		ev.Body, ev.Flags = b.View(f.body, n), ev.Flags|wire.Message
-		if f.typ == thrift.Exception {
+		if f.typ == raw.Exception {
 			exception(ev, &header{})
 		}
 		return nil
@@ -60,7 +60,7 @@ func (s *Session) unpacked(ev *wire.Event, f *frame) error {
 	seq := uint32(f.seq)
 	if s.side == wire.Client {
 		ev.ID, ev.Method = uint64(seq), string(s.answered(f.name))
-		if f.typ != thrift.Reply && f.typ != thrift.Exception {
+		if f.typ != raw.Reply && f.typ != raw.Exception {
 			return errors.New(f.typ.String() + " from a server")
 		}
 		return nil
@@ -72,8 +72,8 @@ func (s *Session) unpacked(ev *wire.Event, f *frame) error {
 		ev.Tag[0] |= tagOld
 	}
 	switch f.typ {
-	case thrift.Call:
-	case thrift.Oneway:
+	case raw.Call:
+	case raw.Oneway:
 		ev.Flags |= wire.Oneway
 	default:
 		return errors.New(f.typ.String() + " from a client")
@@ -173,7 +173,7 @@ func (s *Session) Pack(ev *wire.Event, body *buf.Out) error {
 	}
 	plain := body.Take(buf.Mark{})
 	defer plain.Release()
-	head := s.appendEnvelope(nil, ev, thrift.Reply)
+	head := s.appendEnvelope(nil, ev, raw.Reply)
 	if n := len(head) + plain.Len(); n > s.lim.MessageBytes {
 		e := sizeErr(n, s.lim)
 		e.Op, e.Sent = "encode", rpc.NotSent

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -77,9 +77,9 @@ func (p *pair) pairs(max int) (m rpc.Metadata) {
 func (p *pair) body() []byte {
 	text := strings.Repeat("x", p.rng.IntN(300)*p.rng.IntN(2)+p.rng.IntN(10))
 	if p.enc == rpc.Compact {
-		return thrift.Compact{}.AppendException(nil, text, 7)
+		return raw.Compact{}.AppendException(nil, text, 7)
 	}
-	return thrift.AppendException(nil, text, 7)
+	return raw.AppendException(nil, text, 7)
 }
 
 // call sends a request. Header and timeout are only for forms that carry them.
@@ -193,7 +193,7 @@ func (p *pair) reply(header bool) {
 				e.Sent = rpc.Refused
 			}
 		} else {
-			e.Code, e.Details = thrift.ExceptionOf(e.Code).Code(), nil
+			e.Code, e.Details = raw.ExceptionOf(e.Code).Code(), nil
 		}
 		want.Flags, want.Err = ans.Flags, &e
 	} else {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -107,7 +107,7 @@ func (s *Session) keep(g *partial, ev *wire.Event, f *frame, piece []byte) bool 
 		p.bytes -= k.bytes
 		return false
 	}
-	if f.typ == thrift.Exception {
+	if f.typ == raw.Exception {
 		k.exception = &header{code: bytes.Clone(h.code), refused: h.refused, details: h.details}
 	}
 	k.body = append(k.body, piece...)

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -16,7 +16,7 @@ import (
 // what is kept is what is accounted for.
 func TestSmallPairPinsNoHeader(t *testing.T) {
 	const calls = 1000
-	first := thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5)
+	first := raw.AppendMessageBegin(nil, "Ping", raw.Call, 5)
 	w := writer{b: make([]byte, 4)}
 	w.open(0, 5, 0)
 	w.str("", "RPC_TRANSIT_K", "v")

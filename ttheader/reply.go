@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -14,11 +14,11 @@ import (
 func (s *Session) beginAnswer(out *buf.Out, ev *wire.Event) {
 	o := &s.out
 	o.shape = shape(ev.Tag[0])
-	typ, biz := thrift.Reply, false
+	typ, biz := raw.Reply, false
 	if ev.Err != nil {
-		typ = thrift.Exception
+		typ = raw.Exception
 		if biz = s.kitexBiz(ev); biz {
-			typ = thrift.Reply
+			typ = raw.Reply
 		}
 	}
 	if o.shape != shapeBuffered {
@@ -47,11 +47,11 @@ func (s *Session) beginAnswer(out *buf.Out, ev *wire.Event) {
 	b := s.appendEnvelope(out.Block(), ev, typ)
 	switch {
 	case biz:
-		b = append(b, byte(thrift.TypeStop)) // Kitex's business error: an empty result, in either protocol
+		b = append(b, byte(raw.TypeStop)) // Kitex's business error: an empty result, in either protocol
 	case ev.Err != nil && ev.Tag[0]&tagCompact != 0:
-		b = thrift.Compact{}.AppendException(b, s.text(ev.Err), thrift.ExceptionOf(ev.Err.Code))
+		b = raw.Compact{}.AppendException(b, s.text(ev.Err), raw.ExceptionOf(ev.Err.Code))
 	case ev.Err != nil:
-		b = thrift.AppendException(b, s.text(ev.Err), thrift.ExceptionOf(ev.Err.Code))
+		b = raw.AppendException(b, s.text(ev.Err), raw.ExceptionOf(ev.Err.Code))
 	}
 	out.Commit(b)
 }
@@ -62,7 +62,7 @@ func (s *Session) kitexBiz(ev *wire.Event) bool {
 	return shape(ev.Tag[0]) <= shapeTTFramed && ev.Tag[0]&tagKitex != 0 && !s.out.agreed.has(ours) && ev.Err.Details.Has(keyBizStatus)
 }
 
-func (s *Session) appendEnvelope(b []byte, ev *wire.Event, typ thrift.MessageType) []byte {
+func (s *Session) appendEnvelope(b []byte, ev *wire.Event, typ raw.MessageType) []byte {
 	if ev.Tag[0]&tagOld == 0 {
 		return appendEnvelope(b, ev.Tag[0]&tagCompact != 0, ev.Method, typ, seqOf(ev.Tag))
 	}
@@ -81,7 +81,7 @@ func (s *Session) text(e *rpc.Error) string {
 }
 
 // answerHeader writes what a client is told besides the message.
-func (s *Session) answerHeader(w *writer, ev *wire.Event, typ thrift.MessageType, biz bool) {
+func (s *Session) answerHeader(w *writer, ev *wire.Event, typ raw.MessageType, biz bool) {
 	compact := ev.Tag[0]&tagCompact != 0
 	w.open(0, uint32(seqOf(ev.Tag)), protocolID(compact))
 	if ev.Flags&wire.Piece != 0 {

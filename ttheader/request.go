@@ -3,8 +3,8 @@ package ttheader
 import (
 	"bytes"
 
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -22,8 +22,8 @@ func (s *Session) request(ev *wire.Event, f *frame) error {
 		return s.signalled(ev, f)
 	}
 	switch f.typ {
-	case thrift.Call:
-	case thrift.Oneway:
+	case raw.Call:
+	case raw.Oneway:
 		ev.Flags |= wire.Oneway
 	default:
 		return &FrameError{Offset: f.message + 3, Why: f.typ.String() + " from a client"}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -154,12 +154,12 @@ func (s *Session) streamFrame(out *buf.Out, ev *wire.Event, typ string) {
 		s.out.err = w.err
 	}
 	if ev.Err != nil && (typ == frameReset || typ == frameTrailer && !s.streamBiz(ev)) {
-		t := thrift.ExceptionOf(ev.Err.Code)
+		t := raw.ExceptionOf(ev.Err.Code)
 		if typ == frameReset {
 			t = resetType(ev.Err.Code)
 		}
-		w.b = thrift.AppendMessageBegin(w.b, ev.Method, thrift.Exception, int32(s.streamID(ev)))
-		w.b = thrift.AppendException(w.b, s.text(ev.Err), t)
+		w.b = raw.AppendMessageBegin(w.b, ev.Method, raw.Exception, int32(s.streamID(ev)))
+		w.b = raw.AppendException(w.b, s.text(ev.Err), t)
 	}
 	out.Commit(w.b)
 	s.endFrame(out, m)
@@ -200,7 +200,7 @@ func (s *Session) streamHead(w *writer, ev *wire.Event, typ string) {
 
 // streamRequest writes what a server is told when a stream is opened.
 func (s *Session) streamRequest(w *writer, ev *wire.Event) {
-	if len(ev.Method) > thrift.MaxName {
+	if len(ev.Method) > raw.MaxName {
 		s.out.err = longName(len(ev.Method)) // an exception could not repeat it
 	}
 	unknown := s.offers && !s.out.known

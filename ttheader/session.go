@@ -4,8 +4,8 @@ import (
 	"strconv"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -39,7 +39,7 @@ type Session struct {
 		names      names
 		head       header
 		theader    bool // the first frame had a THeader: compressed messages are taken
-		skipper    thrift.Skipper
+		skipper    raw.Skipper
 		skipping   bool // skipper holds the state of the bare message at hand
 	}
 

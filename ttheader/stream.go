@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -47,7 +47,7 @@ func (f *frame) stream(p []byte, h *header, large bool, lim *rpc.Limits) {
 		f.fault = sizeErr(f.end-4, lim)
 	case f.fault != nil:
 	case (typ == frameTrailer || typ == frameReset) && f.message < f.end:
-		if f.envelope(p) != nil || f.typ != thrift.Exception {
+		if f.envelope(p) != nil || f.typ != raw.Exception {
 			f.fault = &rpc.Error{Code: rpc.DataLoss, Msg: "unreadable end of a stream"}
 		}
 	}
@@ -156,7 +156,7 @@ func (s *Session) streamEnded(ev *wire.Event, f *frame) {
 // openedStream makes the event of a HEADER that a client sent.
 func (s *Session) openedStream(ev *wire.Event, f *frame) {
 	h := &s.in.head
-	if n := len(h.method); n > thrift.MaxName { // an exception could not repeat it
+	if n := len(h.method); n > raw.MaxName { // an exception could not repeat it
 		f.fault, h.method = &rpc.Error{Code: rpc.InvalidArgument, Msg: "method name of " + strconv.Itoa(n) + " bytes"}, nil
 	}
 	ev.Flags |= wire.Open | wire.Unordered | wire.Stream
@@ -179,7 +179,7 @@ func (s *Session) faultOf(f *frame) *rpc.Error {
 
 // kitexCodes are the ends of streams of Kitex that mean a code.
 var kitexCodes = [...]struct {
-	typ  thrift.ExceptionType
+	typ  raw.ExceptionType
 	code rpc.Code
 }{
 	{12007, rpc.Canceled}, {12015, rpc.DeadlineExceeded}, {12013, rpc.Unavailable}, {12011, rpc.Internal},
@@ -188,7 +188,7 @@ var kitexCodes = [...]struct {
 }
 
 // streamCode gives the code of an exception's type at the end of a stream.
-func streamCode(typ thrift.ExceptionType) rpc.Code {
+func streamCode(typ raw.ExceptionType) rpc.Code {
 	for _, c := range kitexCodes {
 		if c.typ == typ {
 			return c.code
@@ -198,7 +198,7 @@ func streamCode(typ thrift.ExceptionType) rpc.Code {
 }
 
 // resetType is the reverse; what has no type of its own goes out as 12001.
-func resetType(code rpc.Code) thrift.ExceptionType {
+func resetType(code rpc.Code) raw.ExceptionType {
 	for _, c := range kitexCodes {
 		if c.code == code {
 			return c.typ

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -112,7 +112,7 @@ func (p *streamPair) seenErr(e *streamEnd, ev wire.Event) *rpc.Error {
 			err.Code = rpc.Unknown
 		}
 	default:
-		err.Code = thrift.ExceptionOf(err.Code).Code()
+		err.Code = raw.ExceptionOf(err.Code).Code()
 	}
 	return &err
 }
@@ -424,7 +424,7 @@ func TestTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := open
-	name.Method = strings.Repeat("x", thrift.MaxName+1)
+	name.Method = strings.Repeat("x", raw.MaxName+1)
 	if _, err := frameBytes(c, &name, []byte{0}); !errors.Is(err, rpc.InvalidArgument) {
 		t.Fatal(err)
 	}
@@ -461,7 +461,7 @@ func TestTakenBack(t *testing.T) {
 
 // TestStreamCodes walks the table of docs/wire/streams.md both ways.
 func TestStreamCodes(t *testing.T) {
-	for typ, want := range map[thrift.ExceptionType]rpc.Code{
+	for typ, want := range map[raw.ExceptionType]rpc.Code{
 		12001: rpc.Unknown, 12002: rpc.Internal, 12003: rpc.Internal, 12004: rpc.Internal, 12005: rpc.Internal,
 		12006: rpc.Unavailable, 12007: rpc.Canceled, 12008: rpc.Canceled, 12009: rpc.Unknown, 12010: rpc.Unknown,
 		12011: rpc.Internal, 12012: rpc.Unknown, 12013: rpc.Unavailable, 12014: rpc.DeadlineExceeded, 12015: rpc.DeadlineExceeded,
@@ -471,7 +471,7 @@ func TestStreamCodes(t *testing.T) {
 			t.Errorf("type %d is %v, want %v", typ, got, want)
 		}
 	}
-	out := map[rpc.Code]thrift.ExceptionType{rpc.Canceled: 12007, rpc.DeadlineExceeded: 12015, rpc.Unavailable: 12013, rpc.Internal: 12011}
+	out := map[rpc.Code]raw.ExceptionType{rpc.Canceled: 12007, rpc.DeadlineExceeded: 12015, rpc.Unavailable: 12013, rpc.Internal: 12011}
 	for c := range rpc.Code(rpc.Codes) {
 		want, own := out[c]
 		if !own {

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -30,14 +30,14 @@ var streamsDiffer = map[string]struct {
 	"probe-stream-on-unary-connection": {why: "a stream is served beside calls; Kitex never answers", serves: true},
 }
 
-func retypeReset(f *plain, from, to thrift.ExceptionType) {
+func retypeReset(f *plain, from, to raw.ExceptionType) {
 	if f.stream() == '5' {
 		retype(f, from, to)
 	}
 }
 
 // endCodes are the codes of exceptions at the end of streams, a second time.
-var endCodes = map[thrift.ExceptionType]rpc.Code{
+var endCodes = map[raw.ExceptionType]rpc.Code{
 	1: rpc.Unimplemented, 6: rpc.Internal, 12007: rpc.Canceled, 12014: rpc.DeadlineExceeded, 12015: rpc.DeadlineExceeded,
 }
 
@@ -58,7 +58,7 @@ func endError(t *testing.T, f plain) *rpc.Error {
 	case f.Type == 0:
 		return nil
 	}
-	text, typ, _, err := thrift.ParseException(f.Body)
+	text, typ, _, err := raw.ParseException(f.Body)
 	code, known := endCodes[typ]
 	if err != nil || f.Type != 3 || !known {
 		t.Fatalf("%s ends with type %d, %v", f, typ, err)

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -96,13 +96,13 @@ func (s *Session) theaderMessage(f *frame, p []byte, n int, how payload) (need i
 	}
 	if fault != nil {
 		// Who called what cannot be read; the header has the id to answer with.
-		f.fault, f.seq, f.typ, f.body = fault, int32(binary.BigEndian.Uint32(p[8:])), thrift.Call, f.message
+		f.fault, f.seq, f.typ, f.body = fault, int32(binary.BigEndian.Uint32(p[8:])), raw.Call, f.message
 		return 0, nil
 	}
 	if how.zlib > 0 {
 		f.packed, f.seq, f.body = true, int32(binary.BigEndian.Uint32(p[8:])), f.message
-		if f.typ = thrift.Call; s.side == wire.Client {
-			f.typ = thrift.Reply // Unpack finds the truth
+		if f.typ = raw.Call; s.side == wire.Client {
+			f.typ = raw.Reply // Unpack finds the truth
 		}
 		return 0, nil
 	}

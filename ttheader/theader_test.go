@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -86,8 +86,8 @@ func codeOfCut(ev wire.Event, err error) rpc.Code {
 }
 
 func TestZlib(t *testing.T) {
-	body := thrift.AppendException(nil, string(make([]byte, 5000)), 7)
-	message := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), body...)
+	body := raw.AppendException(nil, string(make([]byte, 5000)), 7)
+	message := append(raw.AppendMessageBegin(nil, "Ping", raw.Call, 5), body...)
 	s := Protocol{}.Open(wire.Server, testLimits)
 	for times := range 2 {
 		p := zlibFrame(t, 0, message, times)
@@ -124,7 +124,7 @@ func TestZlib(t *testing.T) {
 			t.Errorf("%d times: %s, %v", times, trace(answer), err)
 		}
 	}
-	compact := append(thrift.Compact{}.AppendMessageBegin(nil, "Ping", thrift.Call, 5), 0)
+	compact := append(raw.Compact{}.AppendMessageBegin(nil, "Ping", raw.Call, 5), 0)
 	if ev, err := cutOne(t, s, zlibFrame(t, protocolCompact, compact, 1)); err != nil || ev.Encoding != rpc.Compact || len(ev.Body.Bytes()) != 1 {
 		t.Errorf("%s, %v", trace(ev), err)
 	} else {
@@ -181,7 +181,7 @@ func TestZlibAnswersAreBounded(t *testing.T) {
 	lim := rpc.Limits{MessageBytes: 64 << 10}.WithDefaults()
 	large := make([]byte, 8<<20)
 	server := Protocol{}.Open(wire.Server, rpc.Limits{MessageBytes: 16 << 20}.WithDefaults())
-	request := zlibFrame(t, 0, append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), 0), 1)
+	request := zlibFrame(t, 0, append(raw.AppendMessageBegin(nil, "Ping", raw.Call, 5), 0), 1)
 	ev, err := cutOne(t, server, request)
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestZlibAnswersAreBounded(t *testing.T) {
 // TestZlibIsBounded has what becomes much larger than a message may be, than its
 // share, or than there is room for.
 func TestZlibIsBounded(t *testing.T) {
-	message := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), make([]byte, 8<<20)...)
+	message := append(raw.AppendMessageBegin(nil, "Ping", raw.Call, 5), make([]byte, 8<<20)...)
 	p := zlibFrame(t, 0, message, 1)
 	for name, tt := range map[string]struct {
 		lim  rpc.Limits
@@ -256,7 +256,7 @@ func TestZlibIsBounded(t *testing.T) {
 			t.Errorf("%s: %d bytes of memory, %d blocks", name, spent, buf.Live()-live)
 		}
 		// The connection goes on.
-		small := zlibFrame(t, 0, append(thrift.AppendMessageBegin(nil, "Pong", thrift.Call, 6), 0), 1)
+		small := zlibFrame(t, 0, append(raw.AppendMessageBegin(nil, "Pong", raw.Call, 6), 0), 1)
 		if ev, err := cutOne(t, s, small); err != nil || ev.Method != "Pong" || ev.Err != nil {
 			t.Errorf("after it: %s, %v", trace(ev), err)
 		} else {
@@ -268,8 +268,8 @@ func TestZlibIsBounded(t *testing.T) {
 // TestZlibWhereTHeaderIsSpoken: nobody who began with another form, or is asked
 // in another, compresses.
 func TestZlibWhereTHeaderIsSpoken(t *testing.T) {
-	request := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5), 0)
-	answer := append(thrift.AppendMessageBegin(nil, "Ping", thrift.Reply, 5), 0)
+	request := append(raw.AppendMessageBegin(nil, "Ping", raw.Call, 5), 0)
+	answer := append(raw.AppendMessageBegin(nil, "Ping", raw.Reply, 5), 0)
 	for _, first := range [][]byte{request, append(be32(nil, uint32(len(request))), request...)} {
 		s := Protocol{}.Open(wire.Server, testLimits)
 		ev, err := cutOne(t, s, first)
@@ -298,7 +298,7 @@ func TestPiecesOfCompact(t *testing.T) {
 	for _, p := range []Protocol{{}, {Multiplexed: true}, {Compact: true}, {Compact: true, Multiplexed: true}} {
 		c, s := p.Open(wire.Client, testLimits), Protocol{}.Open(wire.Server, testLimits)
 		settle(t, c, s)
-		body := thrift.AppendException(nil, string(make([]byte, 1000)), 7)
+		body := raw.AppendException(nil, string(make([]byte, 1000)), 7)
 		var all []byte
 		for at := 0; at < len(body); at += 300 {
 			end := min(at+300, len(body))
@@ -349,7 +349,7 @@ func settle(t *testing.T, c, s wire.Session) {
 // TestBareCompactIsLinear is TestBareIsLinear for compact messages, with
 // elements of variable size: a step for each.
 func TestBareCompactIsLinear(t *testing.T) {
-	p := append(thrift.Compact{}.AppendMessageBegin(nil, "Ping", thrift.Call, 1), 0x19, 0xf8, 0x80, 0xb5, 0x18) // 400,000 strings
+	p := append(raw.Compact{}.AppendMessageBegin(nil, "Ping", raw.Call, 1), 0x19, 0xf8, 0x80, 0xb5, 0x18) // 400,000 strings
 	for i := range 400_000 {
 		p = fmt.Appendf(append(p, 8), "%08d", i)
 	}
@@ -389,7 +389,7 @@ func FuzzTHeaderPairs(f *testing.F) {
 		}
 		p, err := frameBytes(Protocol{Form: THeader, Compact: compact}.Open(wire.Client, testLimits), &ev, []byte{0})
 		if err != nil {
-			if len(k1)+len(v1)+len(k2)+len(v2) < 100_000 && len(method) <= thrift.MaxName {
+			if len(k1)+len(v1)+len(k2)+len(v2) < 100_000 && len(method) <= raw.MaxName {
 				t.Fatal(err)
 			}
 			return
@@ -447,7 +447,7 @@ func plainFrame(message []byte) []byte {
 func TestTHeaderOfTheLargestMessage(t *testing.T) {
 	const limit = 1000
 	lim := rpc.Limits{MessageBytes: limit}.WithDefaults()
-	head := thrift.AppendMessageBegin(nil, "Ping", thrift.Call, 5)
+	head := raw.AppendMessageBegin(nil, "Ping", raw.Call, 5)
 	sized := func(n int) []byte { return append(bytes.Clone(head), make([]byte, n-len(head))...) }
 	for over, want := range map[int]rpc.Code{0: rpc.OK, 1: rpc.ResourceExhausted} {
 		for name, p := range map[string][]byte{

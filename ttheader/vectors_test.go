@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -77,7 +77,7 @@ var differs = map[string]struct {
 
 const oneType = "type 1, which all of Thrift knows, instead of Kitex's 20"
 
-func unknownMethod(f *plain) { retype(f, thrift.NoSuchService, thrift.UnknownMethod) }
+func unknownMethod(f *plain) { retype(f, raw.NoSuchService, raw.UnknownMethod) }
 
 func dropStr(key string) func(*plain) {
 	return func(f *plain) {
@@ -85,12 +85,12 @@ func dropStr(key string) func(*plain) {
 	}
 }
 
-func retype(f *plain, from, to thrift.ExceptionType) {
-	text, typ, _, err := thrift.ParseException(f.Body)
+func retype(f *plain, from, to raw.ExceptionType) {
+	text, typ, _, err := raw.ParseException(f.Body)
 	if err != nil || typ != from {
 		panic("no exception of the expected type")
 	}
-	f.Body = thrift.AppendException(nil, text, to)
+	f.Body = raw.AppendException(nil, text, to)
 }
 
 // normal leaves out what this server cannot know: whether Kitex's has handlers
@@ -206,7 +206,7 @@ func checkReply(t *testing.T, name string, s wire.Session, calls map[int32]wire.
 	body := f.Body
 	switch {
 	case f.Type == 3:
-		text, typ, _, err := thrift.ParseException(f.Body)
+		text, typ, _, err := raw.ParseException(f.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -349,7 +349,7 @@ func checkAnswer(t *testing.T, ev wire.Event, f plain) {
 			}
 		}
 	case f.Type == 3:
-		text, typ, _, err := thrift.ParseException(f.Body)
+		text, typ, _, err := raw.ParseException(f.Body)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 )
 
 // A rawBody is a request and its answer as bytes: under load a request is
@@ -52,9 +52,9 @@ func (t *target) outcome(result []byte) error {
 		return nil
 	case len(result) == 0:
 		return &rpc.Error{Code: rpc.DataLoss, Op: "result", Sent: rpc.Processed, Msg: "the answer is empty"}
-	case result[0] == byte(thrift.TypeStop) && t.method.Result == nil:
+	case result[0] == byte(raw.TypeStop) && t.method.Result == nil:
 		return nil
-	case result[0] == byte(thrift.TypeStop) || len(result) < 3:
+	case result[0] == byte(raw.TypeStop) || len(result) < 3:
 		return &rpc.Error{Code: rpc.Internal, Op: "result", Sent: rpc.Processed, Msg: "the answer holds no result"}
 	}
 	id := int32(int16(binary.BigEndian.Uint16(result[1:])))

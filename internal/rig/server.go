@@ -19,10 +19,10 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/hook"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 )
 
 // Start serves s on addr until the test ends; it returns the address to dial.
@@ -155,7 +155,7 @@ func WaitFor(t *testing.T, what string, ok func() (left int, done bool)) {
 
 // FramedEcho is a call of echo, framed.
 func FramedEcho(arg string) []byte {
-	msg := thrift.AppendMessageBegin(nil, "echo", thrift.Call, 1)
+	msg := raw.AppendMessageBegin(nil, "echo", raw.Call, 1)
 	msg = binary.BigEndian.AppendUint32(append(msg, 11, 0, 1), uint32(len(arg)))
 	msg = append(append(msg, arg...), 0)
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(msg))), msg...)

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	apache "github.com/apache/thrift/lib/go/thrift"
-
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -70,18 +70,18 @@ func TestCompactAgainstApache(t *testing.T) {
 
 func TestCompactEnvelopesAgainstApache(t *testing.T) {
 	for _, name := range []string{"", "echo", strings.Repeat("long", 100)} {
-		for typ := thrift.Call; typ <= thrift.Oneway; typ++ {
+		for typ := raw.Call; typ <= raw.Oneway; typ++ {
 			for _, seq := range []int32{0, 7, -7, 1 << 30} {
 				x, mem := compactPeer(nil)
 				if err := x.p.WriteMessageBegin(ctx, name, apache.TMessageType(typ), seq); err != nil {
 					t.Fatal(err)
 				}
 				theirs := mem.Bytes()
-				gotName, gotType, gotSeq, n, err := thrift.Compact{}.ParseMessageBegin(theirs)
+				gotName, gotType, gotSeq, n, err := raw.Compact{}.ParseMessageBegin(theirs)
 				if string(gotName) != name || gotType != typ || gotSeq != seq || n != len(theirs) || err != nil {
 					t.Errorf("%x: %q %v %d, %d bytes, %v", theirs, gotName, gotType, gotSeq, n, err)
 				}
-				if ours := (thrift.Compact{}).AppendMessageBegin(nil, name, typ, seq); !bytes.Equal(ours, theirs) {
+				if ours := (raw.Compact{}).AppendMessageBegin(nil, name, typ, seq); !bytes.Equal(ours, theirs) {
 					t.Errorf("%x; Apache has %x", ours, theirs)
 				}
 			}
@@ -94,7 +94,7 @@ func TestCompactExceptionsAgainstApache(t *testing.T) {
 	if err := apache.NewTApplicationException(apache.UNKNOWN_METHOD, "no such thing").Write(ctx, x.p); err != nil {
 		t.Fatal(err)
 	}
-	if ours := (thrift.Compact{}).AppendException(nil, "no such thing", thrift.UnknownMethod); !bytes.Equal(ours, mem.Bytes()) {
+	if ours := (raw.Compact{}).AppendException(nil, "no such thing", raw.UnknownMethod); !bytes.Equal(ours, mem.Bytes()) {
 		t.Errorf("%x; Apache has %x", ours, mem.Bytes())
 	}
 }
@@ -125,7 +125,7 @@ func TestCompactAcceptsWhatApacheAccepts(t *testing.T) {
 			}
 			x, mem := compactPeer(p)
 			theirErr := apache.Skip(ctx, x.p, apache.STRUCT, 1000)
-			n, err := thrift.Compact{}.SkipStruct(p, 999)
+			n, err := raw.Compact{}.SkipStruct(p, 999)
 			if (err == nil) != (theirErr == nil) || err == nil && n != len(p)-mem.Len() {
 				t.Fatalf("%x: %d of %d, %v; Apache leaves %d, %v", p, n, len(p), err, mem.Len(), theirErr)
 			}

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	apache "github.com/apache/thrift/lib/go/thrift"
-
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -71,7 +71,7 @@ func TestJSONMessagesAgainstApache(t *testing.T) {
 		}
 	}
 	name, typ, seq, body, err := thrift.JSON{}.ParseMessage(mem.Bytes())
-	if name != "a \"method\"" || typ != thrift.Exception || seq != -7 || err != nil {
+	if name != "a \"method\"" || typ != raw.Exception || seq != -7 || err != nil {
 		t.Errorf("%q %v %d %s, %v", name, typ, seq, body, err)
 	}
 	ours := thrift.JSON{}.AppendMessage(nil, name, typ, seq, body)

@@ -8,10 +8,9 @@ import (
 	"time"
 
 	apache "github.com/apache/thrift/lib/go/thrift"
-
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/ttheader"
 	events "github.com/limosa-rpc/limosa/wire"
 )
@@ -91,9 +90,9 @@ func frame(t *testing.T, s events.Session, ev *events.Event, body []byte) []byte
 // exceptionBody is a struct that is easily written and read by both.
 func exceptionBody(e rpc.Encoding, text string) []byte {
 	if e == rpc.Compact {
-		return thrift.Compact{}.AppendException(nil, text, 6)
+		return raw.Compact{}.AppendException(nil, text, 6)
 	}
-	return thrift.AppendException(nil, text, 6)
+	return raw.AppendException(nil, text, 6)
 }
 
 // TestTHeaderRequestsOfApache: Apache asks, we answer, Apache reads it.

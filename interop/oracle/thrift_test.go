@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	apache "github.com/apache/thrift/lib/go/thrift"
-
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -444,7 +444,7 @@ func TestBinaryAgainstApache(t *testing.T) {
 
 func TestEnvelopesAgainstApache(t *testing.T) {
 	for _, name := range []string{"", "echo", strings.Repeat("long", 100)} {
-		for typ := thrift.Call; typ <= thrift.Oneway; typ++ {
+		for typ := raw.Call; typ <= raw.Oneway; typ++ {
 			for _, strict := range []bool{true, false} {
 				mem := apache.NewTMemoryBuffer()
 				p := apache.NewTBinaryProtocolConf(mem, &apache.TConfiguration{TBinaryStrictWrite: &strict})
@@ -452,11 +452,11 @@ func TestEnvelopesAgainstApache(t *testing.T) {
 					t.Fatal(err)
 				}
 				theirs := mem.Bytes()
-				gotName, gotType, seq, n, err := thrift.ParseMessageBegin(theirs, !strict)
+				gotName, gotType, seq, n, err := raw.ParseMessageBegin(theirs, !strict)
 				if string(gotName) != name || gotType != typ || seq != -7 || n != len(theirs) || err != nil {
 					t.Errorf("%x: %q %v %d, %d bytes, %v", theirs, gotName, gotType, seq, n, err)
 				}
-				if ours := thrift.AppendMessageBegin(nil, name, typ, -7); strict && !bytes.Equal(ours, theirs) {
+				if ours := raw.AppendMessageBegin(nil, name, typ, -7); strict && !bytes.Equal(ours, theirs) {
 					t.Errorf("%x; Apache has %x", ours, theirs)
 				}
 			}
@@ -470,7 +470,7 @@ func TestExceptionsAgainstApache(t *testing.T) {
 	if err := apache.NewTApplicationException(apache.UNKNOWN_METHOD, "no such thing").Write(ctx, p); err != nil {
 		t.Fatal(err)
 	}
-	ours := thrift.AppendException(nil, "no such thing", thrift.UnknownMethod)
+	ours := raw.AppendException(nil, "no such thing", raw.UnknownMethod)
 	if !bytes.Equal(ours, mem.Bytes()) {
 		t.Errorf("%x; Apache has %x", ours, mem.Bytes())
 	}
@@ -498,7 +498,7 @@ func TestSkipAgainstApache(t *testing.T) {
 		if err := apache.NewTBinaryProtocolConf(in, nil).Skip(ctx, apache.STRUCT); err != nil || in.Len() != 0 {
 			t.Fatalf("seed %d: Apache leaves %d bytes, %v", seed, in.Len(), err)
 		}
-		if n, err := thrift.SkipStruct(append(body, 1), 64); n != len(body) || err != nil {
+		if n, err := raw.SkipStruct(append(body, 1), 64); n != len(body) || err != nil {
 			t.Fatalf("seed %d: %d of %d, %v", seed, n, len(body), err)
 		}
 	}

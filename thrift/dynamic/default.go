@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/limosa-rpc/limosa/idl"
-	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // maxDefault bounds one default value: constants that are made of each other
@@ -98,7 +98,7 @@ func (d *defaults) value(b []byte, t *typ, v *idl.Value, depth int) []byte {
 	}
 	// Fields that are not named keep their own defaults: the receiver of a
 	// struct has them.
-	return append(b, byte(thrift.TypeStop))
+	return append(b, byte(raw.TypeStop))
 }
 
 func appendHead(b []byte, f *field) []byte {

@@ -14,6 +14,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/idl"
 	"github.com/limosa-rpc/limosa/idl/thriftidl"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/thrift/dynamic"
@@ -581,7 +582,7 @@ func FuzzThrift(f *testing.F) {
 			}
 			// What the plan takes as a struct is what this takes, and the
 			// other way round.
-			if n, err := thrift.SkipStruct(body, lim.Depth); err != nil || n != len(body) {
+			if n, err := raw.SkipStruct(body, lim.Depth); err != nil || n != len(body) {
 				t.Fatalf("decoded, but skipped: %d of %d, %v", n, len(body), err)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/limosa-rpc/limosa/idl"
-	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 const success = "success"
@@ -33,7 +33,7 @@ type field struct {
 // A typ is a type with typedefs followed.
 type typ struct {
 	kind  idl.Kind
-	wire  thrift.Type
+	wire  raw.Type
 	text  string // as the IDL writes it
 	key   *typ
 	elem  *typ
@@ -43,10 +43,10 @@ type typ struct {
 	nums  map[int32]string
 }
 
-var wires = map[idl.Kind]thrift.Type{
-	idl.Bool: thrift.TypeBool, idl.I8: thrift.TypeI8, idl.I16: thrift.TypeI16, idl.I32: thrift.TypeI32, idl.I64: thrift.TypeI64,
-	idl.Double: thrift.TypeDouble, idl.String: thrift.TypeString, idl.Binary: thrift.TypeString, idl.UUID: thrift.TypeUUID,
-	idl.List: thrift.TypeList, idl.Set: thrift.TypeSet, idl.Map: thrift.TypeMap, idl.EnumRef: thrift.TypeI32, idl.StructRef: thrift.TypeStruct,
+var wires = map[idl.Kind]raw.Type{
+	idl.Bool: raw.TypeBool, idl.I8: raw.TypeI8, idl.I16: raw.TypeI16, idl.I32: raw.TypeI32, idl.I64: raw.TypeI64,
+	idl.Double: raw.TypeDouble, idl.String: raw.TypeString, idl.Binary: raw.TypeString, idl.UUID: raw.TypeUUID,
+	idl.List: raw.TypeList, idl.Set: raw.TypeSet, idl.Map: raw.TypeMap, idl.EnumRef: raw.TypeI32, idl.StructRef: raw.TypeStruct,
 }
 
 // scalar reports whether a value of t can be a JSON object's key.
@@ -176,7 +176,7 @@ func (c *compiler) plain(t *idl.Type, text string) *typ {
 	case idl.EnumRef:
 		return c.enum(t.Enum, x)
 	default:
-		if x.wire == thrift.TypeStop && c.err == nil {
+		if x.wire == raw.TypeStop && c.err == nil {
 			c.err = fmt.Errorf("dynamic: the type %s has no Thrift form", text)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/idl"
 	"github.com/limosa-rpc/limosa/internal/json"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -145,11 +146,11 @@ func (r *reader) object(sh *shape, depth int) {
 	r.enter(len(sh.fields))
 	again, guess := false, 0
 	for {
-		t := thrift.Type(r.u8())
+		t := raw.Type(r.u8())
 		if r.err != nil {
 			return
 		}
-		if t == thrift.TypeStop {
+		if t == raw.TypeStop {
 			break
 		}
 		id, i, known := int16(r.u16()), guess, true
@@ -240,8 +241,8 @@ func (r *reader) absent(sh *shape, last []int) {
 }
 
 // skip passes over a value that is not wanted.
-func (r *reader) skip(t thrift.Type, depth int) {
-	n, err := thrift.Skip(r.p[r.o:], t, depth)
+func (r *reader) skip(t raw.Type, depth int) {
+	n, err := raw.Skip(r.p[r.o:], t, depth)
 	if err == nil {
 		r.o += n
 		return
@@ -289,7 +290,7 @@ func (r *reader) list(t *typ, depth int) {
 		r.fail(r.o, "", "nested too deeply")
 		return
 	}
-	have := thrift.Type(r.u8())
+	have := raw.Type(r.u8())
 	n := r.count()
 	r.out = append(r.out, '[')
 	if n > 0 && have != t.elem.wire {
@@ -309,7 +310,7 @@ func (r *reader) entries(t *typ, depth int) {
 		r.fail(r.o, "", "nested too deeply")
 		return
 	}
-	key, elem := thrift.Type(r.u8()), thrift.Type(r.u8())
+	key, elem := raw.Type(r.u8()), raw.Type(r.u8())
 	n := r.count()
 	if n > 0 && (key != t.key.wire || elem != t.elem.wire) {
 		r.odd = true

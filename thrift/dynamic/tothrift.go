@@ -9,7 +9,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/idl"
 	"github.com/limosa-rpc/limosa/internal/json"
-	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 const (
@@ -209,7 +209,7 @@ func (w *writer) result(sh *shape, name string) error {
 
 func (w *writer) stop() {
 	w.room(1)
-	w.b = append(w.b, byte(thrift.TypeStop))
+	w.b = append(w.b, byte(raw.TypeStop))
 }
 
 // end makes sure that nothing but white space follows.

@@ -1,4 +1,4 @@
-package thrift
+package raw
 
 import (
 	"encoding/binary"
@@ -10,6 +10,9 @@ const (
 	compactProtocol = 0x82 // the first byte of a message
 	compactVersion  = 1    // in the lower five bits of the second one
 )
+
+// A Compact has for the Compact protocol what the functions of this package are for Binary.
+type Compact struct{}
 
 // AppendMessageBegin appends the envelope of a message, as the function
 // AppendMessageBegin does.
@@ -35,12 +38,12 @@ func (Compact) ParseMessageBegin(p []byte) (name []byte, typ MessageType, seq in
 	if typ = MessageType(p[1] >> 5); typ < Call || typ > Oneway {
 		return nil, 0, 0, 0, &SyntaxError{Offset: 1, Why: typ.String() + " is unknown"}
 	}
-	v, o, f := uvarint(p, 2)
-	if f == fine {
+	v, o, f := Uvarint(p, 2)
+	if f == Fine {
 		seq = int32(uint32(v))
 		var size, at int
 		at = o
-		if size, o, f = compactSize(p, at); f == fine {
+		if size, o, f = CompactSize(p, at); f == Fine {
 			if size > MaxName {
 				return nil, 0, 0, 0, &SyntaxError{Offset: at, Why: fmt.Sprintf("method name of %d bytes", size)}
 			}
@@ -50,49 +53,49 @@ func (Compact) ParseMessageBegin(p []byte) (name []byte, typ MessageType, seq in
 			return p[o:n:n], typ, seq, n, nil
 		}
 	}
-	if f == short {
+	if f == Short {
 		return nil, 0, 0, o, ErrShort
 	}
-	return nil, 0, 0, 0, f.at(o)
+	return nil, 0, 0, 0, f.At(o)
 }
 
 // AppendException appends the struct of an application exception, as the
 // function AppendException does.
 func (Compact) AppendException(b []byte, text string, typ ExceptionType) []byte {
-	b = binary.AppendUvarint(append(b, 1<<4|byte(compactString)), uint64(len(text)))
-	b = append(append(b, text...), 1<<4|byte(compactI32))
-	return append(binary.AppendUvarint(b, zigzag(int64(typ))), byte(compactStop))
+	b = binary.AppendUvarint(append(b, 1<<4|byte(CompactString)), uint64(len(text)))
+	b = append(append(b, text...), 1<<4|byte(CompactI32))
+	return append(binary.AppendUvarint(b, Zigzag(int64(typ))), byte(CompactStop))
 }
 
 // ParseException reads the struct of an application exception at the begin of
 // p, as the function ParseException does.
 func (Compact) ParseException(p []byte) (text string, typ ExceptionType, n int, err error) {
 	const maxDepth = 64 // of fields that are not ours
-	var h compactHead
+	var h CompactHead
 	for o := 0; ; {
-		from, f := h.read(p, o)
-		if f == fine {
-			if h.kind == compactStop {
+		from, f := h.Read(p, o)
+		if f == Fine {
+			if h.Kind == CompactStop {
 				return text, typ, from, nil
 			}
-			o, f = skipCompactField(p, from, h.kind, maxDepth)
+			o, f = SkipCompactField(p, from, h.Kind, maxDepth)
 		} else {
 			o = from
 		}
 		switch f {
-		case fine:
-		case short:
+		case Fine:
+		case Short:
 			return "", 0, 0, ErrShort
 		default:
-			return "", 0, 0, f.at(o)
+			return "", 0, 0, f.At(o)
 		}
 		switch {
-		case h.id == 1 && h.kind == compactString:
-			_, at, _ := compactSize(p, from)
+		case h.id == 1 && h.Kind == CompactString:
+			_, at, _ := CompactSize(p, from)
 			text = string(p[at:o])
-		case h.id == 2 && h.kind == compactI32:
-			v, _, _ := uvarint(p, from)
-			typ = ExceptionType(unzigzag(uint64(uint32(v))))
+		case h.id == 2 && h.Kind == CompactI32:
+			v, _, _ := Uvarint(p, from)
+			typ = ExceptionType(Unzigzag(uint64(uint32(v))))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package thrift
+package raw
 
 import (
 	"encoding/binary"
@@ -15,17 +15,17 @@ func TestUvarint(t *testing.T) {
 		t.Helper()
 		p := binary.AppendUvarint([]byte{7, 7, 7}, v)
 		for _, b := range [][]byte{p[:len(p):len(p)], append(append([]byte{}, p...), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)} {
-			if got, end, f := uvarint(b, 3); got != v || end != len(p) || f != fine {
+			if got, end, f := Uvarint(b, 3); got != v || end != len(p) || f != Fine {
 				t.Fatalf("%x: %d, %d, %v; want %d", b, got, end, f, v)
 			}
 		}
 		for i := 3; i < len(p); i++ {
-			if _, end, f := uvarint(p[:i:i], 3); end != i+1 || f != short {
+			if _, end, f := Uvarint(p[:i:i], 3); end != i+1 || f != Short {
 				t.Fatalf("%x: %d, %v", p[:i], end, f)
 			}
 		}
-		if n := unzigzag(v); zigzag(n) != v {
-			t.Fatalf("zigzag of %d is %d, not %d", n, zigzag(n), v)
+		if n := Unzigzag(v); Zigzag(n) != v {
+			t.Fatalf("zigzag of %d is %d, not %d", n, Zigzag(n), v)
 		}
 	}
 	for bits := range 65 {
@@ -39,13 +39,13 @@ func TestUvarint(t *testing.T) {
 	// What does not fit is dropped; an eleventh byte is one too many.
 	long := []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0}
 	for _, n := range []int{10, 11} {
-		if v, end, f := uvarint(long[:n:n], 0); v != math.MaxUint64 || end != 10 || f != fine {
+		if v, end, f := Uvarint(long[:n:n], 0); v != math.MaxUint64 || end != 10 || f != Fine {
 			t.Errorf("%d bytes: %x, %d, %v", n, v, end, f)
 		}
 	}
 	long[9] = 0x80
 	for _, n := range []int{10, 11} {
-		if _, end, f := uvarint(long[:n:n], 0); end != 0 || f != longNumber {
+		if _, end, f := Uvarint(long[:n:n], 0); end != 0 || f != longNumber {
 			t.Errorf("%d bytes: %d, %v", n, end, f)
 		}
 	}

@@ -1,4 +1,4 @@
-package thrift
+package raw
 
 import (
 	"encoding/binary"
@@ -93,13 +93,13 @@ func ParseException(p []byte) (text string, typ ExceptionType, n int, err error)
 		}
 		id := binary.BigEndian.Uint16(p[o+1:])
 		from := o + 3
-		end, f := skip(p, from, t, maxDepth)
+		end, f := SkipAt(p, from, t, maxDepth)
 		switch f {
-		case fine:
-		case short:
+		case Fine:
+		case Short:
 			return "", 0, 0, ErrShort
 		default:
-			return "", 0, 0, f.at(end)
+			return "", 0, 0, f.At(end)
 		}
 		switch {
 		case id == 1 && t == TypeString:

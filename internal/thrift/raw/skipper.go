@@ -1,4 +1,4 @@
-package thrift
+package raw
 
 import (
 	"encoding/binary"
@@ -47,16 +47,16 @@ func (s *Skipper) Feed(p []byte) (done bool, n int, err error) {
 		s.stack = append(s.stack, level{left: inFields})
 	}
 	for s.at < len(p) {
-		f := fine
+		f := Fine
 		if s.Compact {
 			f = s.stepCompact(p)
 		} else {
 			f = s.step(p)
 		}
-		if f == short {
+		if f == Short {
 			return false, max(s.least, len(p)+1), nil
-		} else if f != fine {
-			return false, 0, f.at(s.at)
+		} else if f != Fine {
+			return false, 0, f.At(s.at)
 		}
 		if len(s.stack) == 0 {
 			return true, s.at, nil
@@ -68,7 +68,7 @@ func (s *Skipper) Feed(p []byte) (done bool, n int, err error) {
 
 // step passes over one field or element, or enters it, or leaves a level. It
 // reads nothing unless all of the header is there, so that it can be repeated.
-func (s *Skipper) step(p []byte) fault {
+func (s *Skipper) step(p []byte) Fault {
 	top := &s.stack[len(s.stack)-1]
 	o, t := s.at, top.elem
 	switch {
@@ -76,21 +76,21 @@ func (s *Skipper) step(p []byte) fault {
 		if t = Type(p[o]); t == TypeStop {
 			s.at++
 			s.stack = s.stack[:len(s.stack)-1]
-			return fine
+			return Fine
 		}
 		o += 3
 	case top.left == 0:
 		s.stack = s.stack[:len(s.stack)-1]
-		return fine
+		return Fine
 	case top.key != TypeStop && top.left&1 == 0:
 		t = top.key
 	}
 	if t >= TypeStruct && t <= TypeList && len(s.stack) >= s.MaxDepth {
-		return tooDeep
+		return TooDeep
 	}
 	next, end, inner, f := enter(p, o, t)
 	s.least = max(s.least, end)
-	if f != fine {
+	if f != Fine {
 		return f
 	}
 	if top.left > 0 {
@@ -99,30 +99,30 @@ func (s *Skipper) step(p []byte) fault {
 	if s.at = next; inner.left != 0 {
 		s.stack = append(s.stack, inner)
 	}
-	return fine
+	return Fine
 }
 
 // enter looks at the header of a value of type t at p[o:]. A struct or a
 // container of values of variable size gives the level to go through, which
 // begins at next; anything else ends at next. end is what p must have at the
 // least for the value to be whole.
-func enter(p []byte, o int, t Type) (next, end int, inner level, f fault) {
-	head := int(least[t])
+func enter(p []byte, o int, t Type) (next, end int, inner level, f Fault) {
+	head := int(Least[t])
 	switch {
 	case head == 0:
-		return 0, 0, inner, badType
+		return 0, 0, inner, BadType
 	case o > math.MaxInt-head:
-		return 0, 0, inner, tooLarge
-	case fixed[t] != 0:
-		return o + head, o + head, inner, fine
+		return 0, 0, inner, TooLarge
+	case Fixed[t] != 0:
+		return o + head, o + head, inner, Fine
 	case t == TypeStruct:
-		return o, o + 1, level{left: inFields}, fine
+		return o, o + 1, level{left: inFields}, Fine
 	case len(p)-o < head:
-		return 0, o + head, inner, short
+		return 0, o + head, inner, Short
 	}
 	n := binary.BigEndian.Uint32(p[o+head-4:])
 	if n > math.MaxInt32 {
-		return 0, 0, inner, negative
+		return 0, 0, inner, Negative
 	}
 	var size int
 	switch {
@@ -131,23 +131,23 @@ func enter(p []byte, o int, t Type) (next, end int, inner level, f fault) {
 	case n > 0:
 		inner.elem, inner.left = Type(p[o+head-5]), int64(n)
 		if t == TypeMap {
-			if least[p[o]] == 0 {
-				return 0, 0, level{}, badType // 0 would pass for a list
+			if Least[p[o]] == 0 {
+				return 0, 0, level{}, BadType // 0 would pass for a list
 			}
 			inner.key, inner.left = Type(p[o]), 2*int64(n)
 		}
-		if size, f = elemsLeast(inner.key, inner.elem, n); f != fine {
+		if size, f = elemsLeast(inner.key, inner.elem, n); f != Fine {
 			return 0, 0, level{}, f
 		}
-		if fixed[inner.elem] != 0 && (inner.key == TypeStop || fixed[inner.key] != 0) {
+		if Fixed[inner.elem] != 0 && (inner.key == TypeStop || Fixed[inner.key] != 0) {
 			inner = level{}
 		}
 	}
 	if o += head; size > math.MaxInt-o {
-		return 0, 0, level{}, tooLarge
+		return 0, 0, level{}, TooLarge
 	}
 	if end = o + size; inner.left != 0 {
-		return o, end, inner, fine
+		return o, end, inner, Fine
 	}
-	return end, end, inner, fine
+	return end, end, inner, Fine
 }

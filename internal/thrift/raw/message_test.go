@@ -1,4 +1,4 @@
-package thrift
+package raw
 
 import (
 	"bytes"
@@ -124,27 +124,6 @@ func TestExceptionTable(t *testing.T) {
 		case !isExact && int(c) < rpc.Codes && typ != InternalError:
 			t.Errorf("%v goes out as %d; want %d", c, typ, InternalError)
 		}
-	}
-}
-
-func TestUUIDText(t *testing.T) {
-	const text = "00112233-4455-6677-8899-aabbccddeeff"
-	u, err := ParseUUID(text)
-	if err != nil || u.String() != text {
-		t.Errorf("%v %v", u, err)
-	}
-	for _, bad := range []string{"", text[1:], strings.ReplaceAll(text, "-", "0"), "g" + text[1:]} {
-		if _, err := ParseUUID(bad); err == nil {
-			t.Errorf("%q was taken", bad)
-		}
-		if err := new(UUID).UnmarshalText([]byte(bad)); err == nil {
-			t.Errorf("%q was taken as text", bad)
-		}
-	}
-	p, err := u.MarshalText()
-	var back UUID
-	if err != nil || string(p) != text || back.UnmarshalText(p) != nil || back != u {
-		t.Errorf("as text: %s, %v, %v", p, err, back)
 	}
 }
 

@@ -1,4 +1,4 @@
-package thrift
+package raw
 
 import (
 	"encoding/binary"
@@ -11,9 +11,9 @@ import (
 // become 0 where received bytes are kept to be sent again: in views, and in what
 // an Unknown holds.
 
-// tame makes bools of the value of type t at b[o:] what they mean, which is 0 if they are
+// Tame makes bools of the value of type t at b[o:] what they mean, which is 0 if they are
 // neither 0 nor 1. It gives the value's end; the bytes were checked.
-func tame(b []byte, o int, t Type) int {
+func Tame(b []byte, o int, t Type) int {
 	end, _ := eachBool(b, o, t, func(p []byte) bool {
 		for i := range p {
 			if p[i] > 1 {
@@ -25,18 +25,18 @@ func tame(b []byte, o int, t Type) int {
 	return end
 }
 
-// odd tells whether a bool in the value of type t at b[o:] is neither 0 nor 1. The
+// Odd tells whether a bool in the value of type t at b[o:] is neither 0 nor 1. The
 // bytes were checked.
-func odd(b []byte, o int, t Type) bool {
-	_, none := eachBool(b, o, t, func(p []byte) bool { return !anyAbove1(p) })
+func Odd(b []byte, o int, t Type) bool {
+	_, none := eachBool(b, o, t, func(p []byte) bool { return !AnyAbove1(p) })
 	return !none
 }
 
-// mayHoldBools tells whether a value of type t is a bool, or has some within.
-func mayHoldBools(t Type) bool { return t == TypeBool || t >= TypeStruct && t != TypeUUID }
+// MayHoldBools tells whether a value of type t is a bool, or has some within.
+func MayHoldBools(t Type) bool { return t == TypeBool || t >= TypeStruct && t != TypeUUID }
 
-// anyAbove1 tells whether there is a byte other than 0 and 1.
-func anyAbove1(p []byte) bool {
+// AnyAbove1 tells whether there is a byte other than 0 and 1.
+func AnyAbove1(p []byte) bool {
 	var any uint64
 	for ; len(p) >= 8; p = p[8:] {
 		any |= binary.NativeEndian.Uint64(p)
@@ -64,7 +64,7 @@ func eachBool(b []byte, o int, t Type, f func([]byte) bool) (end int, more bool)
 	case TypeString:
 		return o + 4 + int(binary.BigEndian.Uint32(b[o:])), true
 	}
-	return o + int(fixed[t]), true
+	return o + int(Fixed[t]), true
 }
 
 // eachBoolOf is eachBool for n elements, or entries if key is not TypeStop.
@@ -72,11 +72,11 @@ func eachBoolOf(b []byte, o int, key, elem Type, n int, f func([]byte) bool) (en
 	if n == 0 {
 		return o, true
 	}
-	size := int(fixed[key]) + int(fixed[elem])
+	size := int(Fixed[key]) + int(Fixed[elem])
 	switch {
 	case key == TypeStop && elem == TypeBool:
 		return o + n, f(b[o : o+n])
-	case fixed[elem] != 0 && (key == TypeStop || fixed[key] != 0) && elem != TypeBool && key != TypeBool:
+	case Fixed[elem] != 0 && (key == TypeStop || Fixed[key] != 0) && elem != TypeBool && key != TypeBool:
 		return o + n*size, true
 	}
 	for range n {
