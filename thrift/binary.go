@@ -1,11 +1,7 @@
 package thrift
 
 import (
-	"reflect"
-
 	"github.com/limosa-rpc/limosa/buf"
-	"github.com/limosa-rpc/limosa/internal/codec"
-	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -31,7 +27,7 @@ import (
 //
 // Absent values: an optional field that is nil is not written; other nil slices
 // and maps are written as empty ones; other nil pointers and unions are left
-// out, unless they are shape.Required: then Append fails, as it does for a nil
+// out, unless they are required: then Append fails, as it does for a nil
 // element of a container. Fields without a tag and unexported ones do not exist
 // on the wire. A method SetDefaults on *S is called on every S, the message
 // itself included, before it is decoded into; it makes the same values each time,
@@ -52,35 +48,10 @@ type Binary struct {
 
 var _ rpc.Codec = Binary{}
 
-const defaultDepth = 64
-
-// errTooLong is the error for a string or container of 2 GB or more.
-var errTooLong = &TypeError{Type: reflect.TypeFor[string](), Why: "longer than 2,147,483,647"}
-
 // Append encodes msg at the end of out. Strings of buf.RefMin bytes and more
 // are referred to, everything else is copied. Errors wrap a *TypeError.
 func (c Binary) Append(out *buf.Out, msg any) error {
-	pl, p, err := planOf(msg)
-	if err != nil {
-		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: err}
-	}
-	if pl.of != nil {
-		return appendLazy(out, msg)
-	}
-	depth := c.MaxDepth
-	if depth == 0 {
-		depth = defaultDepth
-	}
-	e := encoder{out: out, plain: c.Plan}
-	if pl.made != 0 && !c.Plan {
-		out.Commit(e.generated(out.Block(), pl, p, depth))
-	} else {
-		out.Commit(e.fields(out.Block(), pl, p, depth))
-	}
-	if e.err != nil {
-		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: placed(msg, e.err)}
-	}
-	return nil
+	return AppendBinary(out, msg, c.MaxDepth, c.Plan)
 }
 
 // Decode replaces what msg holds by what body says: a field that body does not have
@@ -103,40 +74,5 @@ func (c Binary) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 
 // DecodeWeighed makes Binary an rpc.Weigher. A lazy message weighs nothing.
 func (c Binary) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (int, error) {
-	pl, p, err := planOf(msg)
-	if err != nil {
-		return 0, &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
-	}
-	if lim == nil {
-		lim = rpc.Limits{}.WithDefaults()
-	}
-	if pl.of != nil {
-		return 0, pl.decodeLazy(body, msg, lim)
-	}
-	if pl.made != 0 && !c.Plan && !pl.views {
-		pl.Clear(p)
-		return decodeGenerated(pl, p, body, lim)
-	}
-	b := body.Bytes()
-	d := decoder{b: b, texts: codec.Texts{Frame: codec.NewFrame(body)}, Budget: codec.Budget(lim.DecodeBudget(len(b)))}
-	if pl.views {
-		d.body, d.lim = body, lim
-	}
-	if !c.Plan {
-		d.hand = lim.Depth - 1 // what has no methods, such as arguments made by hand, may hold structs that do
-	}
-	end, f := 0, raw.TooCostly
-	if d.begin(pl, p) {
-		end, f = d.fields(pl, p, 0, lim.Depth)
-	}
-	if f == raw.Fine && end != len(b) {
-		f = raw.Trailing
-	}
-	if f != raw.Fine {
-		if pl.views {
-			pl.giveBack(p)
-		}
-		return 0, d.failed(end, f)
-	}
-	return lim.DecodeBudget(len(b)) - int(d.Budget), nil
+	return DecodeBinary(body, msg, lim, c.Plan)
 }

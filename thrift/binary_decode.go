@@ -173,7 +173,7 @@ func (d *decoder) value(t *shape.Type, p unsafe.Pointer, o, depth int) (int, raw
 		if len(b)-o < 16 {
 			return o, raw.Short
 		}
-		copy((*(*UUID)(p))[:], b[o:])
+		copy((*(*[16]byte)(p))[:], b[o:])
 		return o + 16, raw.Fine
 	case shape.Bytes:
 		return d.bytes((*[]byte)(p), o)
@@ -323,11 +323,11 @@ func (d *decoder) binaryNumbers(e *shape.Type, p unsafe.Pointer, o, n int) int {
 		*(*[]uint32)(p) = s
 		return o + 4*n
 	case shape.UUID:
-		s := make([]UUID, n)
+		s := make([][16]byte, n)
 		for i := range s {
-			s[i] = UUID(b[o+16*i:])
+			s[i] = [16]byte(b[o+16*i:])
 		}
-		*(*[]UUID)(p) = s
+		*(*[][16]byte)(p) = s
 		return o + 16*n
 	}
 	s := codec.Room[uint64](n)

@@ -22,7 +22,7 @@ func (e *encoder) structure(b []byte, pl *plan, p unsafe.Pointer, depth int) []b
 		return e.generated(b, pl, p, depth)
 	}
 	if pl.of != nil {
-		return e.lazy(b, pl, p)
+		return e.view(b, pl, p)
 	}
 	return e.fields(b, pl, p, depth)
 }
@@ -146,7 +146,7 @@ func (e *encoder) value(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []
 	case shape.Int8, shape.Bool:
 		return append(b, *(*uint8)(p))
 	case shape.UUID:
-		return append(b, (*(*UUID)(p))[:]...)
+		return append(b, (*(*[16]byte)(p))[:]...)
 	case shape.Bytes:
 		return e.bytes(b, *(*[]byte)(p))
 	case shape.Pointer:

@@ -2,8 +2,6 @@ package thrift
 
 import (
 	"github.com/limosa-rpc/limosa/buf"
-	"github.com/limosa-rpc/limosa/internal/codec"
-	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -24,20 +22,7 @@ var _ rpc.Codec = Compact{}
 
 // Append encodes msg at the end of out, as Binary.Append does.
 func (c Compact) Append(out *buf.Out, msg any) error {
-	pl, p, err := planOf(msg)
-	if err != nil {
-		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: err}
-	}
-	depth := c.MaxDepth
-	if depth == 0 {
-		depth = defaultDepth
-	}
-	e := encoder{out: out, wire: inCompact}
-	out.Commit(e.compactFields(out.Block(), pl, p, depth))
-	if e.err != nil {
-		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: placed(msg, e.err)}
-	}
-	return nil
+	return AppendCompact(out, msg, c.MaxDepth)
 }
 
 // Decode fills msg from body, as Binary.Decode does, with one difference: at
@@ -50,28 +35,7 @@ func (c Compact) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 
 // DecodeWeighed makes Compact an rpc.Weigher.
 func (c Compact) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (int, error) {
-	pl, p, err := planOf(msg)
-	if err != nil {
-		return 0, &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
-	}
-	if lim == nil {
-		lim = rpc.Limits{}.WithDefaults()
-	}
-	b := body.Bytes()
-	d := decoder{b: b, wire: inCompact, Budget: codec.Budget(lim.DecodeBudget(2 * len(b)))}
-	end, f := 0, raw.TooCostly
-	if pl.of != nil {
-		end, f = d.compactView(pl.of, pl.decodeView(p), 0, lim.Depth)
-	} else if d.begin(pl, p) {
-		end, f = d.compactFields(pl, p, 0, lim.Depth)
-	}
-	if f == raw.Fine && end != len(b) {
-		f = raw.Trailing
-	}
-	if f != raw.Fine {
-		return 0, &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &raw.SyntaxError{Offset: min(end, len(b)), Path: d.where, Why: f.Why()}}
-	}
-	return lim.DecodeBudget(2*len(b)) - int(d.Budget), nil
+	return DecodeCompact(body, msg, lim)
 }
 
 // In gives the codec that writes the same messages in another encoding; it

@@ -119,7 +119,7 @@ func (d *decoder) compactValue(t *shape.Type, p unsafe.Pointer, o, depth int) (i
 		if len(b)-o < 16 {
 			return o, raw.Short
 		}
-		copy((*(*UUID)(p))[:], b[o:])
+		copy((*(*[16]byte)(p))[:], b[o:])
 		return o + 16, raw.Fine
 	case shape.Bytes:
 		return d.compactBytes((*[]byte)(p), o)

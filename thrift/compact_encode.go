@@ -14,7 +14,7 @@ func (e *encoder) compactFields(b []byte, pl *plan, base unsafe.Pointer, depth i
 		return e.tooDeep(b, pl)
 	}
 	if pl.of != nil {
-		return e.compactView(b, pl, pl.viewAt(base))
+		return e.compactView(b, pl, base)
 	}
 	last := int16(0)
 	for i := range pl.Fields {
@@ -99,7 +99,7 @@ func (e *encoder) compactValue(b []byte, t *shape.Type, p unsafe.Pointer, depth 
 	case shape.Bool:
 		return append(b, raw.CompactBool(*(*bool)(p)))
 	case shape.UUID:
-		return append(b, (*(*UUID)(p))[:]...)
+		return append(b, (*(*[16]byte)(p))[:]...)
 	case shape.Bytes:
 		return e.compactBytes(b, *(*[]byte)(p))
 	case shape.List, shape.Set:

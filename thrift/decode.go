@@ -133,7 +133,7 @@ func newScalar(t *shape.Type) unsafe.Pointer {
 	case shape.Int64, shape.Float64:
 		return unsafe.Pointer(new(uint64))
 	case shape.UUID:
-		return unsafe.Pointer(new(UUID))
+		return unsafe.Pointer(new([16]byte))
 	}
 	return unsafe.Pointer(new(string))
 }

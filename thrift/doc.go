@@ -11,8 +11,9 @@
 package thrift
 
 import (
-	"encoding/hex"
 	"fmt"
+
+	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
 // A UUID is Thrift's uuid: 16 bytes in the order of RFC 9562.
@@ -20,21 +21,13 @@ type UUID [16]byte
 
 // String gives the form 00112233-4455-6677-8899-aabbccddeeff.
 func (u UUID) String() string {
-	b := make([]byte, 0, 36)
-	b = append(hex.AppendEncode(b, u[:4]), '-')
-	b = append(hex.AppendEncode(b, u[4:6]), '-')
-	b = append(hex.AppendEncode(b, u[6:8]), '-')
-	b = append(hex.AppendEncode(b, u[8:10]), '-')
-	return string(hex.AppendEncode(b, u[10:]))
+	return shape.UUIDText(u)
 }
 
 // ParseUUID reads what String gives; upper case is taken too.
 func ParseUUID(s string) (u UUID, err error) {
-	if len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' {
-		digits := s[:8] + s[9:13] + s[14:18] + s[19:23] + s[24:]
-		if _, err := hex.Decode(u[:], []byte(digits)); err == nil {
-			return u, nil
-		}
+	if text, ok := shape.ParseUUID(s); ok {
+		return text, nil
 	}
 	return UUID{}, fmt.Errorf("thrift: %.40q is not a UUID", s)
 }
@@ -62,6 +55,29 @@ type Pair[K, V any] struct {
 	Value V `json:"value"`
 }
 
-// set and pairs are how the plans tell these types from other slices.
-func (Set[T]) set()        {}
-func (Pairs[K, V]) pairs() {}
+// Unknown is the type of a field, at most one of a struct and without an id,
+// that keeps what Binary or Compact passed over while it decoded the struct:
+// fields with ids that the struct does not have, and those with another type
+// than it has.
+//
+//	type Order struct {
+//		ID   int64 `thrift:"id,1"`
+//		Rest thrift.Unknown
+//	}
+//
+// They are whole fields of the Binary protocol, header and value, one behind the
+// other in the order in which they came. Both protocols write them back behind the
+// known ones, so that a program passes on what only newer ones know, whichever of
+// the two it reads and writes. Of Binary's bytes Compact has no place for the types
+// of an empty map: that is all that does not come through. A bool that is neither 0 nor
+// 1, which says false to some and true to others, becomes 0, which says it to all.
+//
+// Decode replaces what was there before. What is in an Unknown is checked when it
+// is written: anything but whole fields gives a *TypeError. A struct without such a
+// field drops what it does not know; so does a union, whose variants have one field
+// each.
+//
+// JSON keeps nothing and writes none of it: it has one name for strings, which are
+// text there, and binary, which is base64. Who does not know the field cannot tell
+// which of the two it is, and would pass on wrong bytes.
+type Unknown []byte

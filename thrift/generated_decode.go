@@ -277,7 +277,7 @@ func New[T any](d *Decoder) *T {
 // A scalar is what Optional reads. A type that is made of bool is none, since its
 // bytes could not be told from an int8's.
 type scalar interface {
-	bool | ~int8 | ~int16 | ~int32 | ~int64 | ~float64 | UUID
+	bool | ~int8 | ~int16 | ~int32 | ~int64 | ~float64 | ~[16]byte
 }
 
 // Optional reads an optional scalar other than a string: the field that b begins
@@ -308,7 +308,7 @@ func Optional[T scalar](d *Decoder, p **T, b []byte) []byte {
 		*(*uint64)(q) = binary.BigEndian.Uint64(b)
 		return b[8:]
 	default:
-		*(*UUID)(q) = UUID(b)
+		*(*[16]byte)(q) = [16]byte(b)
 		return b[16:]
 	}
 }

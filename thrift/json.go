@@ -61,7 +61,7 @@ func (c JSON) Append(out *buf.Out, msg any) error {
 	e := jsonEncoder{}
 	out.Commit(e.fields(out.Block(), pl, p, depth))
 	if e.err != nil {
-		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: placed(msg, e.err)}
+		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: placed(pl, p, e.err)}
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (e *jsonEncoder) fields(b []byte, pl *plan, base unsafe.Pointer, depth int)
 		return b
 	}
 	if pl.of != nil {
-		return e.view(b, pl, pl.viewAt(base), depth)
+		return e.view(b, pl, base, depth)
 	}
 	b = append(b, '{')
 	first := true
@@ -147,7 +147,7 @@ func (e *jsonEncoder) value(b []byte, t *shape.Type, p unsafe.Pointer, depth int
 	case shape.Bool:
 		return append(b, '0'+*(*uint8)(p))
 	case shape.UUID:
-		return append(append(append(b, '"'), (*(*UUID)(p)).String()...), '"')
+		return append(append(append(b, '"'), shape.UUIDText(*(*[16]byte)(p))...), '"')
 	case shape.Bytes:
 		return append(base64.StdEncoding.AppendEncode(append(b, '"'), *(*[]byte)(p)), '"')
 	case shape.Pointer:
@@ -247,4 +247,14 @@ func (e *jsonEncoder) entry(b []byte, more bool, t *shape.Type, k, v unsafe.Poin
 		b = append(b, '"')
 	}
 	return e.value(append(b, ':'), t.Elem, v, depth)
+}
+
+// view appends what the view at base shows.
+func (e *jsonEncoder) view(b []byte, pl *plan, base unsafe.Pointer, depth int) []byte {
+	p, why := pl.how.Plain(pl.viewAt(base))
+	if p == nil {
+		e.fail(pl.Go, "", why)
+		return b
+	}
+	return e.fields(b, pl.of, p, depth)
 }

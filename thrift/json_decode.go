@@ -31,7 +31,8 @@ func (c JSON) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 	d := jsonDecoder{jsonScanner: jsonScanner{json.Scanner{Text: b, AnyBytes: true}}, mem: decoder{Budget: codec.Budget(lim.DecodeBudget(len(b)))}}
 	switch {
 	case pl.of != nil:
-		err = d.view(pl.of, pl.decodeView(p), lim.Depth)
+		pl.how.Reset(pl.viewAt(p))
+		err = d.view(pl, p, lim.Depth)
 	case d.mem.begin(pl, p):
 		err = d.fields(pl, p, lim.Depth)
 	default:
@@ -252,7 +253,7 @@ func (d *jsonDecoder) value(t *shape.Type, p unsafe.Pointer, depth int) (err err
 		n, err = d.integer(32)
 		*(*bool)(p) = n != 0
 	case shape.UUID:
-		err = d.uuid((*UUID)(p))
+		err = d.uuid((*[16]byte)(p))
 	case shape.Bytes:
 		err = d.bytes((*[]byte)(p))
 	case shape.Pointer:
@@ -272,14 +273,15 @@ func (d *jsonDecoder) value(t *shape.Type, p unsafe.Pointer, depth int) (err err
 	return err
 }
 
-func (d *jsonDecoder) uuid(p *UUID) error {
+func (d *jsonDecoder) uuid(p *[16]byte) error {
 	d.Peek()
 	from := d.At
 	s, err := d.text()
 	if err != nil {
 		return err
 	}
-	if *p, err = ParseUUID(s); err != nil {
+	u, ok := shape.ParseUUID(s)
+	if *p = u; !ok {
 		d.At = from
 		return d.wrong("no UUID")
 	}
@@ -314,7 +316,7 @@ func (d *jsonDecoder) structure(pl *plan, p unsafe.Pointer, depth int) error {
 	// Safety: p points to a *pl.Go.
 	*(*unsafe.Pointer)(p) = q
 	if pl.of != nil {
-		return d.view(pl.of, pl.viewAt(q), depth)
+		return d.view(pl, q, depth)
 	}
 	return d.fields(pl, q, depth)
 }
@@ -485,5 +487,25 @@ func (d *jsonDecoder) fill(t *shape.Type, p unsafe.Pointer, n, depth int) error 
 	} else {
 		into.Set(m)
 	}
+	return nil
+}
+
+// view makes the view at q one of the struct that comes next.
+func (d *jsonDecoder) view(pl *plan, q unsafe.Pointer, depth int) error {
+	mem := d.mem.Budget
+	p, ok := d.mem.fresh(pl.of)
+	if !ok || !d.mem.Charge(LeaseBytes) {
+		return d.wrong(raw.TooCostly.Why())
+	}
+	if err := d.fields(pl.of, p, depth); err != nil {
+		return err
+	}
+	var out buf.Out
+	defer out.Reset()
+	e := encoder{out: &out}
+	if out.Commit(e.structure(out.Block(), pl.of, p, depth)); e.err != nil {
+		return d.wrong("a view cannot show it: " + e.err.Error()) // a union in a list of a variant that is not known
+	}
+	pl.how.Show(pl, pl.viewAt(q), buf.ViewOf(out.Bytes()), mem, false)
 	return nil
 }

@@ -84,16 +84,10 @@ type lease struct {
 	small [16]byte
 }
 
-// leaseBytes is what a view takes besides itself. A message of one byte can be one, and
-// there may be many of them in a container.
-const leaseBytes = int(unsafe.Sizeof(lease{}))
-
 // fewFields is how many fields have their index in the lease itself.
 const fewFields = 64
 
-// aLazy is what every generated view is, by embedding a Lazy.
-type aLazy interface{ lazy() *Lazy }
-
+// lazy is how a view leads to its Lazy.
 func (x *Lazy) lazy() *Lazy { return x }
 
 // A LazyView is a pointer to a generated view V.
@@ -107,7 +101,7 @@ type LazyView[V any] interface {
 // Binary.Decode.
 func OpenLazy[V any, P LazyView[V]](body buf.View, lim *rpc.Limits) (P, error) {
 	x := P(new(V))
-	if err := (Binary{}).Decode(body, x, lim); err != nil {
+	if _, err := DecodeBinary(body, x, lim, false); err != nil {
 		return nil, err
 	}
 	return x, nil
@@ -128,10 +122,10 @@ func NewLazy[V any, P LazyView[V]](msg any) (P, error) {
 	}
 	var out buf.Out
 	defer out.Reset()
-	if err := (Binary{}).Append(&out, msg); err != nil {
+	if err := AppendBinary(&out, msg, 0, false); err != nil {
 		return nil, err
 	}
-	if err := pl.open(x.lazy(), buf.ViewOf(out.Bytes()), &rpc.Limits{Depth: defaultDepth}, codec.Unlimited); err != nil {
+	if err := x.lazy().open(pl, buf.ViewOf(out.Bytes()), &rpc.Limits{Depth: defaultDepth}, codec.Unlimited); err != nil {
 		return nil, err
 	}
 	return x, nil
@@ -153,7 +147,7 @@ func (x *Lazy) Release() {
 
 // open makes x the view of the struct that body holds; x keeps a reference. mem is
 // what decoding it may take.
-func (pl *plan) open(x *Lazy, body buf.View, lim *rpc.Limits, mem codec.Budget) error {
+func (x *Lazy) open(pl *plan, body buf.View, lim *rpc.Limits, mem codec.Budget) error {
 	b := body.Bytes()
 	l := &lease{b: b, calm: true, mem: mem}
 	*x = Lazy{own: l, pl: pl.of, level: 1, first: true}
@@ -162,7 +156,7 @@ func (pl *plan) open(x *Lazy, body buf.View, lim *rpc.Limits, mem codec.Budget) 
 			f = raw.Trailing
 		}
 		*x = Lazy{}
-		return pl.of.refusal(body, lim, end, f)
+		return refusal(pl.of, body, lim, end, f)
 	}
 	if l.odd {
 		l.b = bytes.Clone(b)
@@ -184,9 +178,9 @@ func (l *lease) budget() *codec.Budget {
 
 // refusal finds the words for a message that is refused. The decoder has
 // better ones; they are worth a second look, since refusals are rare.
-func (pl *plan) refusal(body buf.View, lim *rpc.Limits, end int, f raw.Fault) error {
+func refusal(pl *plan, body buf.View, lim *rpc.Limits, end int, f raw.Fault) error {
 	msg := reflect.New(pl.Go).Interface()
-	if err := (Binary{}).Decode(body, msg, lim); err != nil {
+	if _, err := DecodeBinary(body, msg, lim, false); err != nil {
 		return err
 	}
 	return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &raw.SyntaxError{Offset: min(end, body.Len()), Path: pl.Go.Name(), Why: f.Why()}}

@@ -30,6 +30,7 @@ type plan struct {
 
 	of     *plan   // of a view: the struct that it shows; such a plan has no fields
 	lazyAt uintptr // of a view: offset of its Lazy
+	how    Views   // and how it is treated
 	views  bool    // is a view, or has one within that is in no container
 }
 
@@ -131,8 +132,10 @@ func (rules) New(rt reflect.Type) *shape.Struct {
 func (rules) View(rt reflect.Type) (of reflect.Type, view func(*shape.Struct) shape.View) {
 	return viewed(rt), func(s *shape.Struct) shape.View {
 		pl := planAt(s)
-		pl.lazyAt, pl.views = s.Go.Field(1).Offset, true
-		return lens{pl}
+		lazy := s.Go.Field(1)
+		viewer, _ := reflect.TypeAssert[Viewer](reflect.New(lazy.Type))
+		pl.lazyAt, pl.views, pl.how = lazy.Offset, true, viewer.ThriftViews()
+		return pl.how.Lens(pl)
 	}
 }
 
@@ -144,7 +147,7 @@ func (rules) Field(f reflect.StructField) (spec shape.Spec, err error) {
 		return spec, errors.New(why)
 	}
 	switch {
-	case f.Type == reflect.TypeFor[Unknown]() && tag != "-" && f.IsExported():
+	case ours(f.Type, "Unknown") && tag != "-" && f.IsExported():
 		spec.Is = shape.KeptField
 		if tag != "" && tag != ",unknown" {
 			err = errors.New("a field of type thrift.Unknown has no tag, or `,unknown`")
@@ -160,9 +163,9 @@ func (rules) Field(f reflect.StructField) (spec shape.Spec, err error) {
 func (rules) Kind(rt reflect.Type, k shape.Kind) shape.Kind {
 	switch {
 	case k != shape.List && k != shape.Bytes:
-	case rt.Implements(reflect.TypeFor[interface{ pairs() }]()):
+	case ours(rt, "Pairs["):
 		return shape.Pairs
-	case rt.Implements(reflect.TypeFor[interface{ set() }]()):
+	case ours(rt, "Set["):
 		return shape.Set
 	}
 	if wires[k] == raw.TypeStop {
@@ -196,10 +199,21 @@ func (rules) Complete(fresh []*shape.Struct) {
 }
 
 // Whole implements [shape.Rules].
-func (rules) Whole(kept []byte, depth int) bool { return Unknown(kept).whole(depth) }
+func (rules) Whole(kept []byte, depth int) bool { return whole(kept, depth) }
 
 // Most implements [shape.Rules].
 func (rules) Most() (depth, size int) { return defaultDepth, raw.MaxSize }
+
+// ours tells whether rt is the type of package thrift with that name, or one of those
+// that begin with it: an instance of a generic type. They are told by their names since
+// this package is below that one.
+func ours(rt reflect.Type, name string) bool {
+	const face = "github.com/limosa-rpc/limosa/thrift"
+	if strings.HasSuffix(name, "[") {
+		return rt.PkgPath() == face && strings.HasPrefix(rt.Name(), name)
+	}
+	return rt.PkgPath() == face && rt.Name() == name
+}
 
 // embeds says why a field may not be embedded: its methods would stand for the
 // whole struct, or its fields would be lost. field: it is a field of Thrift's itself.
@@ -207,7 +221,7 @@ func embeds(f reflect.StructField, field bool) string {
 	if !f.Anonymous {
 		return ""
 	}
-	for _, methods := range []reflect.Type{reflect.TypeFor[generated](), reflect.TypeFor[defaulter](), reflect.TypeFor[aLazy]()} {
+	for _, methods := range []reflect.Type{reflect.TypeFor[generated](), reflect.TypeFor[defaulter](), reflect.TypeFor[Viewer]()} {
 		if f.Type.Implements(methods) || reflect.PointerTo(f.Type).Implements(methods) {
 			return "embeds " + f.Type.String() + ", whose methods would stand for the whole struct: give the field a name"
 		}

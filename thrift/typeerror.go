@@ -2,8 +2,7 @@ package thrift
 
 import (
 	"reflect"
-
-	"github.com/limosa-rpc/limosa/internal/thrift/raw"
+	"unsafe"
 )
 
 // A TypeError says why a Go type, or a value of it, cannot be a message. The
@@ -30,22 +29,18 @@ func (e *TypeError) Error() string {
 	return "thrift: " + name + ": " + e.Why
 }
 
-// placed gives err, with which encoding msg has failed, its place in msg, where the
+// placed gives err, with which encoding msg has failed, its place in the message at p, where the
 // encoder knew none: it looks for it only now.
-func placed(msg any, err error) error {
+func placed(pl *plan, p unsafe.Pointer, err error) error {
 	e, ok := err.(*TypeError)
 	if !ok || e.Field != "" {
 		return err
 	}
-	bad, ok := Validate(msg).(*InvalidError)
-	if !ok || bad.Why != e.Why {
+	bad := pl.Validate(p)
+	if bad == nil || bad.Why != e.Why {
 		return err
 	}
 	x := *e
 	x.Path = bad.Path
 	return &x
 }
-
-// A SyntaxError says where bytes are not Thrift, or not of the type that they
-// are decoded into. rpc.CodeOf of it is rpc.InvalidArgument.
-type SyntaxError = raw.SyntaxError

@@ -7,33 +7,6 @@ import (
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
-// Unknown is the type of a field, at most one of a struct and without an id,
-// that keeps what Binary or Compact passed over while it decoded the struct:
-// fields with ids that the struct does not have, and those with another type
-// than it has.
-//
-//	type Order struct {
-//		ID   int64 `thrift:"id,1"`
-//		Rest thrift.Unknown
-//	}
-//
-// They are whole fields of the Binary protocol, header and value, one behind the
-// other in the order in which they came. Both protocols write them back behind the
-// known ones, so that a program passes on what only newer ones know, whichever of
-// the two it reads and writes. Of Binary's bytes Compact has no place for the types
-// of an empty map: that is all that does not come through. A bool that is neither 0 nor
-// 1, which says false to some and true to others, becomes 0, which says it to all.
-//
-// Decode replaces what was there before. What is in an Unknown is checked when it
-// is written: anything but whole fields gives a *TypeError. A struct without such a
-// field drops what it does not know; so does a union, whose variants have one field
-// each.
-//
-// JSON keeps nothing and writes none of it: it has one name for strings, which are
-// text there, and binary, which is base64. Who does not know the field cannot tell
-// which of the two it is, and would pass on wrong bytes.
-type Unknown []byte
-
 // keep adds the field at d.b[from:to] to the struct at base, and reports
 // whether the budget had room for it: twice its length, since append grows by
 // doubling.
@@ -69,9 +42,9 @@ func (e *encoder) unknown(b []byte, pl *plan, base unsafe.Pointer, depth int) []
 // writable gives what the struct at base kept, or why that cannot be written.
 //
 // Safety: base points to a pl.Go.
-func (pl *plan) writable(base unsafe.Pointer, depth int) (Unknown, error) {
-	u := Unknown(*pl.Kept(base))
-	if len(u) > 0 && !u.whole(depth) {
+func (pl *plan) writable(base unsafe.Pointer, depth int) ([]byte, error) {
+	u := *pl.Kept(base)
+	if len(u) > 0 && !whole(u, depth) {
 		return nil, &TypeError{Type: pl.Go, Why: "its thrift.Unknown does not hold whole fields, or too deep ones"}
 	}
 	return u, nil
@@ -79,7 +52,7 @@ func (pl *plan) writable(base unsafe.Pointer, depth int) (Unknown, error) {
 
 // whole reports whether u is a sequence of fields. Not to look would let one
 // wrong byte break everything behind it.
-func (u Unknown) whole(depth int) bool {
+func whole(u []byte, depth int) bool {
 	for o := 0; o < len(u); {
 		if len(u)-o < 3 {
 			return false

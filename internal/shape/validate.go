@@ -1,7 +1,6 @@
 package shape
 
 import (
-	"encoding/hex"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -247,14 +246,4 @@ func briefKey(k reflect.Value) string {
 		return strconv.FormatInt(k.Int(), 10)
 	}
 	return fmt.Sprint(k.Interface())
-}
-
-// UUIDText gives the form 00112233-4455-6677-8899-aabbccddeeff.
-func UUIDText(u [16]byte) string {
-	b := make([]byte, 0, 36)
-	b = append(hex.AppendEncode(b, u[:4]), '-')
-	b = append(hex.AppendEncode(b, u[4:6]), '-')
-	b = append(hex.AppendEncode(b, u[6:8]), '-')
-	b = append(hex.AppendEncode(b, u[8:10]), '-')
-	return string(hex.AppendEncode(b, u[10:]))
 }
