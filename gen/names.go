@@ -53,6 +53,7 @@ var imported = map[string]string{
 	"rpc":    "github.com/limosa-rpc/limosa/rpc",
 	"stub":   "github.com/limosa-rpc/limosa/rpc/stub",
 	"thrift": "github.com/limosa-rpc/limosa/thrift",
+	"impl":   "github.com/limosa-rpc/limosa/thrift/impl",
 }
 
 // buildWords have a meaning at the end of a Go file's name: operating systems and

@@ -11,12 +11,12 @@ import (
 // what is left behind the struct, nil if there was an error, which the decoder keeps.
 // It expects what most programs send: the fields in the order of the IDL.
 //
-//	if len(b) < 15 || thrift.Miss(b, 8, 1)|thrift.Miss(b[7:], 10, 2) != 0 {
+//	if len(b) < 15 || impl.Miss(b, 8, 1)|impl.Miss(b[7:], 10, 2) != 0 {
 //		return d.Plan(x, b, depth, 0)     another order, a new field, a broken
 //	}                                         message: the plan from field 0 on
 //	x.N = int32(binary.BigEndian.Uint32(b[3:]))
 //	…
-//	if thrift.Has(b, 7, 11, 3) {              an optional field: there, or not
+//	if impl.Has(b, 7, 11, 3) {              an optional field: there, or not
 //		…
 //	}
 //	return d.Stop(x, b, depth, 3)             a stop, else the plan for the rest
@@ -87,7 +87,7 @@ func (e thriftEmitter) decodeRun(ms []member, i, j int) {
 			if size == 0 {
 				at = "b"
 			}
-			tests = append(tests, fmt.Sprintf("thrift.Miss(%s, %s)", at, m.is()))
+			tests = append(tests, fmt.Sprintf("impl.Miss(%s, %s)", at, m.is()))
 			_, n := m.wire()
 			if text = n == 0; text {
 				read := "String"
@@ -140,25 +140,25 @@ func (e thriftEmitter) decodeOption(m member, i int) {
 	if size == 0 {
 		size = 4
 	}
-	read := fmt.Sprintf("thrift.Optional(d, &x.%s, b)", m.name)
+	read := fmt.Sprintf("impl.Optional(d, &x.%s, b)", m.name)
 	switch m.t.Kind {
 	case idl.Binary:
 		read = fmt.Sprintf("d.Bytes(&x.%s, b[3:])", m.name)
 	case idl.String:
 		read = fmt.Sprintf("d.OptionalString(&x.%s, b)", m.name)
 	}
-	e.p("if thrift.Has(b, %d, %s) {\nif b = %s; b == nil {\nreturn d.In(x, %d)\n}\n}", 3+size, m.is(), read, i)
+	e.p("if impl.Has(b, %d, %s) {\nif b = %s; b == nil {\nreturn d.In(x, %d)\n}\n}", 3+size, m.is(), read, i)
 }
 
 // decodeStruct reads a struct into a new one. One that is required and does not come
 // next is the plan's to find, or to miss.
 func (e thriftEmitter) decodeStruct(m member, i int) {
-	read := fmt.Sprintf("x.%s = thrift.New[%s](d)\nif b = x.%[1]s.ReadThrift(d, b[3:], depth-1); b == nil {\nreturn d.In(x, %[3]d)\n}",
+	read := fmt.Sprintf("x.%s = impl.New[%s](d)\nif b = x.%[1]s.ReadThrift(d, b[3:], depth-1); b == nil {\nreturn d.In(x, %[3]d)\n}",
 		m.name, e.bare(m.t), i)
 	if m.need == idl.Required {
-		e.p("if !thrift.Has(b, 4, %s) {\nreturn d.Plan(x, b, depth, %d)\n}\n%s", m.is(), i, read)
+		e.p("if !impl.Has(b, 4, %s) {\nreturn d.Plan(x, b, depth, %d)\n}\n%s", m.is(), i, read)
 	} else {
-		e.p("if thrift.Has(b, 4, %s) {\n%s\n}", m.is(), read)
+		e.p("if impl.Has(b, 4, %s) {\n%s\n}", m.is(), read)
 	}
 }
 
@@ -168,15 +168,15 @@ func (e thriftEmitter) decodeWhole(m member, i int) {
 	var read string
 	switch m.way() {
 	case byNumbers:
-		read = fmt.Sprintf("thrift.ReadNumbers(d, &x.%s, b, %s, %s)", m.name, m.is(), m.inner())
+		read = fmt.Sprintf("impl.ReadNumbers(d, &x.%s, b, %s, %s)", m.name, m.is(), m.inner())
 	case byStrings:
-		read = fmt.Sprintf("thrift.ReadStrings(d, &x.%s, b, %s)", m.name, m.is())
+		read = fmt.Sprintf("impl.ReadStrings(d, &x.%s, b, %s)", m.name, m.is())
 	default:
 		read = fmt.Sprintf("d.StringMap(&x.%s, b, %d)", m.name, uint16(m.id))
 	}
 	read = fmt.Sprintf("if b, ok = %s; !ok {\nreturn d.Plan(x, b, depth, %d)\n}", read, i)
 	if m.need == idl.Optional {
-		read = fmt.Sprintf("if thrift.Has(b, 4, %s) {\n%s\n}", m.is(), read)
+		read = fmt.Sprintf("if impl.Has(b, 4, %s) {\n%s\n}", m.is(), read)
 	}
 	e.p("%s", read)
 }
@@ -186,10 +186,10 @@ func (e thriftEmitter) decodeWhole(m member, i int) {
 func (e thriftEmitter) decodeList(m member, i int) {
 	elem := e.bare(m.t.Elem.True())
 	if m.need == idl.Optional {
-		e.p("if thrift.Has(b, 4, %s) {", m.is())
+		e.p("if impl.Has(b, 4, %s) {", m.is())
 	}
-	e.p("if s, rest := thrift.List[%s](d, b, %s); rest == nil {\nreturn d.Plan(x, b, depth, %d)\n} else {\nx.%s, b = s, rest\n}", elem, m.is(), i, m.name)
-	e.p("for i, slab := 0, new(thrift.Slab[%s]); i < len(x.%s); i++ {\nx.%[2]s[i] = slab.Next(d, len(x.%[2]s)-i)", elem, m.name)
+	e.p("if s, rest := impl.List[%s](d, b, %s); rest == nil {\nreturn d.Plan(x, b, depth, %d)\n} else {\nx.%s, b = s, rest\n}", elem, m.is(), i, m.name)
+	e.p("for i, slab := 0, new(impl.Slab[%s]); i < len(x.%s); i++ {\nx.%[2]s[i] = slab.Next(d, len(x.%[2]s)-i)", elem, m.name)
 	e.p("if b = x.%s[i].ReadThrift(d, b, depth-2); b == nil {\nreturn d.In(x, %d)\n}\n}", m.name, i)
 	if m.need == idl.Optional {
 		e.p("}")

@@ -13,7 +13,7 @@ import (
 //	if x == nil || depth <= e.Least {         what is not usual is the plan's:
 //		return e.Plan(b, x, depth)        nil, too deep, fields that are to be kept
 //	}
-//	if n := 135 + len(x.Text); n > min(cap(b)-len(b), thrift.Whole) {
+//	if n := 135 + len(x.Text); n > min(cap(b)-len(b), impl.Whole) {
 //		b = e.Fields(b, x, depth, 0, 2)   no room, or worth a reference: the plan
 //	} else {
 //		…                                 a run: one look for all of its fields
@@ -164,7 +164,7 @@ func groups(ms []member) (all [][2]int) {
 // time calls on a message begin the state on their own stack: through an interface it
 // would be allocated. More required fields than the plan has bits for are the plan's.
 func (e thriftEmitter) codec(name string, ms []member, defaults defaulting) {
-	t := e.use("thrift")
+	t := e.use("impl")
 	need := 0
 	for _, m := range ms {
 		if m.need == idl.Required {
@@ -200,7 +200,7 @@ func height(ms []member) int {
 
 // Bytes of the current block that are free: after a look at it, and behind every
 // struct, so that its stop and the header of what follows need no look of their own.
-const room, atEnd = 128, 32 // room is thrift.Room; every struct leaves atEnd
+const room, atEnd = 128, 32 // room is impl.Room; every struct leaves atEnd
 
 // encode writes the body of AppendThrift.
 func (e thriftEmitter) encode(ms []member) {
@@ -210,7 +210,7 @@ func (e thriftEmitter) encode(ms []member) {
 	}
 	e.p("if x == nil || depth <= %s {\nreturn e.Plan(b, x, depth)\n}", least)
 	if e.encodeFields(ms, 0) < atEnd-1 {
-		e.p("if cap(b)-len(b) < thrift.Room {\nb = e.Next(b)\n}")
+		e.p("if cap(b)-len(b) < impl.Room {\nb = e.Next(b)\n}")
 	}
 	e.p("return append(b, 0)")
 }
@@ -222,7 +222,7 @@ func (e thriftEmitter) encodeFields(ms []member, left int) int {
 	for _, g := range groups(ms) {
 		m := ms[g[0]]
 		if w := m.way(); w != byRun && w != byPlan && left < atEnd+8 {
-			e.p("if cap(b)-len(b) < thrift.Room {\nb = e.Next(b)\n}")
+			e.p("if cap(b)-len(b) < impl.Room {\nb = e.Next(b)\n}")
 			left = room
 		}
 		switch m.way() {
@@ -254,7 +254,7 @@ func (e thriftEmitter) encodeFields(ms []member, left int) int {
 			}
 			left = atEnd - 1
 		case byNumbers, byStrings, byStringMap:
-			line := "b = " + map[way]string{byNumbers: "thrift.Numbers(e, ", byStrings: "e.Strings(", byStringMap: "e.StringMap("}[m.way()]
+			line := "b = " + map[way]string{byNumbers: "impl.Numbers(e, ", byStrings: "e.Strings(", byStringMap: "e.StringMap("}[m.way()]
 			line += fmt.Sprintf("append(b, %s, %s), x.%s)", m.head(), m.inner(), m.name)
 			if m.need == idl.Optional {
 				line = fmt.Sprintf("if x.%s != nil {\n%s\n}", m.name, line)
@@ -285,7 +285,7 @@ func (e thriftEmitter) encodeRun(ms []member, i, j int) {
 	if sum == "" {
 		e.p("if cap(b)-len(b) < %d {\nb = e.Next(b)\n}", size)
 	} else {
-		e.p("if n := %d%s; n > min(cap(b)-len(b), thrift.Whole) {", size, sum)
+		e.p("if n := %d%s; n > min(cap(b)-len(b), impl.Whole) {", size, sum)
 		e.p("b = e.Fields(b, x, depth, %d, %d)\n} else {", i, j)
 	}
 	for _, m := range ms[i:j] {
@@ -303,7 +303,7 @@ func (e thriftEmitter) encodeScalar(m member, v string) string {
 	}
 	switch m.t.Kind {
 	case idl.Bool:
-		return fmt.Sprintf("append(b, %s, thrift.Bool(%s))", m.head(), v)
+		return fmt.Sprintf("append(b, %s, impl.Bool(%s))", m.head(), v)
 	case idl.I8:
 		return fmt.Sprintf("append(b, %s, byte(%s))", m.head(), v)
 	case idl.I16:

@@ -12,8 +12,8 @@ import (
 //		_ [0]Order          ties the view to the struct whose plan it uses
 //		thrift.Lazy         the bytes, where fields begin, what was set
 //	}
-//	func (x *LazyOrder) ID() string         { v, _ := thrift.LazyText(&x.Lazy, 0); return v }
-//	func (x *LazyOrder) SetID(v string)     { thrift.LazySet(&x.Lazy, 0, v) }
+//	func (x *LazyOrder) ID() string         { v, _ := impl.LazyText(&x.Lazy, 0); return v }
+//	func (x *LazyOrder) SetID(v string)     { impl.LazySet(&x.Lazy, 0, v) }
 //	func (x *LazyOrder) Plain() (*Order, error)
 //
 // The index is that of the field in the IDL, as everywhere between generated code and
@@ -83,15 +83,15 @@ func (e thriftEmitter) lazy(d *idl.Struct) {
 	if view == "" {
 		return
 	}
-	name, lib := e.name(d, ""), e.use("thrift")
+	name, lib, impl := e.name(d, ""), e.use("thrift"), e.use("impl")
 	e.p("// %s is a %s that is read and changed where its bytes lie; see %s.Lazy.", view, name, lib)
 	e.p("type %s struct {\n_ [0]%s\n%s.Lazy\n}\n", view, name, lib)
 	e.p("// Plain decodes it, with what was changed.")
-	e.p("func (x *%s) Plain() (*%s, error) { return %s.LazyPlain[%[2]s](&x.Lazy) }\n", view, name, lib)
+	e.p("func (x *%s) Plain() (*%s, error) { return %s.LazyPlain[%[2]s](&x.Lazy) }\n", view, name, impl)
 	for i, f := range d.Fields {
 		e.doc(f.Doc, f.Annotations)
 		e.lazyGetter(view, i, f)
-		e.p("func (x *%s) %s(v %s) { %s.LazySet(&x.Lazy, %d, v) }", view, e.name(f, "lazy set"), e.fieldType(f), lib, i)
+		e.p("func (x *%s) %s(v %s) { %s.LazySet(&x.Lazy, %d, v) }", view, e.name(f, "lazy set"), e.fieldType(f), impl, i)
 	}
 	e.p("")
 }
@@ -100,7 +100,7 @@ func (e thriftEmitter) lazy(d *idl.Struct) {
 // that, nil if the field is absent; an optional scalar gives whether it is there; what
 // is absent otherwise has its zero value.
 func (e thriftEmitter) lazyGetter(view string, i int, f *idl.Field) {
-	typ, lib, get := e.typ(f.Type), e.use("thrift"), e.name(f, "lazy get")
+	typ, lib, get := e.typ(f.Type), e.use("impl"), e.name(f, "lazy get")
 	if inner := e.viewOf(f.Type); inner != "" {
 		e.p("func (x *%s) %s() *%s {", view, get, inner)
 		e.p("v := new(%s)\nif !%s.LazyInner(&x.Lazy, &v.Lazy, %d) {\nreturn nil\n}\nreturn v\n}", inner, lib, i)

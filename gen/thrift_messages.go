@@ -62,7 +62,7 @@ func (e thriftEmitter) messages(s *idl.Service, m *idl.Method) {
 	}
 	line += fmt.Sprintf("New: stub.New[%s, %s],", e.name(m, "args"), e.resultName(m))
 	if len(m.Throws) == 0 && m.Result != nil {
-		line += " Raise: " + e.use("thrift") + ".NoResult,"
+		line += " Raise: " + e.use("impl") + ".NoResult,"
 	}
 	e.p("var %s = rpc.Method{\n%s", e.name(m, "var"), line)
 	if len(m.Throws) > 0 {
@@ -86,7 +86,7 @@ func (e thriftEmitter) exceptions(m *idl.Method) {
 	}
 	noResult := "nil"
 	if m.Result != nil {
-		noResult = e.use("thrift") + ".NoResult(result)"
+		noResult = e.use("impl") + ".NoResult(result)"
 	}
 	e.p("}\nreturn %s\n},", noResult)
 }

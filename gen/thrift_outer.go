@@ -15,7 +15,7 @@ func (e thriftEmitter) outerCodec(name string, ms []member, defaults defaulting)
 	if !worthMethods(ms) {
 		return
 	}
-	t := e.use("thrift")
+	t := e.use("impl")
 	e.p("func (x *%s) EncodeThrift(to %s.Output, b []byte, depth int) ([]byte, error) {\nvar s %[2]s.Encoder\ne, b := s.Open(to, b)", name, t)
 	if height(ms) > 0 {
 		e.p("if depth <= 1 {\nreturn e.End(e.Plan(b, x, depth))\n}")

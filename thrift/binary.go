@@ -2,6 +2,7 @@ package thrift
 
 import (
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/plan"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -51,7 +52,7 @@ var _ rpc.Codec = Binary{}
 // Append encodes msg at the end of out. Strings of buf.RefMin bytes and more
 // are referred to, everything else is copied. Errors wrap a *TypeError.
 func (c Binary) Append(out *buf.Out, msg any) error {
-	return AppendBinary(out, msg, c.MaxDepth, c.Plan)
+	return plan.AppendBinary(out, msg, c.MaxDepth, c.Plan)
 }
 
 // Decode replaces what msg holds by what body says: a field that body does not have
@@ -74,5 +75,5 @@ func (c Binary) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 
 // DecodeWeighed makes Binary an rpc.Weigher. A lazy message weighs nothing.
 func (c Binary) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (int, error) {
-	return DecodeBinary(body, msg, lim, c.Plan)
+	return plan.DecodeBinary(body, msg, lim, c.Plan)
 }

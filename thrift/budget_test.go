@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/internal/thrift/plan"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -108,7 +110,11 @@ func TestDefaultsCostWhatTheyTake(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	took := int(after.TotalAlloc-before.TotalAlloc) / n
-	cost := thrift.DefaultsCost(new(Sack))
+	pl, _, err := plan.Of(new(Sack))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cost := int(pl.PresetCost(codec.Allocation))
 	t.Logf("%d bytes are allocated, %d charged", took, cost)
 	if cost < took*7/8 || cost > 2*took {
 		t.Errorf("%d bytes are allocated, %d charged", took, cost)

@@ -2,6 +2,7 @@ package thrift
 
 import (
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/plan"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -22,7 +23,7 @@ var _ rpc.Codec = Compact{}
 
 // Append encodes msg at the end of out, as Binary.Append does.
 func (c Compact) Append(out *buf.Out, msg any) error {
-	return AppendCompact(out, msg, c.MaxDepth)
+	return plan.AppendCompact(out, msg, c.MaxDepth)
 }
 
 // Decode fills msg from body, as Binary.Decode does, with one difference: at
@@ -35,7 +36,7 @@ func (c Compact) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 
 // DecodeWeighed makes Compact an rpc.Weigher.
 func (c Compact) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (int, error) {
-	return DecodeCompact(body, msg, lim)
+	return plan.DecodeCompact(body, msg, lim)
 }
 
 // In gives the codec that writes the same messages in another encoding; it

@@ -1,11 +1,17 @@
-// Package thrift speaks Thrift's strict Binary protocol: Binary is the codec
-// that generated code names and that works on any tagged Go struct, by a plan
-// that is made at run time. Beside it are the parts that framings need: message
-// envelopes, finding the end of a struct, and application exceptions. Compact
-// and JSON are the codecs of Thrift's other protocols, for the same structs.
+// Package thrift turns Go structs into Thrift messages and back.
 //
-// It knows no sockets, no frames and no IDL. Package ttheader puts messages on
-// connections, thrift/dynamic works from a parsed IDL.
+//	b, err := thrift.Marshal(user)          // for who stores messages
+//	err = thrift.Unmarshal(b, &hello.User{})
+//
+// A message is a pointer to a struct that limosa-gen has made, or to one with tags of its own
+// ([Binary] says how they look). [Binary], [Compact] and [JSON] are the codecs of Thrift's three
+// protocols, for the same structs; a service gets its codec from generated code. [Equal],
+// [Clone], [Validate], [String] and masks ([Keep], [Drop]) work on any message. A [Lazy] view is
+// read and changed where its bytes lie.
+//
+// What is here is what programs use. Generated code calls package thrift/impl, framings use
+// internal/thrift/raw; thrift/dynamic works from a parsed IDL. docs/how/thrift.md tells how
+// it works.
 //
 // Source: doc/specs/thrift-binary-protocol.md of Apache Thrift 0.25.
 package thrift

@@ -8,6 +8,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // A Made has the methods that generated structs have.
@@ -15,21 +16,21 @@ type Made struct {
 	ID int64 `thrift:"id,1"`
 }
 
-func (m *Made) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (m *Made) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(m.AppendThrift(e.Begin(to, b, depth)))
 }
 
-func (m *Made) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (m *Made) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(m.ReadThrift(d.Begin(in, depth)))
 }
 
-func (m *Made) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (m *Made) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	return e.Plan(b, m, depth)
 }
 
-func (m *Made) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (m *Made) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	return d.Whole(m, b, depth)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
+	"github.com/limosa-rpc/limosa/internal/thrift/tjson"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -239,27 +240,27 @@ func TestJSONSmallMessagesCannotCostMuch(t *testing.T) {
 
 func TestJSONMessages(t *testing.T) {
 	body := jsonOf(t, &Leaf{1, "a"})
-	text := string(thrift.JSON{}.AppendMessage(nil, "echo\"", raw.Reply, -7, []byte(body)))
+	text := string(tjson.AppendMessage(nil, "echo\"", raw.Reply, -7, []byte(body)))
 	if want := `[1,"echo\"",2,-7,{"1":{"i64":1},"2":{"str":"a"}}]`; text != want {
 		t.Errorf("%s; want %s", text, want)
 	}
-	name, typ, seq, got, err := thrift.JSON{}.ParseMessage([]byte(text))
+	name, typ, seq, got, err := tjson.ParseMessage([]byte(text))
 	if name != "echo\"" || typ != raw.Reply || seq != -7 || string(got) != body || err != nil {
 		t.Errorf("%q %v %d %s %v", name, typ, seq, got, err)
 	}
 	for typ := raw.Call; typ <= raw.Oneway; typ++ {
-		if _, got, _, _, err := (thrift.JSON{}).ParseMessage(thrift.JSON{}.AppendMessage(nil, "a", typ, 1, []byte("{}"))); got != typ || err != nil {
+		if _, got, _, _, err := tjson.ParseMessage(tjson.AppendMessage(nil, "a", typ, 1, []byte("{}"))); got != typ || err != nil {
 			t.Errorf("%v became %v, %v", typ, got, err)
 		}
 	}
 	for i := range text {
 		var syntax *thrift.SyntaxError
-		if _, _, _, _, err := (thrift.JSON{}).ParseMessage([]byte(text[:i])); !errors.As(err, &syntax) || syntax.Why != "truncated" {
+		if _, _, _, _, err := tjson.ParseMessage([]byte(text[:i])); !errors.As(err, &syntax) || syntax.Why != "truncated" {
 			t.Errorf("%s: %v", text[:i], err)
 		}
 	}
 	for _, in := range []string{`{}`, `[2,"a",1,1,{}]`, `[1,"a",0,1,{}]`, `[1,"a",5,1,{}]`, `[1,1,1,1,{}]`, `[1,"a",1,1,{}] x`, `[1,"a",1,1,{},1]`} {
-		if _, _, _, _, err := (thrift.JSON{}).ParseMessage([]byte(in)); err == nil {
+		if _, _, _, _, err := tjson.ParseMessage([]byte(in)); err == nil {
 			t.Errorf("%s was taken", in)
 		}
 	}
@@ -281,7 +282,7 @@ func FuzzJSON(f *testing.F) {
 	f.Add(`[1,"a",1,1,{"1":{"str":"\ud83d\udc26"}}]`)
 	lim := rpc.Limits{}.WithDefaults()
 	f.Fuzz(func(t *testing.T, text string) {
-		if _, _, _, body, err := (thrift.JSON{}).ParseMessage([]byte(text)); err == nil {
+		if _, _, _, body, err := tjson.ParseMessage([]byte(text)); err == nil {
 			text = string(body)
 		}
 		for _, fresh := range []func() any{func() any { return new(Everything) }, func() any { return new(Tree) }, func() any { return new(Bomb) }, func() any { return new(Defaults) }} {

@@ -14,6 +14,7 @@ import (
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // costly is a message of a list of n empty structs in the field id.
@@ -200,8 +201,8 @@ func TestLazyOwnValuesAreWhatADecodeTakes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	thrift.LazySet(&y.Lazy, 0, plain)
-	if _, err := thrift.LazyPlain[ofDefaults](&y.Lazy); err != nil {
+	impl.LazySet(&y.Lazy, 0, plain)
+	if _, err := impl.LazyPlain[ofDefaults](&y.Lazy); err != nil {
 		t.Errorf("with other values than their defaults: %v", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // generous are limits under which memory is no reason to refuse a message: a
@@ -94,10 +95,10 @@ func differsValue(got []reflect.Value, want reflect.Value) string {
 	switch {
 	case v.Kind() == reflect.Pointer && strings.HasPrefix(name, "Lazy"):
 		return differs(v, want)
-	case strings.HasPrefix(name, "LazyMap["):
+	case strings.HasPrefix(name, "Map["):
 		return differsMap(v, want)
-	case strings.HasPrefix(name, "Lazy"):
-		return differsList(v, want, strings.HasPrefix(name, "LazyStructs["))
+	case strings.HasSuffix(v.Type().PkgPath(), "/thrift/lazy"):
+		return differsList(v, want, strings.HasPrefix(name, "Structs["))
 	}
 	if !reflect.DeepEqual(v.Interface(), want.Interface()) {
 		return fmt.Sprintf("%.100v; want %.100v", v, want)
@@ -180,7 +181,7 @@ func (r *filler) change(t testing.TB, view, plain reflect.Value) {
 				r.change(t, got, field)
 				continue
 			}
-			if strings.HasPrefix(name, "thrift.LazyStructs[") && field.Len() > 0 {
+			if strings.HasPrefix(name, "lazy.Structs[") && field.Len() > 0 {
 				k := r.IntN(field.Len())
 				r.change(t, got.MethodByName("At").Call([]reflect.Value{reflect.ValueOf(k)})[0], field.Index(k))
 				continue
@@ -451,9 +452,9 @@ func TestLazyMisuse(t *testing.T) {
 	panics("an index too large", func() { numbers.At(2) })
 	panics("a negative index", func() { texts.At(-1) })
 	panics("a missing struct", func() { leaves.At(1) })
-	panics("a field of another type", func() { thrift.LazySet(&x.Lazy, 0, "text") })
-	panics("elements that are no generated views", func() { thrift.LazyStructList[aside](&x.Lazy, 33) })
-	panics("a getter of another type", func() { thrift.LazyGet[string](&x.Lazy, 0) })
+	panics("a field of another type", func() { impl.LazySet(&x.Lazy, 0, "text") })
+	panics("elements that are no generated views", func() { impl.LazyStructList[aside](&x.Lazy, 33) })
+	panics("a getter of another type", func() { impl.LazyGet[string](&x.Lazy, 0) })
 	x.Release()
 	panics("a second Release", x.Release)
 	panics("a getter after Release", func() { x.A() })

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/plan"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -24,11 +25,11 @@ func Marshal(msg any) ([]byte, error) {
 // enough for a message of one's own, Binary.Decode takes others. Errors are those of
 // Binary.Decode.
 func Unmarshal(b []byte, msg any) error {
-	pl, _, err := planOf(msg)
+	pl, _, err := plan.Of(msg)
 	switch {
 	case err != nil:
 		return &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
-	case pl.views:
+	case pl.HasViews:
 		b = bytes.Clone(b)
 	case len(b) >= buf.MaxBlock/2:
 		// Long strings would refer to a view of b. One of memory that is somebody

@@ -2,6 +2,7 @@ package thrift
 
 import (
 	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/plan"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -18,7 +19,7 @@ import (
 // Two nils are equal, of one pointer type or without a type. Messages of different
 // types, and values that are no messages, are not equal.
 // Values that refer to themselves are compared to the end.
-func Equal(a, b any) bool { return plans.Equal(a, b) }
+func Equal(a, b any) bool { return plan.Memo.Equal(a, b) }
 
 // Clone gives a copy of a message that shares no memory with it that can be
 // written to; strings are shared. nil gives nil. Nil and empty containers stay what they
@@ -30,7 +31,7 @@ func Clone[M any](m *M) *M {
 	if m == nil {
 		return nil
 	}
-	pl, p, err := planOf(m)
+	pl, p, err := plan.Of(m)
 	if err != nil {
 		panic(err)
 	}
@@ -44,7 +45,7 @@ func Clone[M any](m *M) *M {
 // IDL's. Any value is taken: nil, typed nils, values that refer to themselves, what is
 // no message at all (then its type is shown). A lazy view is shown from its bytes, as
 // far as the text goes, and as nil after its Release. The form is for people and may change.
-func String(m any) string { return plans.Text(m) }
+func String(m any) string { return plan.Memo.Text(m) }
 
 // An InvalidError says where a message is not one that can be sent. rpc.CodeOf
 // of it is rpc.InvalidArgument.
@@ -74,7 +75,7 @@ func (e *InvalidError) Unwrap() error { return rpc.InvalidArgument }
 //
 // The error is an *InvalidError, or a *TypeError if m is no message.
 func Validate(m any) error {
-	pl, p, err := planOf(m)
+	pl, p, err := plan.Of(m)
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func Keep[M any](paths string) (*Mask[M], error) { return newMask[M](paths, true
 func Drop[M any](paths string) (*Mask[M], error) { return newMask[M](paths, false) }
 
 func newMask[M any](paths string, keep bool) (*Mask[M], error) {
-	pl, _, err := planOf(new(M))
+	pl, _, err := plan.Of(new(M))
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +139,7 @@ func (k *Mask[M]) Apply(m *M) {
 	if m == nil {
 		return
 	}
-	pl, p, err := planOf(m)
+	pl, p, err := plan.Of(m)
 	if err != nil {
 		return // newMask has seen that there is none
 	}

@@ -1,10 +1,11 @@
-package thrift
+package thrift_test
 
 import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/thrift"
 )
 
 type weighed struct {
@@ -20,7 +21,7 @@ func TestDecodeWeighed(t *testing.T) {
 	const items = 1000
 	lim := &rpc.Limits{DecodeFactor: 200}
 	lim = lim.WithDefaults()
-	for name, c := range map[string]rpc.Weigher{"binary": Binary{}, "compact": Compact{}} {
+	for name, c := range map[string]rpc.Weigher{"binary": thrift.Binary{}, "compact": thrift.Compact{}} {
 		var out buf.Out
 		in := weighed{Items: make([]*weighedItem, items)}
 		for i := range in.Items {

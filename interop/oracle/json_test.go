@@ -10,6 +10,7 @@ import (
 	apache "github.com/apache/thrift/lib/go/thrift"
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
+	"github.com/limosa-rpc/limosa/internal/thrift/tjson"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -70,11 +71,11 @@ func TestJSONMessagesAgainstApache(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	name, typ, seq, body, err := thrift.JSON{}.ParseMessage(mem.Bytes())
+	name, typ, seq, body, err := tjson.ParseMessage(mem.Bytes())
 	if name != "a \"method\"" || typ != raw.Exception || seq != -7 || err != nil {
 		t.Errorf("%q %v %d %s, %v", name, typ, seq, body, err)
 	}
-	ours := thrift.JSON{}.AppendMessage(nil, name, typ, seq, body)
+	ours := tjson.AppendMessage(nil, name, typ, seq, body)
 	if !bytes.Equal(ours, mem.Bytes()) {
 		t.Errorf("%s; Apache has %s", ours, mem.Bytes())
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
+	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -16,6 +18,20 @@ const _ = limosa.Gen1
 
 type Vault interface {
 	Secret(ctx context.Context, name string) (string, error)
+}
+
+type vaultSecretArgs struct {
+	Name string `thrift:"name,1"`
+}
+
+type vaultSecretResult struct {
+	Success *string `thrift:"success,0,optional"`
+}
+
+var vaultSecret = rpc.Method{
+	Service: "Vault", Name: "secret", Codec: thrift.Binary{},
+	New:   stub.New[vaultSecretArgs, vaultSecretResult],
+	Raise: impl.NoResult,
 }
 
 // VaultService makes a service of an implementation.
@@ -37,18 +53,13 @@ func VaultService(impl Vault) rpc.Service {
 }
 
 // VaultClient calls a Vault elsewhere.
-type VaultClient struct{ caller, dialed rpc.Caller }
-
-// NewVaultClient makes a client that calls through c; whoever made c closes it.
-func NewVaultClient(c rpc.Caller) *VaultClient { return &VaultClient{caller: c} }
-
-// Close closes what DialVault has opened. It does not close what NewVaultClient was given.
-func (c *VaultClient) Close() error {
-	if c.dialed == nil {
-		return nil
-	}
-	return c.dialed.Close()
+type VaultClient struct {
+	caller rpc.Caller
+	dialed bool
 }
+
+// NewVaultClient makes a client that calls through c.
+func NewVaultClient(c rpc.Caller) *VaultClient { return &VaultClient{caller: c} }
 
 // DialVault makes a client of the Vault at target; it connects with the first call.
 func DialVault(target string) (*VaultClient, error) {
@@ -56,7 +67,17 @@ func DialVault(target string) (*VaultClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &VaultClient{caller: c, dialed: c}, nil
+	x := NewVaultClient(c)
+	x.dialed = true
+	return x, nil
+}
+
+// Close ends a client of DialVault; a caller that NewVaultClient was given stays open.
+func (c *VaultClient) Close() error {
+	if !c.dialed {
+		return nil
+	}
+	return c.caller.Close()
 }
 
 func (c *VaultClient) Secret(ctx context.Context, name string) (string, error) {
@@ -86,3 +107,11 @@ type Unimplemented = UnimplementedVault
 
 // Dial is DialVault.
 func Dial(target string) (*VaultClient, error) { return DialVault(target) }
+
+// VaultIDL gives the IDL of this file; idl.Unpack reads it.
+func VaultIDL() string {
+	return `#file vault/vault.thrift
+namespace go vault
+service Vault{string secret(1:string name)}
+`
+}

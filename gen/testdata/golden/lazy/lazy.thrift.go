@@ -5,7 +5,10 @@ package lazy
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/limosa-rpc/limosa"
@@ -13,6 +16,7 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -52,17 +56,62 @@ func ParseShade(s string) (Shade, error) {
 }
 
 type Leaf struct {
-	ID     int64  `thrift:"id,1" json:"id"`
-	Name   string `thrift:"name,2" json:"name"`
-	Weight *int32 `thrift:"weight,3,optional" json:"weight,omitempty"`
-	Green  bool   `thrift:"green,4" json:"green"`
+	ID     int64  `thrift:"id,1"`
+	Name   string `thrift:"name,2"`
+	Weight *int32 `thrift:"weight,3,optional"`
+	Green  bool   `thrift:"green,4"`
 }
 
-func (x *Leaf) GetWeight() int32 {
-	if x == nil || x.Weight == nil {
-		return 0
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Leaf) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
+}
+func (x *Leaf) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
+func (x *Leaf) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
 	}
-	return *x.Weight
+	if n := 146 + len(x.Name); n > min(cap(b)-len(b), impl.Whole) {
+		b = e.Fields(b, x, depth, 0, 2)
+	} else {
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Name))), x.Name...)
+	}
+	if x.Weight != nil {
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(*x.Weight))
+	}
+	if cap(b)-len(b) < 132 {
+		b = e.Next(b)
+	}
+	b = append(b, 2, 0, 4, impl.Bool(x.Green))
+	return append(b, 0)
+}
+func (x *Leaf) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 11, 2) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
+	if b = d.String(&x.Name, b[14:]); b == nil {
+		return d.In(x, 1)
+	}
+	if impl.Has(b, 7, 8, 3) {
+		if b = impl.Optional(d, &x.Weight, b); b == nil {
+			return d.In(x, 2)
+		}
+	}
+	if len(b) < 4 || impl.Miss(b, 2, 4) != 0 {
+		return d.Plan(x, b, depth, 3)
+	}
+	x.Green = b[3] == 1
+	b = b[4:]
+	return d.Stop(x, b, depth, 4)
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -75,38 +124,118 @@ type LazyLeaf struct {
 }
 
 // Plain decodes it, with what was changed.
-func (x *LazyLeaf) Plain() (*Leaf, error) { return thrift.LazyPlain[Leaf](&x.Lazy) }
+func (x *LazyLeaf) Plain() (*Leaf, error) { return impl.LazyPlain[Leaf](&x.Lazy) }
 
-func (x *LazyLeaf) ID() int64             { v, _ := thrift.LazyI64(&x.Lazy, 0); return v }
-func (x *LazyLeaf) SetID(v int64)         { thrift.LazySet(&x.Lazy, 0, v) }
-func (x *LazyLeaf) Name() string          { v, _ := thrift.LazyText(&x.Lazy, 1); return v }
-func (x *LazyLeaf) SetName(v string)      { thrift.LazySet(&x.Lazy, 1, v) }
-func (x *LazyLeaf) Weight() (int32, bool) { return thrift.LazyI32(&x.Lazy, 2) }
-func (x *LazyLeaf) SetWeight(v *int32)    { thrift.LazySet(&x.Lazy, 2, v) }
-func (x *LazyLeaf) Green() bool           { v, _ := thrift.LazyBool(&x.Lazy, 3); return v }
-func (x *LazyLeaf) SetGreen(v bool)       { thrift.LazySet(&x.Lazy, 3, v) }
+func (x *LazyLeaf) ID() int64             { v, _ := impl.LazyI64(&x.Lazy, 0); return v }
+func (x *LazyLeaf) SetID(v int64)         { impl.LazySet(&x.Lazy, 0, v) }
+func (x *LazyLeaf) Name() string          { v, _ := impl.LazyText(&x.Lazy, 1); return v }
+func (x *LazyLeaf) SetName(v string)      { impl.LazySet(&x.Lazy, 1, v) }
+func (x *LazyLeaf) Weight() (int32, bool) { return impl.LazyI32(&x.Lazy, 2) }
+func (x *LazyLeaf) SetWeight(v *int32)    { impl.LazySet(&x.Lazy, 2, v) }
+func (x *LazyLeaf) Green() bool           { v, _ := impl.LazyBool(&x.Lazy, 3); return v }
+func (x *LazyLeaf) SetGreen(v bool)       { impl.LazySet(&x.Lazy, 3, v) }
 
 // Branch is a leaf with others.
 type Branch struct {
-	ID       int32     `thrift:"id,1,required" json:"id"`
-	Leaf     *Leaf     `thrift:"leaf,2,optional" json:"leaf,omitempty"`
-	Leaves   Leaves    `thrift:"leaves,3" json:"leaves"`
-	Next     *Branch   `thrift:"next,4,optional" json:"next,omitempty"`
-	Branches []*Branch `thrift:"branches,5" json:"branches"`
-	Fruit    Fruit     `thrift:"fruit,6" json:"fruit"`
+	ID       int32     `thrift:"id,1,required"`
+	Leaf     *Leaf     `thrift:"leaf,2,optional"`
+	Leaves   Leaves    `thrift:"leaves,3"`
+	Next     *Branch   `thrift:"next,4,optional"`
+	Branches []*Branch `thrift:"branches,5"`
+	Fruit    Fruit     `thrift:"fruit,6"`
 }
 
-func (x *Branch) GetLeaf() *Leaf {
-	if x == nil {
-		return nil
-	}
-	return x.Leaf
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Branch) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Branch) GetNext() *Branch {
-	if x == nil {
-		return nil
+func (x *Branch) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
+func (x *Branch) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least+1 {
+		return e.Plan(b, x, depth)
 	}
-	return x.Next
+	if cap(b)-len(b) < 135 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.ID))
+	if x.Leaf != nil {
+		b = x.Leaf.AppendThrift(e, append(b, 12, 0, 2), depth-1)
+	}
+	if cap(b)-len(b) < impl.Room {
+		b = e.Next(b)
+	}
+	b = e.Count(append(b, 15, 0, 3, 12), len(x.Leaves))
+	for _, v := range x.Leaves {
+		b = v.AppendThrift(e, b, depth-2)
+	}
+	if cap(b)-len(b) < impl.Room {
+		b = e.Next(b)
+	}
+	if x.Next != nil {
+		b = x.Next.AppendThrift(e, append(b, 12, 0, 4), depth-1)
+	}
+	if cap(b)-len(b) < impl.Room {
+		b = e.Next(b)
+	}
+	b = e.Count(append(b, 15, 0, 5, 12), len(x.Branches))
+	for _, v := range x.Branches {
+		b = v.AppendThrift(e, b, depth-2)
+	}
+	b = e.Fields(b, x, depth, 5, 6)
+	return append(b, 0)
+}
+func (x *Branch) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 1 {
+		return d.Whole(x, b, depth)
+	}
+	var done bool
+	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.ID = int32(binary.BigEndian.Uint32(b[3:]))
+	b = b[7:]
+	if impl.Has(b, 4, 12, 2) {
+		x.Leaf = impl.New[Leaf](d)
+		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 1)
+		}
+	}
+	if s, rest := impl.List[Leaf](d, b, 15, 3); rest == nil {
+		return d.Plan(x, b, depth, 2)
+	} else {
+		x.Leaves, b = s, rest
+	}
+	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.Leaves); i++ {
+		x.Leaves[i] = slab.Next(d, len(x.Leaves)-i)
+		if b = x.Leaves[i].ReadThrift(d, b, depth-2); b == nil {
+			return d.In(x, 2)
+		}
+	}
+	if impl.Has(b, 4, 12, 4) {
+		x.Next = impl.New[Branch](d)
+		if b = x.Next.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 3)
+		}
+	}
+	if s, rest := impl.List[Branch](d, b, 15, 5); rest == nil {
+		return d.Plan(x, b, depth, 4)
+	} else {
+		x.Branches, b = s, rest
+	}
+	for i, slab := 0, new(impl.Slab[Branch]); i < len(x.Branches); i++ {
+		x.Branches[i] = slab.Next(d, len(x.Branches)-i)
+		if b = x.Branches[i].ReadThrift(d, b, depth-2); b == nil {
+			return d.In(x, 4)
+		}
+	}
+	if b, done = d.Fields(x, b, depth, 5, 6); done {
+		return b
+	}
+	return d.Stop(x, b, depth, 6)
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -119,73 +248,108 @@ type LazyBranch struct {
 }
 
 // Plain decodes it, with what was changed.
-func (x *LazyBranch) Plain() (*Branch, error) { return thrift.LazyPlain[Branch](&x.Lazy) }
+func (x *LazyBranch) Plain() (*Branch, error) { return impl.LazyPlain[Branch](&x.Lazy) }
 
-func (x *LazyBranch) ID() int32     { v, _ := thrift.LazyI32(&x.Lazy, 0); return v }
-func (x *LazyBranch) SetID(v int32) { thrift.LazySet(&x.Lazy, 0, v) }
+func (x *LazyBranch) ID() int32     { v, _ := impl.LazyI32(&x.Lazy, 0); return v }
+func (x *LazyBranch) SetID(v int32) { impl.LazySet(&x.Lazy, 0, v) }
 func (x *LazyBranch) Leaf() *LazyLeaf {
 	v := new(LazyLeaf)
-	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 1) {
+	if !impl.LazyInner(&x.Lazy, &v.Lazy, 1) {
 		return nil
 	}
 	return v
 }
-func (x *LazyBranch) SetLeaf(v *Leaf) { thrift.LazySet(&x.Lazy, 1, v) }
+func (x *LazyBranch) SetLeaf(v *Leaf) { impl.LazySet(&x.Lazy, 1, v) }
 func (x *LazyBranch) Leaves() thrift.LazyStructs[LazyLeaf] {
-	return thrift.LazyStructList[LazyLeaf](&x.Lazy, 2)
+	return impl.LazyStructList[LazyLeaf](&x.Lazy, 2)
 }
-func (x *LazyBranch) SetLeaves(v Leaves) { thrift.LazySet(&x.Lazy, 2, v) }
+func (x *LazyBranch) SetLeaves(v Leaves) { impl.LazySet(&x.Lazy, 2, v) }
 func (x *LazyBranch) Next() *LazyBranch {
 	v := new(LazyBranch)
-	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 3) {
+	if !impl.LazyInner(&x.Lazy, &v.Lazy, 3) {
 		return nil
 	}
 	return v
 }
-func (x *LazyBranch) SetNext(v *Branch) { thrift.LazySet(&x.Lazy, 3, v) }
+func (x *LazyBranch) SetNext(v *Branch) { impl.LazySet(&x.Lazy, 3, v) }
 func (x *LazyBranch) Branches() thrift.LazyStructs[LazyBranch] {
-	return thrift.LazyStructList[LazyBranch](&x.Lazy, 4)
+	return impl.LazyStructList[LazyBranch](&x.Lazy, 4)
 }
-func (x *LazyBranch) SetBranches(v []*Branch) { thrift.LazySet(&x.Lazy, 4, v) }
-func (x *LazyBranch) Fruit() Fruit            { return thrift.LazyGet[Fruit](&x.Lazy, 5) }
-func (x *LazyBranch) SetFruit(v Fruit)        { thrift.LazySet(&x.Lazy, 5, v) }
+func (x *LazyBranch) SetBranches(v []*Branch) { impl.LazySet(&x.Lazy, 4, v) }
+func (x *LazyBranch) Fruit() Fruit            { return impl.LazyGet[Fruit](&x.Lazy, 5) }
+func (x *LazyBranch) SetFruit(v Fruit)        { impl.LazySet(&x.Lazy, 5, v) }
 
 type Plain struct {
-	A int32   `thrift:"a,1" json:"a"`
-	B *string `thrift:"b,2,optional" json:"b,omitempty"`
-	C []int32 `thrift:"c,3" json:"c"`
+	A int32   `thrift:"a,1"`
+	B *string `thrift:"b,2,optional"`
+	C []int32 `thrift:"c,3"`
 }
 
-func (x *Plain) GetB() string {
-	if x == nil || x.B == nil {
-		return ""
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Plain) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
+}
+func (x *Plain) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
+func (x *Plain) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least+1 {
+		return e.Plan(b, x, depth)
 	}
-	return *x.B
+	if cap(b)-len(b) < 135 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.A))
+	if x.B != nil {
+		b = e.String(append(b, 11, 0, 2), *x.B)
+	}
+	b = impl.Numbers(e, append(b, 15, 0, 3, 8), x.C)
+	return append(b, 0)
+}
+func (x *Plain) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 1 {
+		return d.Whole(x, b, depth)
+	}
+	var ok bool
+	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.A = int32(binary.BigEndian.Uint32(b[3:]))
+	b = b[7:]
+	if impl.Has(b, 7, 11, 2) {
+		if b = d.OptionalString(&x.B, b); b == nil {
+			return d.In(x, 1)
+		}
+	}
+	if b, ok = impl.ReadNumbers(d, &x.C, b, 15, 3, 8); !ok {
+		return d.Plan(x, b, depth, 2)
+	}
+	return d.Stop(x, b, depth, 3)
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Plain) String() string { return thrift.String(x) }
 
-// Fruit is one of these, or nil, which is unset:
-// *FruitNumber, *FruitName, *FruitBranch, *FruitFruits.
 type Fruit interface {
 	isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits)
 }
 
 type FruitNumber struct {
-	Number int32 `thrift:"number,1" json:"number"`
+	Number int32 `thrift:"number,1"`
 }
 
 type FruitName struct {
-	Name string `thrift:"name,2" json:"name"`
+	Name string `thrift:"name,2"`
 }
 
 type FruitBranch struct {
-	Branch *Branch `thrift:"branch,3" json:"branch"`
+	Branch *Branch `thrift:"branch,3"`
 }
 
 type FruitFruits struct {
-	Fruits []Fruit `thrift:"fruits,4" json:"fruits"`
+	Fruits []Fruit `thrift:"fruits,4"`
 }
 
 func (*FruitNumber) isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits) {}
@@ -194,14 +358,14 @@ func (*FruitBranch) isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits
 func (*FruitFruits) isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits) {}
 
 type Settings struct {
-	Port    int32   `thrift:"port,1" json:"port"`
-	Host    *string `thrift:"host,2,optional" json:"host,omitempty"`
-	Leaf    *Leaf   `thrift:"leaf,3" json:"leaf"`
-	Numbers []int32 `thrift:"numbers,4" json:"numbers"`
-	Leaves  []*Leaf `thrift:"leaves,5" json:"leaves"`
-	None    *int32  `thrift:"none,6,optional" json:"none,omitempty"`
-	Text    string  `thrift:"text,7" json:"text"`
-	On      *bool   `thrift:"on,8,optional" json:"on,omitempty"`
+	Port    int32   `thrift:"port,1"`
+	Host    *string `thrift:"host,2,optional"`
+	Leaf    *Leaf   `thrift:"leaf,3"`
+	Numbers []int32 `thrift:"numbers,4"`
+	Leaves  []*Leaf `thrift:"leaves,5"`
+	None    *int32  `thrift:"none,6,optional"`
+	Text    string  `thrift:"text,7"`
+	On      *bool   `thrift:"on,8,optional"`
 }
 
 // NewSettings makes one with the defaults of the IDL.
@@ -221,29 +385,108 @@ func (x *Settings) SetDefaults() {
 	x.On = new(true)
 }
 
-func (x *Settings) GetHost() string {
-	if x == nil || x.Host == nil {
-		return "localhost"
-	}
-	return *x.Host
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Settings) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Settings) GetLeaf() *Leaf {
-	if x == nil || x.Leaf == nil {
-		return &Leaf{ID: 7, Name: "seven"}
-	}
-	return x.Leaf
+func (x *Settings) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Settings) GetNone() int32 {
-	if x == nil || x.None == nil {
-		return 0
+func (x *Settings) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least+1 {
+		return e.Plan(b, x, depth)
 	}
-	return *x.None
+	if cap(b)-len(b) < 135 {
+		b = e.Next(b)
+	}
+	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Port))
+	if x.Host != nil {
+		b = e.String(append(b, 11, 0, 2), *x.Host)
+	}
+	if x.Leaf != nil {
+		b = x.Leaf.AppendThrift(e, append(b, 12, 0, 3), depth-1)
+	}
+	if cap(b)-len(b) < impl.Room {
+		b = e.Next(b)
+	}
+	b = impl.Numbers(e, append(b, 15, 0, 4, 8), x.Numbers)
+	b = e.Count(append(b, 15, 0, 5, 12), len(x.Leaves))
+	for _, v := range x.Leaves {
+		b = v.AppendThrift(e, b, depth-2)
+	}
+	if cap(b)-len(b) < impl.Room {
+		b = e.Next(b)
+	}
+	if x.None != nil {
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 6), uint32(*x.None))
+	}
+	if n := 135 + len(x.Text); n > min(cap(b)-len(b), impl.Whole) {
+		b = e.Fields(b, x, depth, 6, 7)
+	} else {
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 7), uint32(len(x.Text))), x.Text...)
+	}
+	if x.On != nil {
+		b = append(b, 2, 0, 8, impl.Bool(*x.On))
+	}
+	return append(b, 0)
 }
-func (x *Settings) GetOn() bool {
-	if x == nil || x.On == nil {
-		return true
+func (x *Settings) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 1 {
+		return d.Whole(x, b, depth)
 	}
-	return *x.On
+	if !d.Defaults(x, b) {
+		return nil
+	}
+	var ok bool
+	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.Port = int32(binary.BigEndian.Uint32(b[3:]))
+	b = b[7:]
+	if impl.Has(b, 7, 11, 2) {
+		if b = d.OptionalString(&x.Host, b); b == nil {
+			return d.In(x, 1)
+		}
+	}
+	if impl.Has(b, 4, 12, 3) {
+		x.Leaf = impl.New[Leaf](d)
+		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 2)
+		}
+	}
+	if b, ok = impl.ReadNumbers(d, &x.Numbers, b, 15, 4, 8); !ok {
+		return d.Plan(x, b, depth, 3)
+	}
+	if s, rest := impl.List[Leaf](d, b, 15, 5); rest == nil {
+		return d.Plan(x, b, depth, 4)
+	} else {
+		x.Leaves, b = s, rest
+	}
+	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.Leaves); i++ {
+		x.Leaves[i] = slab.Next(d, len(x.Leaves)-i)
+		if b = x.Leaves[i].ReadThrift(d, b, depth-2); b == nil {
+			return d.In(x, 4)
+		}
+	}
+	if impl.Has(b, 7, 8, 6) {
+		if b = impl.Optional(d, &x.None, b); b == nil {
+			return d.In(x, 5)
+		}
+	}
+	if len(b) < 7 || impl.Miss(b, 11, 7) != 0 {
+		return d.Plan(x, b, depth, 6)
+	}
+	if b = d.String(&x.Text, b[3:]); b == nil {
+		return d.In(x, 6)
+	}
+	if impl.Has(b, 4, 2, 8) {
+		if b = impl.Optional(d, &x.On, b); b == nil {
+			return d.In(x, 7)
+		}
+	}
+	return d.Stop(x, b, depth, 8)
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -256,194 +499,428 @@ type LazySettings struct {
 }
 
 // Plain decodes it, with what was changed.
-func (x *LazySettings) Plain() (*Settings, error) { return thrift.LazyPlain[Settings](&x.Lazy) }
+func (x *LazySettings) Plain() (*Settings, error) { return impl.LazyPlain[Settings](&x.Lazy) }
 
-func (x *LazySettings) Port() int32          { v, _ := thrift.LazyI32(&x.Lazy, 0); return v }
-func (x *LazySettings) SetPort(v int32)      { thrift.LazySet(&x.Lazy, 0, v) }
-func (x *LazySettings) Host() (string, bool) { return thrift.LazyText(&x.Lazy, 1) }
-func (x *LazySettings) SetHost(v *string)    { thrift.LazySet(&x.Lazy, 1, v) }
+func (x *LazySettings) Port() int32          { v, _ := impl.LazyI32(&x.Lazy, 0); return v }
+func (x *LazySettings) SetPort(v int32)      { impl.LazySet(&x.Lazy, 0, v) }
+func (x *LazySettings) Host() (string, bool) { return impl.LazyText(&x.Lazy, 1) }
+func (x *LazySettings) SetHost(v *string)    { impl.LazySet(&x.Lazy, 1, v) }
 func (x *LazySettings) Leaf() *LazyLeaf {
 	v := new(LazyLeaf)
-	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 2) {
+	if !impl.LazyInner(&x.Lazy, &v.Lazy, 2) {
 		return nil
 	}
 	return v
 }
-func (x *LazySettings) SetLeaf(v *Leaf) { thrift.LazySet(&x.Lazy, 2, v) }
+func (x *LazySettings) SetLeaf(v *Leaf) { impl.LazySet(&x.Lazy, 2, v) }
 func (x *LazySettings) Numbers() thrift.LazyNumbers[int32] {
-	return thrift.LazyNumberList[int32](&x.Lazy, 3)
+	return impl.LazyNumberList[int32](&x.Lazy, 3)
 }
-func (x *LazySettings) SetNumbers(v []int32) { thrift.LazySet(&x.Lazy, 3, v) }
+func (x *LazySettings) SetNumbers(v []int32) { impl.LazySet(&x.Lazy, 3, v) }
 func (x *LazySettings) Leaves() thrift.LazyStructs[LazyLeaf] {
-	return thrift.LazyStructList[LazyLeaf](&x.Lazy, 4)
+	return impl.LazyStructList[LazyLeaf](&x.Lazy, 4)
 }
-func (x *LazySettings) SetLeaves(v []*Leaf) { thrift.LazySet(&x.Lazy, 4, v) }
-func (x *LazySettings) None() (int32, bool) { return thrift.LazyI32(&x.Lazy, 5) }
-func (x *LazySettings) SetNone(v *int32)    { thrift.LazySet(&x.Lazy, 5, v) }
-func (x *LazySettings) Text() string        { v, _ := thrift.LazyText(&x.Lazy, 6); return v }
-func (x *LazySettings) SetText(v string)    { thrift.LazySet(&x.Lazy, 6, v) }
-func (x *LazySettings) On() (bool, bool)    { return thrift.LazyBool(&x.Lazy, 7) }
-func (x *LazySettings) SetOn(v *bool)       { thrift.LazySet(&x.Lazy, 7, v) }
+func (x *LazySettings) SetLeaves(v []*Leaf) { impl.LazySet(&x.Lazy, 4, v) }
+func (x *LazySettings) None() (int32, bool) { return impl.LazyI32(&x.Lazy, 5) }
+func (x *LazySettings) SetNone(v *int32)    { impl.LazySet(&x.Lazy, 5, v) }
+func (x *LazySettings) Text() string        { v, _ := impl.LazyText(&x.Lazy, 6); return v }
+func (x *LazySettings) SetText(v string)    { impl.LazySet(&x.Lazy, 6, v) }
+func (x *LazySettings) On() (bool, bool)    { return impl.LazyBool(&x.Lazy, 7) }
+func (x *LazySettings) SetOn(v *bool)       { impl.LazySet(&x.Lazy, 7, v) }
 
 type Everything struct {
-	A        bool                       `thrift:"a,1" json:"a"`
-	B        int8                       `thrift:"b,2" json:"b"`
-	C        int16                      `thrift:"c,3" json:"c"`
-	D        int32                      `thrift:"d,4" json:"d"`
-	E        int64                      `thrift:"e,5" json:"e"`
-	F        float64                    `thrift:"f,6" json:"f"`
-	G        string                     `thrift:"g,7" json:"g"`
-	H        []byte                     `thrift:"h,8" json:"h"`
-	I        thrift.UUID                `thrift:"i,9" json:"i"`
-	J        Shade                      `thrift:"j,10" json:"j"`
-	Oa       *bool                      `thrift:"oa,11,optional" json:"oa,omitempty"`
-	Ob       *int8                      `thrift:"ob,12,optional" json:"ob,omitempty"`
-	Oc       *int16                     `thrift:"oc,13,optional" json:"oc,omitempty"`
-	Od       *int32                     `thrift:"od,14,optional" json:"od,omitempty"`
-	Oe       *int64                     `thrift:"oe,15,optional" json:"oe,omitempty"`
-	Of       *float64                   `thrift:"of,16,optional" json:"of,omitempty"`
-	Og       *string                    `thrift:"og,17,optional" json:"og,omitempty"`
-	Oh       []byte                     `thrift:"oh,18,optional" json:"oh,omitzero"`
-	Oi       *thrift.UUID               `thrift:"oi,19,optional" json:"oi,omitempty"`
-	Oj       *Shade                     `thrift:"oj,20,optional" json:"oj,omitempty"`
-	La       []bool                     `thrift:"la,21" json:"la"`
-	Lb       []int8                     `thrift:"lb,22" json:"lb"`
-	Lc       []int16                    `thrift:"lc,23" json:"lc"`
-	Ld       []int32                    `thrift:"ld,24" json:"ld"`
-	Le       []int64                    `thrift:"le,25" json:"le"`
-	Lf       thrift.Set[float64]        `thrift:"lf,26" json:"lf"`
-	Lg       []string                   `thrift:"lg,27" json:"lg"`
-	Lh       thrift.Set[[]byte]         `thrift:"lh,28" json:"lh"`
-	Li       []thrift.UUID              `thrift:"li,29" json:"li"`
-	Lj       []Shade                    `thrift:"lj,30" json:"lj"`
-	Lk       []Stamp                    `thrift:"lk,31,optional" json:"lk,omitzero"`
-	Leaves   []*Leaf                    `thrift:"leaves,32" json:"leaves"`
-	Branches thrift.Set[*Branch]        `thrift:"branches,33" json:"branches"`
-	Plains   []*Plain                   `thrift:"plains,34" json:"plains"`
-	Nested   [][]*Leaf                  `thrift:"nested,35" json:"nested"`
-	Fruits   []Fruit                    `thrift:"fruits,36" json:"fruits"`
-	Maps     []map[string]int32         `thrift:"maps,37" json:"maps"`
-	Ms       map[string]string          `thrift:"ms,41" json:"ms"`
-	Ml       map[int32]*Leaf            `thrift:"ml,42" json:"ml"`
-	Pairs    thrift.Pairs[*Leaf, int32] `thrift:"pairs,43" json:"pairs"`
-	Mn       map[Shade][]int64          `thrift:"mn,44" json:"mn"`
-	Mb       map[string]*Branch         `thrift:"mb,45,optional" json:"mb,omitzero"`
-	Leaf     *Leaf                      `thrift:"leaf,51" json:"leaf"`
-	Branch   *Branch                    `thrift:"branch,52,optional" json:"branch,omitempty"`
-	Plain    *Plain                     `thrift:"plain,53" json:"plain"`
-	Fruit    Fruit                      `thrift:"fruit,54" json:"fruit"`
-	Thing    *shared.Thing              `thrift:"thing,55" json:"thing"`
-	Settings *Settings                  `thrift:"settings,56" json:"settings"`
-	Release  int32                      `thrift:"release,61" json:"release"`
-	Plain_   int32                      `thrift:"plain_,62" json:"plain_"`
-	Lazy     int32                      `thrift:"lazy,63" json:"lazy"`
-	SetA     int32                      `thrift:"set_a,64" json:"set_a"`
-	SetG     string                     `thrift:"SetG,65" json:"SetG"`
-	Negative int32                      `thrift:"negative,-1" json:"negative"`
-	Far      int32                      `thrift:"far,30000" json:"far"`
+	A        bool                       `thrift:"a,1"`
+	B        int8                       `thrift:"b,2"`
+	C        int16                      `thrift:"c,3"`
+	D        int32                      `thrift:"d,4"`
+	E        int64                      `thrift:"e,5"`
+	F        float64                    `thrift:"f,6"`
+	G        string                     `thrift:"g,7"`
+	H        []byte                     `thrift:"h,8"`
+	I        thrift.UUID                `thrift:"i,9"`
+	J        Shade                      `thrift:"j,10"`
+	Oa       *bool                      `thrift:"oa,11,optional"`
+	Ob       *int8                      `thrift:"ob,12,optional"`
+	Oc       *int16                     `thrift:"oc,13,optional"`
+	Od       *int32                     `thrift:"od,14,optional"`
+	Oe       *int64                     `thrift:"oe,15,optional"`
+	Of       *float64                   `thrift:"of,16,optional"`
+	Og       *string                    `thrift:"og,17,optional"`
+	Oh       []byte                     `thrift:"oh,18,optional"`
+	Oi       *thrift.UUID               `thrift:"oi,19,optional"`
+	Oj       *Shade                     `thrift:"oj,20,optional"`
+	La       []bool                     `thrift:"la,21"`
+	Lb       []int8                     `thrift:"lb,22"`
+	Lc       []int16                    `thrift:"lc,23"`
+	Ld       []int32                    `thrift:"ld,24"`
+	Le       []int64                    `thrift:"le,25"`
+	Lf       thrift.Set[float64]        `thrift:"lf,26"`
+	Lg       []string                   `thrift:"lg,27"`
+	Lh       thrift.Set[[]byte]         `thrift:"lh,28"`
+	Li       []thrift.UUID              `thrift:"li,29"`
+	Lj       []Shade                    `thrift:"lj,30"`
+	Lk       []Stamp                    `thrift:"lk,31,optional"`
+	Leaves   []*Leaf                    `thrift:"leaves,32"`
+	Branches thrift.Set[*Branch]        `thrift:"branches,33"`
+	Plains   []*Plain                   `thrift:"plains,34"`
+	Nested   [][]*Leaf                  `thrift:"nested,35"`
+	Fruits   []Fruit                    `thrift:"fruits,36"`
+	Maps     []map[string]int32         `thrift:"maps,37"`
+	Ms       map[string]string          `thrift:"ms,41"`
+	Ml       map[int32]*Leaf            `thrift:"ml,42"`
+	Pairs    thrift.Pairs[*Leaf, int32] `thrift:"pairs,43"`
+	Mn       map[Shade][]int64          `thrift:"mn,44"`
+	Mb       map[string]*Branch         `thrift:"mb,45,optional"`
+	Leaf     *Leaf                      `thrift:"leaf,51"`
+	Branch   *Branch                    `thrift:"branch,52,optional"`
+	Plain    *Plain                     `thrift:"plain,53"`
+	Fruit    Fruit                      `thrift:"fruit,54"`
+	Thing    *shared.Thing              `thrift:"thing,55"`
+	Settings *Settings                  `thrift:"settings,56"`
+	Release  int32                      `thrift:"release,61"`
+	Plain_   int32                      `thrift:"plain_,62"`
+	Lazy     int32                      `thrift:"lazy,63"`
+	SetA     int32                      `thrift:"set_a,64"`
+	SetG     string                     `thrift:"SetG,65"`
+	Negative int32                      `thrift:"negative,-1"`
+	Far      int32                      `thrift:"far,30000"`
 }
 
-func (x *Everything) GetOa() bool {
-	if x == nil || x.Oa == nil {
-		return false
-	}
-	return *x.Oa
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Everything) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Everything) GetOb() int8 {
-	if x == nil || x.Ob == nil {
-		return 0
-	}
-	return *x.Ob
+func (x *Everything) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Everything) GetOc() int16 {
-	if x == nil || x.Oc == nil {
-		return 0
+func (x *Everything) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least+1 {
+		return e.Plan(b, x, depth)
 	}
-	return *x.Oc
+	if n := 210 + len(x.G) + len(x.H); n > min(cap(b)-len(b), impl.Whole) {
+		b = e.Fields(b, x, depth, 0, 10)
+	} else {
+		b = append(b, 2, 0, 1, impl.Bool(x.A))
+		b = append(b, 3, 0, 2, byte(x.B))
+		b = binary.BigEndian.AppendUint16(append(b, 6, 0, 3), uint16(x.C))
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 4), uint32(x.D))
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 5), uint64(x.E))
+		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 6), math.Float64bits(x.F))
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 7), uint32(len(x.G))), x.G...)
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 8), uint32(len(x.H))), x.H...)
+		b = append(append(b, 16, 0, 9), x.I[:]...)
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 10), uint32(x.J))
+	}
+	if x.Oa != nil {
+		b = append(b, 2, 0, 11, impl.Bool(*x.Oa))
+	}
+	if x.Ob != nil {
+		b = append(b, 3, 0, 12, byte(*x.Ob))
+	}
+	if x.Oc != nil {
+		b = binary.BigEndian.AppendUint16(append(b, 6, 0, 13), uint16(*x.Oc))
+	}
+	if x.Od != nil {
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 14), uint32(*x.Od))
+	}
+	if x.Oe != nil {
+		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 15), uint64(*x.Oe))
+	}
+	if cap(b)-len(b) < impl.Room {
+		b = e.Next(b)
+	}
+	if x.Of != nil {
+		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 16), math.Float64bits(*x.Of))
+	}
+	if x.Og != nil {
+		b = e.String(append(b, 11, 0, 17), *x.Og)
+	}
+	if x.Oh != nil {
+		b = e.Bytes(append(b, 11, 0, 18), x.Oh)
+	}
+	if x.Oi != nil {
+		b = append(append(b, 16, 0, 19), x.Oi[:]...)
+	}
+	if x.Oj != nil {
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 20), uint32(*x.Oj))
+	}
+	b = e.Fields(b, x, depth, 20, 22)
+	b = impl.Numbers(e, append(b, 15, 0, 23, 6), x.Lc)
+	b = impl.Numbers(e, append(b, 15, 0, 24, 8), x.Ld)
+	b = impl.Numbers(e, append(b, 15, 0, 25, 10), x.Le)
+	b = impl.Numbers(e, append(b, 14, 0, 26, 4), x.Lf)
+	b = e.Strings(append(b, 15, 0, 27, 11), x.Lg)
+	b = e.Fields(b, x, depth, 27, 29)
+	b = impl.Numbers(e, append(b, 15, 0, 30, 8), x.Lj)
+	if x.Lk != nil {
+		b = impl.Numbers(e, append(b, 15, 0, 31, 10), x.Lk)
+	}
+	b = e.Count(append(b, 15, 0, 32, 12), len(x.Leaves))
+	for _, v := range x.Leaves {
+		b = v.AppendThrift(e, b, depth-2)
+	}
+	if cap(b)-len(b) < impl.Room {
+		b = e.Next(b)
+	}
+	b = e.Count(append(b, 14, 0, 33, 12), len(x.Branches))
+	for _, v := range x.Branches {
+		b = v.AppendThrift(e, b, depth-2)
+	}
+	if cap(b)-len(b) < impl.Room {
+		b = e.Next(b)
+	}
+	b = e.Count(append(b, 15, 0, 34, 12), len(x.Plains))
+	for _, v := range x.Plains {
+		b = v.AppendThrift(e, b, depth-2)
+	}
+	b = e.Fields(b, x, depth, 34, 37)
+	b = e.StringMap(append(b, 13, 0, 41, 11, 11), x.Ms)
+	b = e.Fields(b, x, depth, 38, 42)
+	if x.Leaf != nil {
+		b = x.Leaf.AppendThrift(e, append(b, 12, 0, 51), depth-1)
+	}
+	if cap(b)-len(b) < impl.Room {
+		b = e.Next(b)
+	}
+	if x.Branch != nil {
+		b = x.Branch.AppendThrift(e, append(b, 12, 0, 52), depth-1)
+	}
+	if cap(b)-len(b) < impl.Room {
+		b = e.Next(b)
+	}
+	if x.Plain != nil {
+		b = x.Plain.AppendThrift(e, append(b, 12, 0, 53), depth-1)
+	}
+	b = e.Fields(b, x, depth, 45, 46)
+	if x.Thing != nil {
+		b = x.Thing.AppendThrift(e, append(b, 12, 0, 55), depth-1)
+	}
+	if cap(b)-len(b) < impl.Room {
+		b = e.Next(b)
+	}
+	if x.Settings != nil {
+		b = x.Settings.AppendThrift(e, append(b, 12, 0, 56), depth-1)
+	}
+	if n := 177 + len(x.SetG); n > min(cap(b)-len(b), impl.Whole) {
+		b = e.Fields(b, x, depth, 48, 55)
+	} else {
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 61), uint32(x.Release))
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 62), uint32(x.Plain_))
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 63), uint32(x.Lazy))
+		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 64), uint32(x.SetA))
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 65), uint32(len(x.SetG))), x.SetG...)
+		b = binary.BigEndian.AppendUint32(append(b, 8, 255, 255), uint32(x.Negative))
+		b = binary.BigEndian.AppendUint32(append(b, 8, 117, 48), uint32(x.Far))
+	}
+	return append(b, 0)
 }
-func (x *Everything) GetOd() int32 {
-	if x == nil || x.Od == nil {
-		return 0
+func (x *Everything) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 1 {
+		return d.Whole(x, b, depth)
 	}
-	return *x.Od
-}
-func (x *Everything) GetOe() int64 {
-	if x == nil || x.Oe == nil {
-		return 0
+	var done bool
+	var ok bool
+	if len(b) < 42 || impl.Miss(b, 2, 1)|impl.Miss(b[4:], 3, 2)|impl.Miss(b[8:], 6, 3)|impl.Miss(b[13:], 8, 4)|impl.Miss(b[20:], 10, 5)|impl.Miss(b[31:], 4, 6) != 0 {
+		return d.Plan(x, b, depth, 0)
 	}
-	return *x.Oe
-}
-func (x *Everything) GetOf() float64 {
-	if x == nil || x.Of == nil {
-		return 0
+	x.A = b[3] == 1
+	x.B = int8(b[7])
+	x.C = int16(binary.BigEndian.Uint16(b[11:]))
+	x.D = int32(binary.BigEndian.Uint32(b[16:]))
+	x.E = int64(binary.BigEndian.Uint64(b[23:]))
+	x.F = math.Float64frombits(binary.BigEndian.Uint64(b[34:]))
+	b = b[42:]
+	if len(b) < 7 || impl.Miss(b, 11, 7) != 0 {
+		return d.Plan(x, b, depth, 6)
 	}
-	return *x.Of
-}
-func (x *Everything) GetOg() string {
-	if x == nil || x.Og == nil {
-		return ""
+	if b = d.String(&x.G, b[3:]); b == nil {
+		return d.In(x, 6)
 	}
-	return *x.Og
-}
-func (x *Everything) GetOh() []byte {
-	if x == nil {
-		return nil
+	if len(b) < 7 || impl.Miss(b, 11, 8) != 0 {
+		return d.Plan(x, b, depth, 7)
 	}
-	return x.Oh
-}
-func (x *Everything) GetOi() thrift.UUID {
-	if x == nil || x.Oi == nil {
-		return thrift.UUID{}
+	if b = d.Bytes(&x.H, b[3:]); b == nil {
+		return d.In(x, 7)
 	}
-	return *x.Oi
-}
-func (x *Everything) GetOj() Shade {
-	if x == nil || x.Oj == nil {
-		return 0
+	if len(b) < 26 || impl.Miss(b, 16, 9)|impl.Miss(b[19:], 8, 10) != 0 {
+		return d.Plan(x, b, depth, 8)
 	}
-	return *x.Oj
-}
-func (x *Everything) GetLk() []Stamp {
-	if x == nil {
-		return nil
+	x.I = thrift.UUID(b[3:])
+	x.J = Shade(binary.BigEndian.Uint32(b[22:]))
+	b = b[26:]
+	if impl.Has(b, 4, 2, 11) {
+		if b = impl.Optional(d, &x.Oa, b); b == nil {
+			return d.In(x, 10)
+		}
 	}
-	return x.Lk
-}
-func (x *Everything) GetMb() map[string]*Branch {
-	if x == nil {
-		return nil
+	if impl.Has(b, 4, 3, 12) {
+		if b = impl.Optional(d, &x.Ob, b); b == nil {
+			return d.In(x, 11)
+		}
 	}
-	return x.Mb
-}
-func (x *Everything) GetLeaf() *Leaf {
-	if x == nil {
-		return nil
+	if impl.Has(b, 5, 6, 13) {
+		if b = impl.Optional(d, &x.Oc, b); b == nil {
+			return d.In(x, 12)
+		}
 	}
-	return x.Leaf
-}
-func (x *Everything) GetBranch() *Branch {
-	if x == nil {
-		return nil
+	if impl.Has(b, 7, 8, 14) {
+		if b = impl.Optional(d, &x.Od, b); b == nil {
+			return d.In(x, 13)
+		}
 	}
-	return x.Branch
-}
-func (x *Everything) GetPlain() *Plain {
-	if x == nil {
-		return nil
+	if impl.Has(b, 11, 10, 15) {
+		if b = impl.Optional(d, &x.Oe, b); b == nil {
+			return d.In(x, 14)
+		}
 	}
-	return x.Plain
-}
-func (x *Everything) GetThing() *shared.Thing {
-	if x == nil {
-		return nil
+	if impl.Has(b, 11, 4, 16) {
+		if b = impl.Optional(d, &x.Of, b); b == nil {
+			return d.In(x, 15)
+		}
 	}
-	return x.Thing
-}
-func (x *Everything) GetSettings() *Settings {
-	if x == nil {
-		return nil
+	if impl.Has(b, 7, 11, 17) {
+		if b = d.OptionalString(&x.Og, b); b == nil {
+			return d.In(x, 16)
+		}
 	}
-	return x.Settings
+	if impl.Has(b, 7, 11, 18) {
+		if b = d.Bytes(&x.Oh, b[3:]); b == nil {
+			return d.In(x, 17)
+		}
+	}
+	if impl.Has(b, 19, 16, 19) {
+		if b = impl.Optional(d, &x.Oi, b); b == nil {
+			return d.In(x, 18)
+		}
+	}
+	if impl.Has(b, 7, 8, 20) {
+		if b = impl.Optional(d, &x.Oj, b); b == nil {
+			return d.In(x, 19)
+		}
+	}
+	if b, done = d.Fields(x, b, depth, 20, 22); done {
+		return b
+	}
+	if b, ok = impl.ReadNumbers(d, &x.Lc, b, 15, 23, 6); !ok {
+		return d.Plan(x, b, depth, 22)
+	}
+	if b, ok = impl.ReadNumbers(d, &x.Ld, b, 15, 24, 8); !ok {
+		return d.Plan(x, b, depth, 23)
+	}
+	if b, ok = impl.ReadNumbers(d, &x.Le, b, 15, 25, 10); !ok {
+		return d.Plan(x, b, depth, 24)
+	}
+	if b, ok = impl.ReadNumbers(d, &x.Lf, b, 14, 26, 4); !ok {
+		return d.Plan(x, b, depth, 25)
+	}
+	if b, ok = impl.ReadStrings(d, &x.Lg, b, 15, 27); !ok {
+		return d.Plan(x, b, depth, 26)
+	}
+	if b, done = d.Fields(x, b, depth, 27, 29); done {
+		return b
+	}
+	if b, ok = impl.ReadNumbers(d, &x.Lj, b, 15, 30, 8); !ok {
+		return d.Plan(x, b, depth, 29)
+	}
+	if impl.Has(b, 4, 15, 31) {
+		if b, ok = impl.ReadNumbers(d, &x.Lk, b, 15, 31, 10); !ok {
+			return d.Plan(x, b, depth, 30)
+		}
+	}
+	if s, rest := impl.List[Leaf](d, b, 15, 32); rest == nil {
+		return d.Plan(x, b, depth, 31)
+	} else {
+		x.Leaves, b = s, rest
+	}
+	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.Leaves); i++ {
+		x.Leaves[i] = slab.Next(d, len(x.Leaves)-i)
+		if b = x.Leaves[i].ReadThrift(d, b, depth-2); b == nil {
+			return d.In(x, 31)
+		}
+	}
+	if s, rest := impl.List[Branch](d, b, 14, 33); rest == nil {
+		return d.Plan(x, b, depth, 32)
+	} else {
+		x.Branches, b = s, rest
+	}
+	for i, slab := 0, new(impl.Slab[Branch]); i < len(x.Branches); i++ {
+		x.Branches[i] = slab.Next(d, len(x.Branches)-i)
+		if b = x.Branches[i].ReadThrift(d, b, depth-2); b == nil {
+			return d.In(x, 32)
+		}
+	}
+	if s, rest := impl.List[Plain](d, b, 15, 34); rest == nil {
+		return d.Plan(x, b, depth, 33)
+	} else {
+		x.Plains, b = s, rest
+	}
+	for i, slab := 0, new(impl.Slab[Plain]); i < len(x.Plains); i++ {
+		x.Plains[i] = slab.Next(d, len(x.Plains)-i)
+		if b = x.Plains[i].ReadThrift(d, b, depth-2); b == nil {
+			return d.In(x, 33)
+		}
+	}
+	if b, done = d.Fields(x, b, depth, 34, 37); done {
+		return b
+	}
+	if b, ok = d.StringMap(&x.Ms, b, 41); !ok {
+		return d.Plan(x, b, depth, 37)
+	}
+	if b, done = d.Fields(x, b, depth, 38, 42); done {
+		return b
+	}
+	if impl.Has(b, 4, 12, 51) {
+		x.Leaf = impl.New[Leaf](d)
+		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 42)
+		}
+	}
+	if impl.Has(b, 4, 12, 52) {
+		x.Branch = impl.New[Branch](d)
+		if b = x.Branch.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 43)
+		}
+	}
+	if impl.Has(b, 4, 12, 53) {
+		x.Plain = impl.New[Plain](d)
+		if b = x.Plain.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 44)
+		}
+	}
+	if b, done = d.Fields(x, b, depth, 45, 46); done {
+		return b
+	}
+	if impl.Has(b, 4, 12, 55) {
+		x.Thing = impl.New[shared.Thing](d)
+		if b = x.Thing.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 46)
+		}
+	}
+	if impl.Has(b, 4, 12, 56) {
+		x.Settings = impl.New[Settings](d)
+		if b = x.Settings.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 47)
+		}
+	}
+	if len(b) < 35 || impl.Miss(b, 8, 61)|impl.Miss(b[7:], 8, 62)|impl.Miss(b[14:], 8, 63)|impl.Miss(b[21:], 8, 64)|impl.Miss(b[28:], 11, 65) != 0 {
+		return d.Plan(x, b, depth, 48)
+	}
+	x.Release = int32(binary.BigEndian.Uint32(b[3:]))
+	x.Plain_ = int32(binary.BigEndian.Uint32(b[10:]))
+	x.Lazy = int32(binary.BigEndian.Uint32(b[17:]))
+	x.SetA = int32(binary.BigEndian.Uint32(b[24:]))
+	if b = d.String(&x.SetG, b[31:]); b == nil {
+		return d.In(x, 52)
+	}
+	if len(b) < 14 || impl.Miss(b, 8, 65535)|impl.Miss(b[7:], 8, 30000) != 0 {
+		return d.Plan(x, b, depth, 53)
+	}
+	x.Negative = int32(binary.BigEndian.Uint32(b[3:]))
+	x.Far = int32(binary.BigEndian.Uint32(b[10:]))
+	b = b[14:]
+	return d.Stop(x, b, depth, 55)
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -456,191 +933,242 @@ type LazyEverything struct {
 }
 
 // Plain decodes it, with what was changed.
-func (x *LazyEverything) Plain() (*Everything, error) { return thrift.LazyPlain[Everything](&x.Lazy) }
+func (x *LazyEverything) Plain() (*Everything, error) { return impl.LazyPlain[Everything](&x.Lazy) }
 
-func (x *LazyEverything) A() bool                 { v, _ := thrift.LazyBool(&x.Lazy, 0); return v }
-func (x *LazyEverything) SetA_(v bool)            { thrift.LazySet(&x.Lazy, 0, v) }
-func (x *LazyEverything) B() int8                 { return thrift.LazyGet[int8](&x.Lazy, 1) }
-func (x *LazyEverything) SetB(v int8)             { thrift.LazySet(&x.Lazy, 1, v) }
-func (x *LazyEverything) C() int16                { return thrift.LazyGet[int16](&x.Lazy, 2) }
-func (x *LazyEverything) SetC(v int16)            { thrift.LazySet(&x.Lazy, 2, v) }
-func (x *LazyEverything) D() int32                { v, _ := thrift.LazyI32(&x.Lazy, 3); return v }
-func (x *LazyEverything) SetD(v int32)            { thrift.LazySet(&x.Lazy, 3, v) }
-func (x *LazyEverything) E() int64                { v, _ := thrift.LazyI64(&x.Lazy, 4); return v }
-func (x *LazyEverything) SetE(v int64)            { thrift.LazySet(&x.Lazy, 4, v) }
-func (x *LazyEverything) F() float64              { v, _ := thrift.LazyDouble(&x.Lazy, 5); return v }
-func (x *LazyEverything) SetF(v float64)          { thrift.LazySet(&x.Lazy, 5, v) }
-func (x *LazyEverything) G() string               { v, _ := thrift.LazyText(&x.Lazy, 6); return v }
-func (x *LazyEverything) SetG_(v string)          { thrift.LazySet(&x.Lazy, 6, v) }
-func (x *LazyEverything) H() []byte               { return thrift.LazyGet[[]byte](&x.Lazy, 7) }
-func (x *LazyEverything) SetH(v []byte)           { thrift.LazySet(&x.Lazy, 7, v) }
-func (x *LazyEverything) I() thrift.UUID          { return thrift.LazyGet[thrift.UUID](&x.Lazy, 8) }
-func (x *LazyEverything) SetI(v thrift.UUID)      { thrift.LazySet(&x.Lazy, 8, v) }
-func (x *LazyEverything) J() Shade                { v, _ := thrift.LazyI32(&x.Lazy, 9); return Shade(v) }
-func (x *LazyEverything) SetJ(v Shade)            { thrift.LazySet(&x.Lazy, 9, v) }
-func (x *LazyEverything) Oa() (bool, bool)        { return thrift.LazyBool(&x.Lazy, 10) }
-func (x *LazyEverything) SetOa(v *bool)           { thrift.LazySet(&x.Lazy, 10, v) }
-func (x *LazyEverything) Ob() (int8, bool)        { return thrift.LazyOpt[int8](&x.Lazy, 11) }
-func (x *LazyEverything) SetOb(v *int8)           { thrift.LazySet(&x.Lazy, 11, v) }
-func (x *LazyEverything) Oc() (int16, bool)       { return thrift.LazyOpt[int16](&x.Lazy, 12) }
-func (x *LazyEverything) SetOc(v *int16)          { thrift.LazySet(&x.Lazy, 12, v) }
-func (x *LazyEverything) Od() (int32, bool)       { return thrift.LazyI32(&x.Lazy, 13) }
-func (x *LazyEverything) SetOd(v *int32)          { thrift.LazySet(&x.Lazy, 13, v) }
-func (x *LazyEverything) Oe() (int64, bool)       { return thrift.LazyI64(&x.Lazy, 14) }
-func (x *LazyEverything) SetOe(v *int64)          { thrift.LazySet(&x.Lazy, 14, v) }
-func (x *LazyEverything) Of() (float64, bool)     { return thrift.LazyDouble(&x.Lazy, 15) }
-func (x *LazyEverything) SetOf(v *float64)        { thrift.LazySet(&x.Lazy, 15, v) }
-func (x *LazyEverything) Og() (string, bool)      { return thrift.LazyText(&x.Lazy, 16) }
-func (x *LazyEverything) SetOg(v *string)         { thrift.LazySet(&x.Lazy, 16, v) }
-func (x *LazyEverything) Oh() []byte              { return thrift.LazyGet[[]byte](&x.Lazy, 17) }
-func (x *LazyEverything) SetOh(v []byte)          { thrift.LazySet(&x.Lazy, 17, v) }
-func (x *LazyEverything) Oi() (thrift.UUID, bool) { return thrift.LazyOpt[thrift.UUID](&x.Lazy, 18) }
-func (x *LazyEverything) SetOi(v *thrift.UUID)    { thrift.LazySet(&x.Lazy, 18, v) }
+func (x *LazyEverything) A() bool                 { v, _ := impl.LazyBool(&x.Lazy, 0); return v }
+func (x *LazyEverything) SetA_(v bool)            { impl.LazySet(&x.Lazy, 0, v) }
+func (x *LazyEverything) B() int8                 { return impl.LazyGet[int8](&x.Lazy, 1) }
+func (x *LazyEverything) SetB(v int8)             { impl.LazySet(&x.Lazy, 1, v) }
+func (x *LazyEverything) C() int16                { return impl.LazyGet[int16](&x.Lazy, 2) }
+func (x *LazyEverything) SetC(v int16)            { impl.LazySet(&x.Lazy, 2, v) }
+func (x *LazyEverything) D() int32                { v, _ := impl.LazyI32(&x.Lazy, 3); return v }
+func (x *LazyEverything) SetD(v int32)            { impl.LazySet(&x.Lazy, 3, v) }
+func (x *LazyEverything) E() int64                { v, _ := impl.LazyI64(&x.Lazy, 4); return v }
+func (x *LazyEverything) SetE(v int64)            { impl.LazySet(&x.Lazy, 4, v) }
+func (x *LazyEverything) F() float64              { v, _ := impl.LazyDouble(&x.Lazy, 5); return v }
+func (x *LazyEverything) SetF(v float64)          { impl.LazySet(&x.Lazy, 5, v) }
+func (x *LazyEverything) G() string               { v, _ := impl.LazyText(&x.Lazy, 6); return v }
+func (x *LazyEverything) SetG_(v string)          { impl.LazySet(&x.Lazy, 6, v) }
+func (x *LazyEverything) H() []byte               { return impl.LazyGet[[]byte](&x.Lazy, 7) }
+func (x *LazyEverything) SetH(v []byte)           { impl.LazySet(&x.Lazy, 7, v) }
+func (x *LazyEverything) I() thrift.UUID          { return impl.LazyGet[thrift.UUID](&x.Lazy, 8) }
+func (x *LazyEverything) SetI(v thrift.UUID)      { impl.LazySet(&x.Lazy, 8, v) }
+func (x *LazyEverything) J() Shade                { v, _ := impl.LazyI32(&x.Lazy, 9); return Shade(v) }
+func (x *LazyEverything) SetJ(v Shade)            { impl.LazySet(&x.Lazy, 9, v) }
+func (x *LazyEverything) Oa() (bool, bool)        { return impl.LazyBool(&x.Lazy, 10) }
+func (x *LazyEverything) SetOa(v *bool)           { impl.LazySet(&x.Lazy, 10, v) }
+func (x *LazyEverything) Ob() (int8, bool)        { return impl.LazyOpt[int8](&x.Lazy, 11) }
+func (x *LazyEverything) SetOb(v *int8)           { impl.LazySet(&x.Lazy, 11, v) }
+func (x *LazyEverything) Oc() (int16, bool)       { return impl.LazyOpt[int16](&x.Lazy, 12) }
+func (x *LazyEverything) SetOc(v *int16)          { impl.LazySet(&x.Lazy, 12, v) }
+func (x *LazyEverything) Od() (int32, bool)       { return impl.LazyI32(&x.Lazy, 13) }
+func (x *LazyEverything) SetOd(v *int32)          { impl.LazySet(&x.Lazy, 13, v) }
+func (x *LazyEverything) Oe() (int64, bool)       { return impl.LazyI64(&x.Lazy, 14) }
+func (x *LazyEverything) SetOe(v *int64)          { impl.LazySet(&x.Lazy, 14, v) }
+func (x *LazyEverything) Of() (float64, bool)     { return impl.LazyDouble(&x.Lazy, 15) }
+func (x *LazyEverything) SetOf(v *float64)        { impl.LazySet(&x.Lazy, 15, v) }
+func (x *LazyEverything) Og() (string, bool)      { return impl.LazyText(&x.Lazy, 16) }
+func (x *LazyEverything) SetOg(v *string)         { impl.LazySet(&x.Lazy, 16, v) }
+func (x *LazyEverything) Oh() []byte              { return impl.LazyGet[[]byte](&x.Lazy, 17) }
+func (x *LazyEverything) SetOh(v []byte)          { impl.LazySet(&x.Lazy, 17, v) }
+func (x *LazyEverything) Oi() (thrift.UUID, bool) { return impl.LazyOpt[thrift.UUID](&x.Lazy, 18) }
+func (x *LazyEverything) SetOi(v *thrift.UUID)    { impl.LazySet(&x.Lazy, 18, v) }
 func (x *LazyEverything) Oj() (Shade, bool) {
-	v, ok := thrift.LazyI32(&x.Lazy, 19)
+	v, ok := impl.LazyI32(&x.Lazy, 19)
 	return Shade(v), ok
 }
-func (x *LazyEverything) SetOj(v *Shade)            { thrift.LazySet(&x.Lazy, 19, v) }
-func (x *LazyEverything) La() thrift.LazyList[bool] { return thrift.LazyListOf[bool](&x.Lazy, 20) }
-func (x *LazyEverything) SetLa(v []bool)            { thrift.LazySet(&x.Lazy, 20, v) }
-func (x *LazyEverything) Lb() thrift.LazyNumbers[int8] {
-	return thrift.LazyNumberList[int8](&x.Lazy, 21)
-}
-func (x *LazyEverything) SetLb(v []int8) { thrift.LazySet(&x.Lazy, 21, v) }
+func (x *LazyEverything) SetOj(v *Shade)               { impl.LazySet(&x.Lazy, 19, v) }
+func (x *LazyEverything) La() thrift.LazyList[bool]    { return impl.LazyListOf[bool](&x.Lazy, 20) }
+func (x *LazyEverything) SetLa(v []bool)               { impl.LazySet(&x.Lazy, 20, v) }
+func (x *LazyEverything) Lb() thrift.LazyNumbers[int8] { return impl.LazyNumberList[int8](&x.Lazy, 21) }
+func (x *LazyEverything) SetLb(v []int8)               { impl.LazySet(&x.Lazy, 21, v) }
 func (x *LazyEverything) Lc() thrift.LazyNumbers[int16] {
-	return thrift.LazyNumberList[int16](&x.Lazy, 22)
+	return impl.LazyNumberList[int16](&x.Lazy, 22)
 }
-func (x *LazyEverything) SetLc(v []int16) { thrift.LazySet(&x.Lazy, 22, v) }
+func (x *LazyEverything) SetLc(v []int16) { impl.LazySet(&x.Lazy, 22, v) }
 func (x *LazyEverything) Ld() thrift.LazyNumbers[int32] {
-	return thrift.LazyNumberList[int32](&x.Lazy, 23)
+	return impl.LazyNumberList[int32](&x.Lazy, 23)
 }
-func (x *LazyEverything) SetLd(v []int32) { thrift.LazySet(&x.Lazy, 23, v) }
+func (x *LazyEverything) SetLd(v []int32) { impl.LazySet(&x.Lazy, 23, v) }
 func (x *LazyEverything) Le() thrift.LazyNumbers[int64] {
-	return thrift.LazyNumberList[int64](&x.Lazy, 24)
+	return impl.LazyNumberList[int64](&x.Lazy, 24)
 }
-func (x *LazyEverything) SetLe(v []int64) { thrift.LazySet(&x.Lazy, 24, v) }
+func (x *LazyEverything) SetLe(v []int64) { impl.LazySet(&x.Lazy, 24, v) }
 func (x *LazyEverything) Lf() thrift.LazyNumbers[float64] {
-	return thrift.LazyNumberList[float64](&x.Lazy, 25)
+	return impl.LazyNumberList[float64](&x.Lazy, 25)
 }
-func (x *LazyEverything) SetLf(v thrift.Set[float64]) { thrift.LazySet(&x.Lazy, 25, v) }
-func (x *LazyEverything) Lg() thrift.LazyList[string] { return thrift.LazyListOf[string](&x.Lazy, 26) }
-func (x *LazyEverything) SetLg(v []string)            { thrift.LazySet(&x.Lazy, 26, v) }
-func (x *LazyEverything) Lh() thrift.LazyList[[]byte] { return thrift.LazyListOf[[]byte](&x.Lazy, 27) }
-func (x *LazyEverything) SetLh(v thrift.Set[[]byte])  { thrift.LazySet(&x.Lazy, 27, v) }
+func (x *LazyEverything) SetLf(v thrift.Set[float64]) { impl.LazySet(&x.Lazy, 25, v) }
+func (x *LazyEverything) Lg() thrift.LazyList[string] { return impl.LazyListOf[string](&x.Lazy, 26) }
+func (x *LazyEverything) SetLg(v []string)            { impl.LazySet(&x.Lazy, 26, v) }
+func (x *LazyEverything) Lh() thrift.LazyList[[]byte] { return impl.LazyListOf[[]byte](&x.Lazy, 27) }
+func (x *LazyEverything) SetLh(v thrift.Set[[]byte])  { impl.LazySet(&x.Lazy, 27, v) }
 func (x *LazyEverything) Li() thrift.LazyList[thrift.UUID] {
-	return thrift.LazyListOf[thrift.UUID](&x.Lazy, 28)
+	return impl.LazyListOf[thrift.UUID](&x.Lazy, 28)
 }
-func (x *LazyEverything) SetLi(v []thrift.UUID) { thrift.LazySet(&x.Lazy, 28, v) }
+func (x *LazyEverything) SetLi(v []thrift.UUID) { impl.LazySet(&x.Lazy, 28, v) }
 func (x *LazyEverything) Lj() thrift.LazyNumbers[Shade] {
-	return thrift.LazyNumberList[Shade](&x.Lazy, 29)
+	return impl.LazyNumberList[Shade](&x.Lazy, 29)
 }
-func (x *LazyEverything) SetLj(v []Shade) { thrift.LazySet(&x.Lazy, 29, v) }
+func (x *LazyEverything) SetLj(v []Shade) { impl.LazySet(&x.Lazy, 29, v) }
 func (x *LazyEverything) Lk() thrift.LazyNumbers[Stamp] {
-	return thrift.LazyNumberList[Stamp](&x.Lazy, 30)
+	return impl.LazyNumberList[Stamp](&x.Lazy, 30)
 }
-func (x *LazyEverything) SetLk(v []Stamp) { thrift.LazySet(&x.Lazy, 30, v) }
+func (x *LazyEverything) SetLk(v []Stamp) { impl.LazySet(&x.Lazy, 30, v) }
 func (x *LazyEverything) Leaves() thrift.LazyStructs[LazyLeaf] {
-	return thrift.LazyStructList[LazyLeaf](&x.Lazy, 31)
+	return impl.LazyStructList[LazyLeaf](&x.Lazy, 31)
 }
-func (x *LazyEverything) SetLeaves(v []*Leaf) { thrift.LazySet(&x.Lazy, 31, v) }
+func (x *LazyEverything) SetLeaves(v []*Leaf) { impl.LazySet(&x.Lazy, 31, v) }
 func (x *LazyEverything) Branches() thrift.LazyStructs[LazyBranch] {
-	return thrift.LazyStructList[LazyBranch](&x.Lazy, 32)
+	return impl.LazyStructList[LazyBranch](&x.Lazy, 32)
 }
-func (x *LazyEverything) SetBranches(v thrift.Set[*Branch]) { thrift.LazySet(&x.Lazy, 32, v) }
+func (x *LazyEverything) SetBranches(v thrift.Set[*Branch]) { impl.LazySet(&x.Lazy, 32, v) }
 func (x *LazyEverything) Plains() thrift.LazyList[*Plain] {
-	return thrift.LazyListOf[*Plain](&x.Lazy, 33)
+	return impl.LazyListOf[*Plain](&x.Lazy, 33)
 }
-func (x *LazyEverything) SetPlains(v []*Plain) { thrift.LazySet(&x.Lazy, 33, v) }
+func (x *LazyEverything) SetPlains(v []*Plain) { impl.LazySet(&x.Lazy, 33, v) }
 func (x *LazyEverything) Nested() thrift.LazyList[[]*Leaf] {
-	return thrift.LazyListOf[[]*Leaf](&x.Lazy, 34)
+	return impl.LazyListOf[[]*Leaf](&x.Lazy, 34)
 }
-func (x *LazyEverything) SetNested(v [][]*Leaf) { thrift.LazySet(&x.Lazy, 34, v) }
-func (x *LazyEverything) Fruits() thrift.LazyList[Fruit] {
-	return thrift.LazyListOf[Fruit](&x.Lazy, 35)
-}
-func (x *LazyEverything) SetFruits(v []Fruit) { thrift.LazySet(&x.Lazy, 35, v) }
+func (x *LazyEverything) SetNested(v [][]*Leaf)          { impl.LazySet(&x.Lazy, 34, v) }
+func (x *LazyEverything) Fruits() thrift.LazyList[Fruit] { return impl.LazyListOf[Fruit](&x.Lazy, 35) }
+func (x *LazyEverything) SetFruits(v []Fruit)            { impl.LazySet(&x.Lazy, 35, v) }
 func (x *LazyEverything) Maps() thrift.LazyList[map[string]int32] {
-	return thrift.LazyListOf[map[string]int32](&x.Lazy, 36)
+	return impl.LazyListOf[map[string]int32](&x.Lazy, 36)
 }
-func (x *LazyEverything) SetMaps(v []map[string]int32) { thrift.LazySet(&x.Lazy, 36, v) }
+func (x *LazyEverything) SetMaps(v []map[string]int32) { impl.LazySet(&x.Lazy, 36, v) }
 func (x *LazyEverything) Ms() thrift.LazyMap[string, string] {
-	return thrift.LazyMapOf[string, string](&x.Lazy, 37)
+	return impl.LazyMapOf[string, string](&x.Lazy, 37)
 }
-func (x *LazyEverything) SetMs(v map[string]string) { thrift.LazySet(&x.Lazy, 37, v) }
+func (x *LazyEverything) SetMs(v map[string]string) { impl.LazySet(&x.Lazy, 37, v) }
 func (x *LazyEverything) Ml() thrift.LazyMap[int32, *Leaf] {
-	return thrift.LazyMapOf[int32, *Leaf](&x.Lazy, 38)
+	return impl.LazyMapOf[int32, *Leaf](&x.Lazy, 38)
 }
-func (x *LazyEverything) SetMl(v map[int32]*Leaf) { thrift.LazySet(&x.Lazy, 38, v) }
+func (x *LazyEverything) SetMl(v map[int32]*Leaf) { impl.LazySet(&x.Lazy, 38, v) }
 func (x *LazyEverything) Pairs() thrift.LazyMap[*Leaf, int32] {
-	return thrift.LazyMapOf[*Leaf, int32](&x.Lazy, 39)
+	return impl.LazyMapOf[*Leaf, int32](&x.Lazy, 39)
 }
-func (x *LazyEverything) SetPairs(v thrift.Pairs[*Leaf, int32]) { thrift.LazySet(&x.Lazy, 39, v) }
+func (x *LazyEverything) SetPairs(v thrift.Pairs[*Leaf, int32]) { impl.LazySet(&x.Lazy, 39, v) }
 func (x *LazyEverything) Mn() thrift.LazyMap[Shade, []int64] {
-	return thrift.LazyMapOf[Shade, []int64](&x.Lazy, 40)
+	return impl.LazyMapOf[Shade, []int64](&x.Lazy, 40)
 }
-func (x *LazyEverything) SetMn(v map[Shade][]int64) { thrift.LazySet(&x.Lazy, 40, v) }
+func (x *LazyEverything) SetMn(v map[Shade][]int64) { impl.LazySet(&x.Lazy, 40, v) }
 func (x *LazyEverything) Mb() thrift.LazyMap[string, *Branch] {
-	return thrift.LazyMapOf[string, *Branch](&x.Lazy, 41)
+	return impl.LazyMapOf[string, *Branch](&x.Lazy, 41)
 }
-func (x *LazyEverything) SetMb(v map[string]*Branch) { thrift.LazySet(&x.Lazy, 41, v) }
+func (x *LazyEverything) SetMb(v map[string]*Branch) { impl.LazySet(&x.Lazy, 41, v) }
 func (x *LazyEverything) Leaf() *LazyLeaf {
 	v := new(LazyLeaf)
-	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 42) {
+	if !impl.LazyInner(&x.Lazy, &v.Lazy, 42) {
 		return nil
 	}
 	return v
 }
-func (x *LazyEverything) SetLeaf(v *Leaf) { thrift.LazySet(&x.Lazy, 42, v) }
+func (x *LazyEverything) SetLeaf(v *Leaf) { impl.LazySet(&x.Lazy, 42, v) }
 func (x *LazyEverything) Branch() *LazyBranch {
 	v := new(LazyBranch)
-	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 43) {
+	if !impl.LazyInner(&x.Lazy, &v.Lazy, 43) {
 		return nil
 	}
 	return v
 }
-func (x *LazyEverything) SetBranch(v *Branch)      { thrift.LazySet(&x.Lazy, 43, v) }
-func (x *LazyEverything) Plain_() *Plain           { return thrift.LazyGet[*Plain](&x.Lazy, 44) }
-func (x *LazyEverything) SetPlain(v *Plain)        { thrift.LazySet(&x.Lazy, 44, v) }
-func (x *LazyEverything) Fruit() Fruit             { return thrift.LazyGet[Fruit](&x.Lazy, 45) }
-func (x *LazyEverything) SetFruit(v Fruit)         { thrift.LazySet(&x.Lazy, 45, v) }
-func (x *LazyEverything) Thing() *shared.Thing     { return thrift.LazyGet[*shared.Thing](&x.Lazy, 46) }
-func (x *LazyEverything) SetThing(v *shared.Thing) { thrift.LazySet(&x.Lazy, 46, v) }
+func (x *LazyEverything) SetBranch(v *Branch)      { impl.LazySet(&x.Lazy, 43, v) }
+func (x *LazyEverything) Plain_() *Plain           { return impl.LazyGet[*Plain](&x.Lazy, 44) }
+func (x *LazyEverything) SetPlain(v *Plain)        { impl.LazySet(&x.Lazy, 44, v) }
+func (x *LazyEverything) Fruit() Fruit             { return impl.LazyGet[Fruit](&x.Lazy, 45) }
+func (x *LazyEverything) SetFruit(v Fruit)         { impl.LazySet(&x.Lazy, 45, v) }
+func (x *LazyEverything) Thing() *shared.Thing     { return impl.LazyGet[*shared.Thing](&x.Lazy, 46) }
+func (x *LazyEverything) SetThing(v *shared.Thing) { impl.LazySet(&x.Lazy, 46, v) }
 func (x *LazyEverything) Settings() *LazySettings {
 	v := new(LazySettings)
-	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 47) {
+	if !impl.LazyInner(&x.Lazy, &v.Lazy, 47) {
 		return nil
 	}
 	return v
 }
-func (x *LazyEverything) SetSettings(v *Settings) { thrift.LazySet(&x.Lazy, 47, v) }
-func (x *LazyEverything) Release_() int32         { v, _ := thrift.LazyI32(&x.Lazy, 48); return v }
-func (x *LazyEverything) SetRelease(v int32)      { thrift.LazySet(&x.Lazy, 48, v) }
-func (x *LazyEverything) Plain__() int32          { v, _ := thrift.LazyI32(&x.Lazy, 49); return v }
-func (x *LazyEverything) SetPlain_(v int32)       { thrift.LazySet(&x.Lazy, 49, v) }
-func (x *LazyEverything) Lazy_() int32            { v, _ := thrift.LazyI32(&x.Lazy, 50); return v }
-func (x *LazyEverything) SetLazy(v int32)         { thrift.LazySet(&x.Lazy, 50, v) }
-func (x *LazyEverything) SetA() int32             { v, _ := thrift.LazyI32(&x.Lazy, 51); return v }
-func (x *LazyEverything) SetSetA(v int32)         { thrift.LazySet(&x.Lazy, 51, v) }
-func (x *LazyEverything) SetG() string            { v, _ := thrift.LazyText(&x.Lazy, 52); return v }
-func (x *LazyEverything) SetSetG(v string)        { thrift.LazySet(&x.Lazy, 52, v) }
-func (x *LazyEverything) Negative() int32         { v, _ := thrift.LazyI32(&x.Lazy, 53); return v }
-func (x *LazyEverything) SetNegative(v int32)     { thrift.LazySet(&x.Lazy, 53, v) }
-func (x *LazyEverything) Far() int32              { v, _ := thrift.LazyI32(&x.Lazy, 54); return v }
-func (x *LazyEverything) SetFar(v int32)          { thrift.LazySet(&x.Lazy, 54, v) }
+func (x *LazyEverything) SetSettings(v *Settings) { impl.LazySet(&x.Lazy, 47, v) }
+func (x *LazyEverything) Release_() int32         { v, _ := impl.LazyI32(&x.Lazy, 48); return v }
+func (x *LazyEverything) SetRelease(v int32)      { impl.LazySet(&x.Lazy, 48, v) }
+func (x *LazyEverything) Plain__() int32          { v, _ := impl.LazyI32(&x.Lazy, 49); return v }
+func (x *LazyEverything) SetPlain_(v int32)       { impl.LazySet(&x.Lazy, 49, v) }
+func (x *LazyEverything) Lazy_() int32            { v, _ := impl.LazyI32(&x.Lazy, 50); return v }
+func (x *LazyEverything) SetLazy(v int32)         { impl.LazySet(&x.Lazy, 50, v) }
+func (x *LazyEverything) SetA() int32             { v, _ := impl.LazyI32(&x.Lazy, 51); return v }
+func (x *LazyEverything) SetSetA(v int32)         { impl.LazySet(&x.Lazy, 51, v) }
+func (x *LazyEverything) SetG() string            { v, _ := impl.LazyText(&x.Lazy, 52); return v }
+func (x *LazyEverything) SetSetG(v string)        { impl.LazySet(&x.Lazy, 52, v) }
+func (x *LazyEverything) Negative() int32         { v, _ := impl.LazyI32(&x.Lazy, 53); return v }
+func (x *LazyEverything) SetNegative(v int32)     { impl.LazySet(&x.Lazy, 53, v) }
+func (x *LazyEverything) Far() int32              { v, _ := impl.LazyI32(&x.Lazy, 54); return v }
+func (x *LazyEverything) SetFar(v int32)          { impl.LazySet(&x.Lazy, 54, v) }
 
 // Same has the fields of Everything that another version knows.
 type Older struct {
-	A      bool    `thrift:"a,1" json:"a"`
-	G      string  `thrift:"g,7" json:"g"`
-	Leaves []*Leaf `thrift:"leaves,32" json:"leaves"`
-	Leaf   *Leaf   `thrift:"leaf,51,optional" json:"leaf,omitempty"`
+	A      bool    `thrift:"a,1"`
+	G      string  `thrift:"g,7"`
+	Leaves []*Leaf `thrift:"leaves,32"`
+	Leaf   *Leaf   `thrift:"leaf,51,optional"`
 }
 
-func (x *Older) GetLeaf() *Leaf {
-	if x == nil {
-		return nil
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Older) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
+}
+func (x *Older) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
+func (x *Older) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least+1 {
+		return e.Plan(b, x, depth)
 	}
-	return x.Leaf
+	if n := 139 + len(x.G); n > min(cap(b)-len(b), impl.Whole) {
+		b = e.Fields(b, x, depth, 0, 2)
+	} else {
+		b = append(b, 2, 0, 1, impl.Bool(x.A))
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 7), uint32(len(x.G))), x.G...)
+	}
+	b = e.Count(append(b, 15, 0, 32, 12), len(x.Leaves))
+	for _, v := range x.Leaves {
+		b = v.AppendThrift(e, b, depth-2)
+	}
+	if cap(b)-len(b) < impl.Room {
+		b = e.Next(b)
+	}
+	if x.Leaf != nil {
+		b = x.Leaf.AppendThrift(e, append(b, 12, 0, 51), depth-1)
+	}
+	return append(b, 0)
+}
+func (x *Older) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 1 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 11 || impl.Miss(b, 2, 1)|impl.Miss(b[4:], 11, 7) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	x.A = b[3] == 1
+	if b = d.String(&x.G, b[7:]); b == nil {
+		return d.In(x, 1)
+	}
+	if s, rest := impl.List[Leaf](d, b, 15, 32); rest == nil {
+		return d.Plan(x, b, depth, 2)
+	} else {
+		x.Leaves, b = s, rest
+	}
+	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.Leaves); i++ {
+		x.Leaves[i] = slab.Next(d, len(x.Leaves)-i)
+		if b = x.Leaves[i].ReadThrift(d, b, depth-2); b == nil {
+			return d.In(x, 2)
+		}
+	}
+	if impl.Has(b, 4, 12, 51) {
+		x.Leaf = impl.New[Leaf](d)
+		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 3)
+		}
+	}
+	return d.Stop(x, b, depth, 4)
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -653,39 +1181,74 @@ type LazyOlder struct {
 }
 
 // Plain decodes it, with what was changed.
-func (x *LazyOlder) Plain() (*Older, error) { return thrift.LazyPlain[Older](&x.Lazy) }
+func (x *LazyOlder) Plain() (*Older, error) { return impl.LazyPlain[Older](&x.Lazy) }
 
-func (x *LazyOlder) A() bool       { v, _ := thrift.LazyBool(&x.Lazy, 0); return v }
-func (x *LazyOlder) SetA(v bool)   { thrift.LazySet(&x.Lazy, 0, v) }
-func (x *LazyOlder) G() string     { v, _ := thrift.LazyText(&x.Lazy, 1); return v }
-func (x *LazyOlder) SetG(v string) { thrift.LazySet(&x.Lazy, 1, v) }
+func (x *LazyOlder) A() bool       { v, _ := impl.LazyBool(&x.Lazy, 0); return v }
+func (x *LazyOlder) SetA(v bool)   { impl.LazySet(&x.Lazy, 0, v) }
+func (x *LazyOlder) G() string     { v, _ := impl.LazyText(&x.Lazy, 1); return v }
+func (x *LazyOlder) SetG(v string) { impl.LazySet(&x.Lazy, 1, v) }
 func (x *LazyOlder) Leaves() thrift.LazyStructs[LazyLeaf] {
-	return thrift.LazyStructList[LazyLeaf](&x.Lazy, 2)
+	return impl.LazyStructList[LazyLeaf](&x.Lazy, 2)
 }
-func (x *LazyOlder) SetLeaves(v []*Leaf) { thrift.LazySet(&x.Lazy, 2, v) }
+func (x *LazyOlder) SetLeaves(v []*Leaf) { impl.LazySet(&x.Lazy, 2, v) }
 func (x *LazyOlder) Leaf() *LazyLeaf {
 	v := new(LazyLeaf)
-	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 3) {
+	if !impl.LazyInner(&x.Lazy, &v.Lazy, 3) {
 		return nil
 	}
 	return v
 }
-func (x *LazyOlder) SetLeaf(v *Leaf) { thrift.LazySet(&x.Lazy, 3, v) }
+func (x *LazyOlder) SetLeaf(v *Leaf) { impl.LazySet(&x.Lazy, 3, v) }
 
 type Rotten struct {
-	Why  string `thrift:"why,1" json:"why"`
-	Leaf *Leaf  `thrift:"leaf,2" json:"leaf"`
+	Why  string `thrift:"why,1"`
+	Leaf *Leaf  `thrift:"leaf,2"`
 }
 
 func (x *Rotten) Error() string {
 	return fmt.Sprintf("Rotten: why=%v", x.Why)
 }
 
-func (x *Rotten) GetLeaf() *Leaf {
-	if x == nil {
-		return nil
+// The methods that thrift.Binary calls: on a message, and within one.
+func (x *Rotten) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
+	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
+}
+func (x *Rotten) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
+	return d.End(x.ReadThrift(d.Begin(in, depth)))
+}
+func (x *Rotten) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= e.Least {
+		return e.Plan(b, x, depth)
 	}
-	return x.Leaf
+	if n := 135 + len(x.Why); n > min(cap(b)-len(b), impl.Whole) {
+		b = e.Fields(b, x, depth, 0, 1)
+	} else {
+		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Why))), x.Why...)
+	}
+	if x.Leaf != nil {
+		b = x.Leaf.AppendThrift(e, append(b, 12, 0, 2), depth-1)
+	}
+	return append(b, 0)
+}
+func (x *Rotten) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return d.Whole(x, b, depth)
+	}
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
+		return d.Plan(x, b, depth, 0)
+	}
+	if b = d.String(&x.Why, b[3:]); b == nil {
+		return d.In(x, 0)
+	}
+	if impl.Has(b, 4, 12, 2) {
+		x.Leaf = impl.New[Leaf](d)
+		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.In(x, 1)
+		}
+	}
+	return d.Stop(x, b, depth, 2)
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -698,23 +1261,113 @@ type LazyRotten struct {
 }
 
 // Plain decodes it, with what was changed.
-func (x *LazyRotten) Plain() (*Rotten, error) { return thrift.LazyPlain[Rotten](&x.Lazy) }
+func (x *LazyRotten) Plain() (*Rotten, error) { return impl.LazyPlain[Rotten](&x.Lazy) }
 
-func (x *LazyRotten) Why() string     { v, _ := thrift.LazyText(&x.Lazy, 0); return v }
-func (x *LazyRotten) SetWhy(v string) { thrift.LazySet(&x.Lazy, 0, v) }
+func (x *LazyRotten) Why() string     { v, _ := impl.LazyText(&x.Lazy, 0); return v }
+func (x *LazyRotten) SetWhy(v string) { impl.LazySet(&x.Lazy, 0, v) }
 func (x *LazyRotten) Leaf() *LazyLeaf {
 	v := new(LazyLeaf)
-	if !thrift.LazyInner(&x.Lazy, &v.Lazy, 1) {
+	if !impl.LazyInner(&x.Lazy, &v.Lazy, 1) {
 		return nil
 	}
 	return v
 }
-func (x *LazyRotten) SetLeaf(v *Leaf) { thrift.LazySet(&x.Lazy, 1, v) }
+func (x *LazyRotten) SetLeaf(v *Leaf) { impl.LazySet(&x.Lazy, 1, v) }
 
 type Orchard interface {
 	Echo(ctx context.Context, e *LazyEverything, times int32) (*LazyEverything, error)
 	Plain(ctx context.Context, e *Everything) (*Everything, error)
 	Drop(ctx context.Context, leaf *LazyLeaf) error
+}
+
+type orchardEchoArgs struct {
+	E     *LazyEverything `thrift:"e,1"`
+	Times int32           `thrift:"times,2"`
+}
+
+type orchardEchoResult struct {
+	Success *LazyEverything `thrift:"success,0,optional"`
+	Rotten  *Rotten         `thrift:"rotten,1,optional"`
+}
+
+var orchardEcho = rpc.Method{
+	Service: "Orchard", Name: "echo", Codec: thrift.Binary{},
+	New: stub.New[orchardEchoArgs, orchardEchoResult],
+	Except: func(result any, err error) bool {
+		r := result.(*orchardEchoResult)
+		return errors.As(err, &r.Rotten) && r.Rotten != nil
+	},
+	Raise: func(result any) error {
+		switch r := result.(*orchardEchoResult); {
+		case r.Rotten != nil:
+			return r.Rotten
+		}
+		return impl.NoResult(result)
+	},
+}
+
+type orchardPlainArgs struct {
+	E *Everything `thrift:"e,1"`
+}
+
+func (x *orchardPlainArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
+	e, b := s.Open(to, b)
+	if x.E != nil {
+		b = x.E.AppendThrift(e, append(b, 12, 0, 1), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *orchardPlainArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if impl.Has(b, 4, 12, 1) {
+		x.E = impl.New[Everything](d)
+		if b = x.E.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 1))
+}
+
+type orchardPlainResult struct {
+	Success *Everything `thrift:"success,0,optional"`
+}
+
+func (x *orchardPlainResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
+	e, b := s.Open(to, b)
+	if x.Success != nil {
+		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
+	}
+	return e.End(append(b, 0))
+}
+func (x *orchardPlainResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
+	d, b, depth := s.Begin(in, depth)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Everything](d)
+		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
+			return d.End(d.In(x, 0))
+		}
+	}
+	return d.End(d.Stop(x, b, depth, 1))
+}
+
+var orchardPlain = rpc.Method{
+	Service: "Orchard", Name: "plain", Codec: thrift.Binary{},
+	New:   stub.New[orchardPlainArgs, orchardPlainResult],
+	Raise: impl.NoResult,
+}
+
+type orchardDropArgs struct {
+	Leaf *LazyLeaf `thrift:"leaf,1"`
+}
+
+var orchardDrop = rpc.Method{
+	Service: "Orchard", Name: "drop", Codec: thrift.Binary{},
+	Kind: rpc.Oneway,
+	New:  stub.New[orchardDropArgs, struct{}],
 }
 
 // OrchardService makes a service of an implementation.
@@ -755,18 +1408,13 @@ func OrchardService(impl Orchard) rpc.Service {
 }
 
 // OrchardClient calls a Orchard elsewhere.
-type OrchardClient struct{ caller, dialed rpc.Caller }
-
-// NewOrchardClient makes a client that calls through c; whoever made c closes it.
-func NewOrchardClient(c rpc.Caller) *OrchardClient { return &OrchardClient{caller: c} }
-
-// Close closes what DialOrchard has opened. It does not close what NewOrchardClient was given.
-func (c *OrchardClient) Close() error {
-	if c.dialed == nil {
-		return nil
-	}
-	return c.dialed.Close()
+type OrchardClient struct {
+	caller rpc.Caller
+	dialed bool
 }
+
+// NewOrchardClient makes a client that calls through c.
+func NewOrchardClient(c rpc.Caller) *OrchardClient { return &OrchardClient{caller: c} }
 
 // DialOrchard makes a client of the Orchard at target; it connects with the first call.
 func DialOrchard(target string) (*OrchardClient, error) {
@@ -774,7 +1422,17 @@ func DialOrchard(target string) (*OrchardClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &OrchardClient{caller: c, dialed: c}, nil
+	x := NewOrchardClient(c)
+	x.dialed = true
+	return x, nil
+}
+
+// Close ends a client of DialOrchard; a caller that NewOrchardClient was given stays open.
+func (c *OrchardClient) Close() error {
+	if !c.dialed {
+		return nil
+	}
+	return c.caller.Close()
 }
 
 func (c *OrchardClient) Echo(ctx context.Context, e *LazyEverything, times int32) (*LazyEverything, error) {
@@ -824,3 +1482,23 @@ type Unimplemented = UnimplementedOrchard
 
 // Dial is DialOrchard.
 func Dial(target string) (*OrchardClient, error) { return DialOrchard(target) }
+
+// LazyIDL gives the IDL of this file; idl.Unpack reads it.
+func LazyIDL() string {
+	return `#file lazy/lazy.thrift
+namespace go lazy
+include"shared/shared.thrift"
+enum Shade{LIGHT=1,DARK}
+typedef i64 Stamp
+typedef list<Leaf>Leaves
+struct Leaf{1:i64 id 2:string name 3:optional i32 weight 4:bool green}(lazy)
+struct Branch{1:required i32 id 2:optional Leaf leaf 3:Leaves leaves 4:optional Branch next 5:list<Branch>branches 6:Fruit fruit}(lazy)
+struct Plain{1:i32 a,2:optional string b,3:list<i32>c}
+union Fruit{1:i32 number,2:string name,3:Branch branch,4:list<Fruit>fruits}
+struct Settings{1:i32 port=80 2:optional string host="localhost"3:Leaf leaf={"id":7,"name":"seven"}4:list<i32>numbers=[1,2]5:list<Leaf>leaves=[{"id":1}]6:optional i32 none 7:string text 8:optional bool on=true}(lazy)
+struct Everything{1:bool a;2:i8 b;3:i16 c;4:i32 d;5:i64 e;6:double f;7:string g;8:binary h;9:uuid i;10:Shade j 11:optional bool oa;12:optional i8 ob;13:optional i16 oc;14:optional i32 od;15:optional i64 oe 16:optional double of;17:optional string og;18:optional binary oh;19:optional uuid oi;20:optional Shade oj 21:list<bool>la;22:list<i8>lb;23:list<i16>lc;24:list<i32>ld;25:list<i64>le;26:set<double>lf 27:list<string>lg;28:set<binary>lh;29:list<uuid>li;30:list<Shade>lj;31:optional list<Stamp>lk 32:list<Leaf>leaves;33:set<Branch>branches;34:list<Plain>plains;35:list<list<Leaf>>nested;36:list<Fruit>fruits 37:list<map<string,i32>>maps 41:map<string,string>ms;42:map<i32,Leaf>ml;43:map<Leaf,i32>pairs;44:map<Shade,list<i64>>mn;45:optional map<string,Branch>mb 51:Leaf leaf;52:optional Branch branch;53:Plain plain;54:Fruit fruit;55:shared.Thing thing;56:Settings settings 61:i32 release;62:i32 plain_;63:i32 lazy;64:i32 set_a;65:string SetG -1:i32 negative;30000:i32 far}(lazy)
+struct Older{1:bool a;7:string g;32:list<Leaf>leaves;51:optional Leaf leaf}(lazy)
+exception Rotten{1:string why,2:Leaf leaf}(lazy)
+service Orchard{Everything echo(1:Everything e,2:i32 times)throws(1:Rotten rotten)(lazy)Everything plain(1:Everything e)oneway void drop(1:Leaf leaf)(lazy)}
+`
+}

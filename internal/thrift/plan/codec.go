@@ -1,0 +1,134 @@
+package plan
+
+import (
+	"reflect"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// DefaultDepth is how deeply a message to be encoded may nest unless something else is said.
+const DefaultDepth = 64
+
+// ErrTooLong is the error for a string or container of 2 GB or more.
+var ErrTooLong = &TypeError{Type: reflect.TypeFor[string](), Why: "longer than 2,147,483,647"}
+
+// AppendBinary encodes msg at the end of out in the Binary protocol. depth is how deeply it may
+// nest, 0 the default; plain: by plans alone, without generated methods.
+func AppendBinary(out *buf.Out, msg any, depth int, plain bool) error {
+	pl, p, err := Of(msg)
+	if err != nil {
+		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: err}
+	}
+	if depth == 0 {
+		depth = DefaultDepth
+	}
+	e := Encoder{Out: out, plain: plain}
+	if pl.Shown != nil {
+		there, err := pl.How.Append(pl.ViewAt(p), out)
+		if !there {
+			err = &TypeError{Type: reflect.TypeOf(msg), Why: shape.WhyNil}
+		}
+		if err != nil {
+			return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: err}
+		}
+		return nil
+	}
+	if pl.made != 0 && !plain {
+		out.Commit(e.generated(out.Block(), pl, p, depth))
+	} else {
+		out.Commit(e.Fields(out.Block(), pl, p, depth))
+	}
+	if e.Err != nil {
+		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: Placed(pl, p, e.Err)}
+	}
+	return nil
+}
+
+// AppendCompact is AppendBinary for the Compact protocol.
+func AppendCompact(out *buf.Out, msg any, depth int) error {
+	pl, p, err := Of(msg)
+	if err != nil {
+		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: err}
+	}
+	if depth == 0 {
+		depth = DefaultDepth
+	}
+	e := Encoder{Out: out, wire: inCompact}
+	out.Commit(e.compactFields(out.Block(), pl, p, depth))
+	if e.Err != nil {
+		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: Placed(pl, p, e.Err)}
+	}
+	return nil
+}
+
+// DecodeBinary replaces what msg holds by what body says, in the Binary protocol, and gives
+// what that weighs; plain: by plans alone. lim may be nil.
+func DecodeBinary(body buf.View, msg any, lim *rpc.Limits, plain bool) (int, error) {
+	pl, p, err := Of(msg)
+	if err != nil {
+		return 0, &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
+	}
+	if lim == nil {
+		lim = rpc.Limits{}.WithDefaults()
+	}
+	if pl.Shown != nil {
+		return 0, pl.How.Open(pl, pl.ViewAt(p), body, lim)
+	}
+	if pl.made != 0 && !plain && !pl.HasViews {
+		pl.Clear(p)
+		return decodeGenerated(pl, p, body, lim)
+	}
+	b := body.Bytes()
+	d := Decoder{B: b, Texts: codec.Texts{Frame: codec.NewFrame(body)}, Budget: codec.Budget(lim.DecodeBudget(len(b)))}
+	if pl.HasViews {
+		d.body, d.lim = body, lim
+	}
+	if !plain {
+		d.hand = lim.Depth - 1 // what has no methods, such as arguments made by hand, may hold structs that do
+	}
+	end, f := 0, raw.TooCostly
+	if d.Begin(pl, p) {
+		end, f = d.Fields(pl, p, 0, lim.Depth)
+	}
+	if f == raw.Fine && end != len(b) {
+		f = raw.Trailing
+	}
+	if f != raw.Fine {
+		if pl.HasViews {
+			pl.giveBack(p)
+		}
+		return 0, d.Failed(end, f)
+	}
+	return lim.DecodeBudget(len(b)) - int(d.Budget), nil
+}
+
+// DecodeCompact is DecodeBinary for the Compact protocol.
+func DecodeCompact(body buf.View, msg any, lim *rpc.Limits) (int, error) {
+	pl, p, err := Of(msg)
+	if err != nil {
+		return 0, &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
+	}
+	if lim == nil {
+		lim = rpc.Limits{}.WithDefaults()
+	}
+	b := body.Bytes()
+	d := Decoder{B: b, wire: inCompact, Budget: codec.Budget(lim.DecodeBudget(2 * len(b)))}
+	end, f := 0, raw.TooCostly
+	if pl.Shown != nil {
+		pl.How.Reset(pl.ViewAt(p))
+		end, f = d.compactView(pl, p, 0, lim.Depth)
+	} else if d.Begin(pl, p) {
+		end, f = d.compactFields(pl, p, 0, lim.Depth)
+	}
+	if f == raw.Fine && end != len(b) {
+		f = raw.Trailing
+	}
+	if f != raw.Fine {
+		return 0, &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &raw.SyntaxError{Offset: min(end, len(b)), Path: d.Where, Why: f.Why()}}
+	}
+	return lim.DecodeBudget(2*len(b)) - int(d.Budget), nil
+}

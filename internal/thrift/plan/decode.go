@@ -1,0 +1,237 @@
+package plan
+
+import (
+	"reflect"
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// A protocol is one of the two that are decoded and encoded by plans.
+type protocol uint8
+
+const (
+	inBinary protocol = iota
+	inCompact
+)
+
+// A Decoder is the state of one decode. It lives on the stack of Decode:
+// nothing here may go through a function value, or it would be allocated.
+type Decoder struct {
+	B      []byte
+	body   buf.View    // b's if there is a view in what is decoded, else empty
+	lim    *rpc.Limits // of the decode, if body is there
+	Texts  codec.Texts
+	wire   protocol
+	hand   int    // depth at which a struct is handed to its generated methods
+	handed int    // how many were
+	Where  string // the field where a fault was found, innermost
+	codec.Budget
+}
+
+// message decodes the fields of a struct at b[o:], up to and with its stop, into
+// the pl.Go at base. It gives the end, or the offset of a fault. depth is how
+// many levels are allowed, this struct included.
+func (d *Decoder) message(pl *Plan, base unsafe.Pointer, o, depth int) (int, raw.Fault) {
+	if d.wire == inCompact {
+		return d.compactFields(pl, base, o, depth)
+	}
+	return d.Fields(pl, base, o, depth)
+}
+
+// element decodes a value at b[o:] that is no field, into p, which points to a t.Go.
+// depth is how many levels are allowed for it. What p held before is replaced as a whole.
+func (d *Decoder) element(t *shape.Type, p unsafe.Pointer, o, depth int) (int, raw.Fault) {
+	if d.wire == inCompact {
+		return d.compactValue(t, p, o, depth)
+	}
+	return d.Value(t, p, o, depth)
+}
+
+// head reads the header of a field at b[o:]; with Compact it comes after h, which becomes
+// it. 0 is the stop.
+func (d *Decoder) head(h *raw.CompactHead, o int) (head uint32, end int, f raw.Fault) {
+	if d.wire == inCompact {
+		if end, f = h.Read(d.B, o); h.Kind == raw.CompactStop {
+			return 0, end, f
+		}
+		return h.Tag(), end, f
+	}
+	return d.binaryHead(o)
+}
+
+// pass passes over the value of a field whose header is head, and h with Compact.
+func (d *Decoder) pass(head uint32, h *raw.CompactHead, o, depth int) (int, raw.Fault) {
+	if d.wire == inCompact {
+		return raw.SkipCompactField(d.B, o, h.Kind, depth)
+	}
+	return raw.SkipAt(d.B, o, raw.Type(head>>16), depth)
+}
+
+// Blame notes the field where a fault was found, unless a field further in was
+// noted. The text reaches the peer: it has the IDL's names.
+func (d *Decoder) Blame(pl *Plan, f *shape.Field, o int, flt raw.Fault) (int, raw.Fault) {
+	if d.Where == "" {
+		d.Where = pl.Go.Name() + "." + pl.IDL(f)
+	}
+	return o, flt
+}
+
+// lacking finds the first required field that was not seen. seen has no bits
+// for those after the 64th; then the struct, which begins at begin and has its
+// stop at o, is gone through again.
+func (d *Decoder) lacking(pl *Plan, seen uint64, begin, o int) (int, raw.Fault) {
+	there := map[uint32]bool{}
+	var h raw.CompactHead
+	for at := begin; pl.Wide && at < o; {
+		var head uint32
+		head, at, _ = d.head(&h, at)
+		there[head] = true
+		at, _ = d.pass(head, &h, at, 1<<30) // its depth was checked before
+	}
+	for i := range pl.Fields {
+		f := &pl.Fields[i]
+		if f.Rule == shape.Required && (f.Bit != 0 && seen&f.Bit == 0 || f.Bit == 0 && !there[f.Tag]) {
+			return d.Blame(pl, f, o, raw.Missing)
+		}
+	}
+	return o + 1, raw.Fine
+}
+
+// pointer decodes an optional scalar; kind is a bool's value with Compact.
+func (d *Decoder) pointer(t *shape.Type, p *unsafe.Pointer, o int, kind raw.CompactKind) (int, raw.Fault) {
+	if !d.Charge(t.Size) {
+		return o, raw.TooCostly
+	}
+	q := newScalar(t)
+	f := raw.Fine
+	if d.wire == inCompact && t.Kind == shape.Bool {
+		// Safety: q points to a t.Go, a bool.
+		*(*bool)(q) = kind == raw.CompactTrue
+	} else if o, f = d.element(t, q, o, 0); f != raw.Fine {
+		return o, f
+	}
+	*p = q
+	return o, raw.Fine
+}
+
+// newScalar makes a scalar, a string or a UUID.
+func newScalar(t *shape.Type) unsafe.Pointer {
+	// Safety: the memory has t's size and, but for strings, no pointers; it is
+	// aligned for it, because the allocator aligns by size.
+	switch t.Kind {
+	case shape.Bool, shape.Int8:
+		return unsafe.Pointer(new(uint8))
+	case shape.Int16:
+		return unsafe.Pointer(new(uint16))
+	case shape.Int32:
+		return unsafe.Pointer(new(uint32))
+	case shape.Int64, shape.Float64:
+		return unsafe.Pointer(new(uint64))
+	case shape.UUID:
+		return unsafe.Pointer(new([16]byte))
+	}
+	return unsafe.Pointer(new(string))
+}
+
+// Fresh allocates the struct of a plan, with its defaults.
+func (d *Decoder) Fresh(pl *Plan) (unsafe.Pointer, bool) {
+	if !d.Charge(pl.Size) {
+		return nil, false
+	}
+	q := reflect.New(pl.Go).UnsafePointer()
+	if pl.HasPreset() && !d.Defaults(pl, q) {
+		return nil, false
+	}
+	return q, true
+}
+
+// maxHanded is how many structs of a message are handed to their generated
+// methods, which copy strings to memory of their own each. No method has more
+// arguments worth it, but one can come any number of times.
+const maxHanded = 16
+
+// structure decodes a struct and makes p point to it.
+func (d *Decoder) structure(pl *Plan, p unsafe.Pointer, o, depth int) (int, raw.Fault) {
+	if depth <= 0 {
+		return o, raw.TooDeep
+	}
+	if pl.HasViews {
+		return d.withViews(pl, p, o, depth)
+	}
+	if depth == d.hand && pl.made != 0 && d.handed < maxHanded {
+		d.handed++
+		if !d.Charge(pl.Size) {
+			return o, raw.TooCostly
+		}
+		q := reflect.New(pl.Go).UnsafePointer() // ReadThrift sets the defaults
+		// Safety: p points to a *pl.Go.
+		*(*unsafe.Pointer)(p) = q
+		return d.generated(pl, q, o, depth)
+	}
+	q, ok := d.Fresh(pl)
+	if !ok {
+		return o, raw.TooCostly
+	}
+	// Safety: p points to a *pl.Go.
+	*(*unsafe.Pointer)(p) = q
+	return d.message(pl, q, o, depth)
+}
+
+// union decodes a struct of which one field counts: the last one that is known.
+// Without any, p becomes nil.
+func (d *Decoder) union(t *shape.Type, p *shape.Face, o, depth int) (int, raw.Fault) {
+	if depth <= 0 {
+		return o, raw.TooDeep
+	}
+	*p = shape.Face{}
+	var h raw.CompactHead
+	for {
+		head, end, flt := d.head(&h, o)
+		if o = end; flt != raw.Fine || head == 0 {
+			return o, flt
+		}
+		flt = raw.WrongType
+		if v := t.Variant(head); v != nil {
+			q, ok := d.Fresh(At(v.Struct))
+			if !ok {
+				return o, raw.TooCostly
+			}
+			f := &v.Struct.Fields[0]
+			// Safety: q points to a v.Struct.Go, whose one field f is; v.Itab is
+			// that of *v.Struct.Go as the interface that p points to.
+			end, flt = d.variant(f, unsafe.Add(q, f.Offset), o, depth-1, h.Kind)
+			switch flt {
+			case raw.Fine:
+				*p = shape.Face{Itab: v.Itab, Data: q}
+				o = end
+			case raw.WrongType:
+			default:
+				return d.Blame(At(v.Struct), f, end, flt)
+			}
+		}
+		if flt == raw.WrongType {
+			if o, flt = d.pass(head, &h, o, depth-1); flt != raw.Fine {
+				return o, flt
+			}
+		}
+	}
+}
+
+// variant decodes the field of a variant. Views in it have bytes of their own.
+func (d *Decoder) variant(f *shape.Field, p unsafe.Pointer, o, depth int, kind raw.CompactKind) (end int, flt raw.Fault) {
+	if d.wire == inCompact {
+		return d.compactField(f, p, o, depth, kind)
+	}
+	if d.lim == nil {
+		return d.Value(f.Type, p, o, depth)
+	}
+	body := d.apart()
+	end, flt = d.Value(f.Type, p, o, depth)
+	d.body = body
+	return end, flt
+}

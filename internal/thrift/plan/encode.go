@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
+)
+
+// Headroom is how many bytes of room there are before each field and element,
+// so that none of fixed size and no header outgrows the block.
+const Headroom = 32
+
+// An Encoder is the state of one encode. b, the block that is being filled,
+// is passed along as a value, so that it stays in registers.
+type Encoder struct {
+	Out *buf.Out
+	Err error // the first one; everything stops at it
+
+	wire  protocol
+	plain bool // generated methods are not used
+}
+
+// message appends the fields of the struct at p, and its stop. depth is how
+// many levels are allowed, this struct included.
+func (e *Encoder) message(b []byte, pl *Plan, p unsafe.Pointer, depth int) []byte {
+	if e.wire == inCompact {
+		return e.compactFields(b, pl, p, depth)
+	}
+	return e.Fields(b, pl, p, depth)
+}
+
+// element appends the value of type t at p, which is no field.
+func (e *Encoder) element(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
+	if e.wire == inCompact {
+		return e.compactValue(b, t, p, depth)
+	}
+	return e.Value(b, t, p, depth)
+}
+
+// fail notes an error at a field of a plan's struct.
+func (e *Encoder) fail(b []byte, pl *Plan, f *shape.Field, why string) []byte {
+	if e.Err == nil {
+		e.Err = &TypeError{Type: pl.Go, Field: pl.Names[f.Index].Go, Why: why}
+	}
+	return b
+}
+
+// failAt notes an error at an element; the field around it is not known.
+func (e *Encoder) failAt(b []byte, t *shape.Type, why string) []byte {
+	if e.Err == nil {
+		e.Err = &TypeError{Type: t.Go, Why: why}
+	}
+	return b
+}
+
+// tooDeep notes that a struct is too far down.
+func (e *Encoder) tooDeep(b []byte, pl *Plan) []byte {
+	if e.Err == nil {
+		e.Err = &TypeError{Type: pl.Go, Why: shape.WhyDeep}
+	}
+	return b
+}
+
+// spill appends a string for which the block has not enough room: a long one
+// by reference.
+func (e *Encoder) spill(b []byte, s string) []byte {
+	if len(s) > raw.MaxSize {
+		e.Err = ErrTooLong
+		return b
+	}
+	if len(s) >= buf.RefMin {
+		return e.Out.Ref(b, s)
+	}
+	e.Out.Commit(b)
+	e.Out.AppendString(s)
+	return e.Out.Block()
+}
+
+// union appends the variant that f holds: a struct of one field.
+func (e *Encoder) union(b []byte, t *shape.Type, f *shape.Face, depth int) []byte {
+	if f.Itab == 0 || f.Data == nil {
+		return e.failAt(b, t, shape.WhyNil)
+	}
+	v := t.Holds(*f)
+	if v == nil {
+		return e.failAt(b, t, shape.WhyForeign)
+	}
+	o := &v.Struct.Fields[0]
+	// Safety: data points to the variant's struct, whose only field o is.
+	// A variant that is chosen and has nothing to say would arrive as no
+	// variant at all.
+	if o.Absent(unsafe.Add(f.Data, o.Offset)) {
+		return e.fail(b, At(v.Struct), o, shape.WhyNil)
+	}
+	return e.message(b, At(v.Struct), f.Data, depth)
+}

@@ -1,0 +1,216 @@
+package plan
+
+import (
+	"encoding/binary"
+	"math"
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/internal/shape"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
+)
+
+// A run is a part of a plan that is checked at once: up to four fields of fixed
+// size, and at the end perhaps one of another kind. It has the headers as
+// little-endian loads have them, and where they are; those that are not needed
+// repeat the first one, so that no loop counts them.
+type run struct {
+	want     [runFields]uint32
+	rel      [runFields]uint8
+	bools    [runFields]uint8 // where the bytes of bools are
+	flags    uint8            // how many bools there are in it
+	look     uint8            // where a byte is that tells, by being more than most, that bools have to be looked at
+	most     uint8
+	size     uint16 // bytes of it; a text counts with its length, another value only with its header
+	last     runEnd
+	from, to uint32 // ops
+	stretch  uint32 // how many runs there are from this one to one that ends in another kind, both included
+	bits     uint64 // of the required fields in it
+}
+
+// A runEnd says what a run ends with.
+type runEnd uint8
+
+const (
+	endFixed runEnd = iota // a value of fixed size
+	endText                // a string or binary
+	endInner               // a value of another kind
+	loneText               // nothing but a string or binary
+)
+
+const (
+	runFields  = 4
+	maxStretch = 16
+)
+
+// makeRuns fills in pl.runs and pl.runAt.
+func (pl *Plan) makeRuns() {
+	pl.runAt = make([]uint32, len(pl.Fields)+1)
+	pl.Plain = true
+	open := false
+	for i := range pl.Fields {
+		f := &pl.Fields[i]
+		// What may well be absent begins a run, so that the fields before it are
+		// not looked at again.
+		if !open || f.Rule == shape.Free || i-int(pl.Runs[len(pl.Runs)-1].from) == runFields {
+			pl.Runs = append(pl.Runs, run{from: uint32(i)})
+			pl.runAt[i] = uint32(len(pl.Runs))
+		}
+		r, n := &pl.Runs[len(pl.Runs)-1], raw.Fixed[WireOf(f)]
+		for k := i - int(r.from); k < runFields; k++ {
+			r.want[k], r.rel[k] = f.Tag>>16|f.Tag&0xff00|f.Tag<<16&0xff0000, uint8(r.size)
+			if i > int(r.from) {
+				r.want[k], r.rel[k] = r.want[0], r.rel[0]
+			}
+		}
+		r.want[i-int(r.from)], r.rel[i-int(r.from)] = f.Tag>>16|f.Tag&0xff00|f.Tag<<16&0xff0000, uint8(r.size)
+		r.addBool(f)
+		r.to, r.bits, open = uint32(i+1), r.bits|f.Bit, n != 0
+		switch {
+		case n != 0:
+			r.size += 3 + uint16(n)
+		case WireOf(f) == raw.TypeString:
+			if r.size, r.last = r.size+7, endText; r.size == 7 {
+				r.last, r.want[0] = loneText, f.Tag
+			}
+		default:
+			r.size, r.last = r.size+3, endInner
+			pl.Plain = false
+		}
+	}
+	for i := len(pl.Runs) - 1; i >= 0; i-- {
+		r := &pl.Runs[i]
+		if r.stretch = 1; r.last != endInner && i+1 < len(pl.Runs) {
+			r.stretch = min(maxStretch, pl.Runs[i+1].stretch+1)
+		}
+	}
+}
+
+// addBool notes where a bool's byte is: behind its header, at what the run's size
+// is so far.
+func (r *run) addBool(f *shape.Field) {
+	if WireOf(f) == raw.TypeBool {
+		r.bools[r.flags] = uint8(r.size + 3)
+		r.flags++
+	}
+	switch r.flags {
+	case 0:
+		r.most = math.MaxUint8 // no byte tells
+	case 1:
+		r.look, r.most = r.bools[0], 1 // it is odd itself
+	default:
+		r.look = r.bools[0] - 3 // the type of the field, which is more than 1
+	}
+}
+
+// odd tells whether one of the run's bools, whose first header is at p, is neither
+// 0 nor 1.
+func (r *run) odd(p unsafe.Pointer) bool {
+	for _, at := range r.bools[:r.flags] {
+		// Safety: the run's bytes are there.
+		if *(*byte)(unsafe.Add(p, at)) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// pass passes over runs from o on. It gives the first one that is not there as it
+// should be, or len(runs), and where that begins. starts, unless it is nil, gets
+// where each begins; then there are at most maxStretch.
+func pass(b []byte, runs []run, o int, starts *[maxStretch]uint32) (k, end int) {
+	if len(b) == 0 {
+		return 0, o
+	}
+	begin := unsafe.Pointer(&b[0]) // Safety: see below.
+	for k = range runs {
+		r := &runs[k]
+		if starts != nil {
+			starts[k&(maxStretch-1)] = uint32(o)
+		}
+		left := len(b) - o - int(r.size)
+		if left <= 0 {
+			return k, o // after the run there is a stop at the least
+		}
+		// Safety: size+1 bytes from p on are there, and among them are 8 bytes of a
+		// text with what follows it, and 4 of every other field.
+		p := unsafe.Add(begin, o)
+		if r.last == loneText {
+			w := binary.BigEndian.Uint64((*[8]byte)(p)[:])
+			n := uint32(w >> 8)
+			if uint32(w>>40) != r.want[0] || uint(n) > uint(left) {
+				return k, o
+			}
+			o += 7 + int(n)
+			continue
+		}
+		bad := (le32(p, r.rel[0]) ^ r.want[0]) | (le32(p, r.rel[1]) ^ r.want[1]) | (le32(p, r.rel[2]) ^ r.want[2]) | (le32(p, r.rel[3]) ^ r.want[3])
+		if bad&0xffffff != 0 {
+			return k, o
+		}
+		// Safety: as above; it is a byte of the run.
+		if *(*byte)(unsafe.Add(p, r.look)) > r.most && r.odd(p) {
+			return k, o
+		}
+		if r.last == endText {
+			n := binary.BigEndian.Uint32((*[4]byte)(unsafe.Add(p, r.size-4))[:])
+			if uint(n) > uint(left) {
+				return k, o
+			}
+			o += int(n)
+		}
+		o += int(r.size)
+	}
+	return len(runs), o
+}
+
+// Element is pass for one struct of a list whose plan is plain: it fills at and
+// gives the struct's end, or 0 if the struct is not what most are.
+func Element(b []byte, runs []run, o int, at []uint32) int {
+	if len(b) == 0 {
+		return 0
+	}
+	begin := unsafe.Pointer(&b[0]) // Safety: as in pass.
+	for k := range runs {
+		r := &runs[k]
+		left := len(b) - o - int(r.size)
+		if left <= 0 {
+			return 0
+		}
+		p, at := unsafe.Add(begin, o), at[r.from:r.to]
+		if r.last == loneText {
+			w := binary.BigEndian.Uint64((*[8]byte)(p)[:])
+			n := uint32(w >> 8)
+			if uint32(w>>40) != r.want[0] || uint(n) > uint(left) {
+				return 0
+			}
+			at[0] = uint32(o) + 3
+			o += 7 + int(n)
+			continue
+		}
+		bad := (le32(p, r.rel[0]) ^ r.want[0]) | (le32(p, r.rel[1]) ^ r.want[1]) | (le32(p, r.rel[2]) ^ r.want[2]) | (le32(p, r.rel[3]) ^ r.want[3])
+		if bad&0xffffff != 0 {
+			return 0
+		}
+		for i := range at {
+			at[i] = uint32(o) + 3 + uint32(r.rel[i&(runFields-1)])
+		}
+		if r.last == endText {
+			n := binary.BigEndian.Uint32((*[4]byte)(unsafe.Add(p, r.size-4))[:])
+			if uint(n) > uint(left) {
+				return 0
+			}
+			o += int(n)
+		}
+		o += int(r.size)
+	}
+	if o >= len(b) || b[o] != byte(raw.TypeStop) {
+		return 0
+	}
+	return o + 1
+}
+
+// le32 loads a little-endian number.
+func le32(p unsafe.Pointer, rel uint8) uint32 {
+	// Safety: the caller says that 4 bytes are there.
+	return binary.LittleEndian.Uint32((*[4]byte)(unsafe.Add(p, rel))[:])
+}

@@ -1,0 +1,46 @@
+package plan
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+// A TypeError says why a Go type, or a value of it, cannot be a message. The
+// codec gives it inside of an *rpc.Error with rpc.Internal.
+type TypeError struct {
+	Type  reflect.Type
+	Field string // the Go field, if one is at fault
+	Path  string // where in the message that is, such as items[3].price, by the names of the IDL; may be empty
+	Why   string
+}
+
+// Error gives all of them.
+func (e *TypeError) Error() string {
+	name := "nil"
+	if e.Type != nil {
+		name = e.Type.String()
+	}
+	if e.Field != "" {
+		name += "." + e.Field
+	}
+	if e.Path != "" {
+		return "thrift: " + name + ": " + e.Path + " " + e.Why
+	}
+	return "thrift: " + name + ": " + e.Why
+}
+
+// Placed gives err, with which encoding msg has failed, its place in the message at p, where the
+// encoder knew none: it looks for it only now.
+func Placed(pl *Plan, p unsafe.Pointer, err error) error {
+	e, ok := err.(*TypeError)
+	if !ok || e.Field != "" {
+		return err
+	}
+	bad := pl.Validate(p)
+	if bad == nil || bad.Why != e.Why {
+		return err
+	}
+	x := *e
+	x.Path = bad.Path
+	return &x
+}
