@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/lazy"
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -71,7 +72,7 @@ func TestMarshalErrors(t *testing.T) {
 		t.Error(err)
 	}
 	var syntax *thrift.SyntaxError
-	if err := thrift.Unmarshal([]byte{8, 0}, new(Leaf)); !errors.As(err, &syntax) || rpc.CodeOf(err) != rpc.InvalidArgument {
+	if err := thrift.Unmarshal([]byte{8, 0}, new(thrifttest.Leaf)); !errors.As(err, &syntax) || rpc.CodeOf(err) != rpc.InvalidArgument {
 		t.Error(err)
 	}
 }

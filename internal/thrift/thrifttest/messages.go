@@ -1,17 +1,20 @@
-package thrift_test
+package thrifttest
 
 import "github.com/limosa-rpc/limosa/thrift"
 
 // Types as the generator writes them, one of each kind and of each combination
 // that has a path of its own.
 
+// A Color is an enum.
 type Color int32
 
+// A Leaf is a small struct.
 type Leaf struct {
 	ID   int64  `thrift:"id,1"`
 	Name string `thrift:"name,2"`
 }
 
+// A Tree refers to itself in every way.
 type Tree struct {
 	Value    int32            `thrift:"value,1"`
 	Children []*Tree          `thrift:"children,2,optional"`
@@ -20,22 +23,27 @@ type Tree struct {
 	Either   Either           `thrift:"either,5,optional"`
 }
 
+// An Either is a union.
 type Either interface {
 	isEither(*EitherNumber, *EitherText, *EitherTree, *EitherList)
 }
 
+// An EitherNumber is its first variant.
 type EitherNumber struct {
 	Number int64 `thrift:"number,1"`
 }
 
+// An EitherText is its second one.
 type EitherText struct {
 	Text string `thrift:"text,2"`
 }
 
+// An EitherTree leads back.
 type EitherTree struct {
 	Tree *Tree `thrift:"tree,3"`
 }
 
+// An EitherList has unions within.
 type EitherList struct {
 	List []Either `thrift:"list,4"`
 }
@@ -45,6 +53,7 @@ func (*EitherText) isEither(*EitherNumber, *EitherText, *EitherTree, *EitherList
 func (*EitherTree) isEither(*EitherNumber, *EitherText, *EitherTree, *EitherList)   {}
 func (*EitherList) isEither(*EitherNumber, *EitherText, *EitherTree, *EitherList)   {}
 
+// Defaults has default values.
 type Defaults struct {
 	Port  int32   `thrift:"port,1"`
 	Host  *string `thrift:"host,2,optional"`
@@ -52,11 +61,13 @@ type Defaults struct {
 	List  []int32 `thrift:"list,4"`
 }
 
+// SetDefaults sets them.
 func (d *Defaults) SetDefaults() {
 	d.Port, d.Host = 80, new("localhost")
 	d.List = []int32{1, 2}
 }
 
+// A Strict has required fields.
 type Strict struct {
 	A int32  `thrift:"a,1,required"`
 	B string `thrift:"b,2,required"`
@@ -64,6 +75,7 @@ type Strict struct {
 	D []byte `thrift:"d,4,required"`
 }
 
+// Everything has a field of every type.
 type Everything struct {
 	Bool   bool        `thrift:"bool,1"`
 	I8     int8        `thrift:"i8,2"`
@@ -154,12 +166,14 @@ type Everything struct {
 
 // Echo, Small and Medium are the shapes that `bench codec` measures.
 
+// An Echo is a message of the benchmarks.
 type Echo struct {
 	ID      int64   `thrift:"id,1"`
 	Text    string  `thrift:"text,2"`
 	Numbers []int64 `thrift:"numbers,3"`
 }
 
+// A Small is one of a few fields.
 type Small struct {
 	ID    int64   `thrift:"id,1"`
 	Kind  int32   `thrift:"kind,2"`
@@ -173,6 +187,7 @@ type Small struct {
 	Note  string  `thrift:"note,10"`
 }
 
+// An Item is an element of Medium.
 type Item struct {
 	ID    int64   `thrift:"id,1"`
 	Sku   string  `thrift:"sku,2"`
@@ -184,6 +199,7 @@ type Item struct {
 	Note  string  `thrift:"note,8"`
 }
 
+// A Medium is one with lists and maps.
 type Medium struct {
 	ID    int64             `thrift:"id,1"`
 	Items []*Item           `thrift:"items,2"`
@@ -191,6 +207,10 @@ type Medium struct {
 	Blob  []byte            `thrift:"blob,4"`
 }
 
+// Numbers is one of nothing but numbers.
 type Numbers struct {
 	Numbers []int64 `thrift:"numbers,1"`
 }
+
+// Hide sets the field that no codec sees.
+func (m *Everything) Hide(s string) { m.unexported = s }

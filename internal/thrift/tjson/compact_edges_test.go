@@ -1,4 +1,4 @@
-package thrift_test
+package tjson_test
 
 import (
 	"bytes"
@@ -10,24 +10,25 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
 // Levels has each kind of container as the innermost level.
 type Levels struct {
-	Next    *Levels                    `thrift:"next,1,optional"`
-	Numbers []int32                    `thrift:"numbers,2,optional"`
-	Strings thrift.Set[string]         `thrift:"strings,3,optional"`
-	Lists   [][]byte                   `thrift:"lists,4,optional"`
-	Map     map[string]int32           `thrift:"map,5,optional"`
-	Other   map[int8]bool              `thrift:"other,6,optional"`
-	Pairs   thrift.Pairs[string, int8] `thrift:"pairs,7,optional"`
-	Either  Either                     `thrift:"either,8,optional"`
-	Leaves  []*Leaf                    `thrift:"leaves,9,optional"`
-	Grid    [][]int64                  `thrift:"grid,10,optional"`
-	Inner   map[string]*Leaf           `thrift:"inner,11,optional"`
-	Couples thrift.Pairs[*Leaf, *Leaf] `thrift:"couples,12,optional"`
+	Next    *Levels                                          `thrift:"next,1,optional"`
+	Numbers []int32                                          `thrift:"numbers,2,optional"`
+	Strings thrift.Set[string]                               `thrift:"strings,3,optional"`
+	Lists   [][]byte                                         `thrift:"lists,4,optional"`
+	Map     map[string]int32                                 `thrift:"map,5,optional"`
+	Other   map[int8]bool                                    `thrift:"other,6,optional"`
+	Pairs   thrift.Pairs[string, int8]                       `thrift:"pairs,7,optional"`
+	Either  thrifttest.Either                                `thrift:"either,8,optional"`
+	Leaves  []*thrifttest.Leaf                               `thrift:"leaves,9,optional"`
+	Grid    [][]int64                                        `thrift:"grid,10,optional"`
+	Inner   map[string]*thrifttest.Leaf                      `thrift:"inner,11,optional"`
+	Couples thrift.Pairs[*thrifttest.Leaf, *thrifttest.Leaf] `thrift:"couples,12,optional"`
 }
 
 // otherCodecs are those beside Binary, whose tests are older.
@@ -40,13 +41,6 @@ func deeper(c rpc.Codec) rpc.Codec {
 	return thrift.Compact{MaxDepth: 70}
 }
 
-func appendWith(c rpc.Codec, msg any) ([]byte, error) {
-	var out buf.Out
-	defer out.Reset()
-	err := c.Append(&out, msg)
-	return out.Bytes(), err
-}
-
 func TestLevelsOfOtherCodecs(t *testing.T) {
 	lim := rpc.Limits{}.WithDefaults()
 	for name, tt := range map[string]struct {
@@ -55,9 +49,9 @@ func TestLevelsOfOtherCodecs(t *testing.T) {
 	}{
 		"numbers": {Levels{Numbers: []int32{1}}, 1}, "strings": {Levels{Strings: thrift.Set[string]{"a"}}, 1}, "lists": {Levels{Lists: [][]byte{{1}}}, 1},
 		"map": {Levels{Map: map[string]int32{"a": 1}}, 1}, "other": {Levels{Other: map[int8]bool{1: true}}, 1}, "empty": {Levels{Map: map[string]int32{}}, 1},
-		"pairs": {Levels{Pairs: thrift.Pairs[string, int8]{{Key: "a"}}}, 1}, "either": {Levels{Either: &EitherNumber{1}}, 1},
-		"leaves": {Levels{Leaves: []*Leaf{{}}}, 2}, "grid": {Levels{Grid: [][]int64{{1}}}, 2}, "inner": {Levels{Inner: map[string]*Leaf{"a": {}}}, 2},
-		"couples": {Levels{Couples: thrift.Pairs[*Leaf, *Leaf]{{Key: &Leaf{}, Value: &Leaf{}}}}, 2},
+		"pairs": {Levels{Pairs: thrift.Pairs[string, int8]{{Key: "a"}}}, 1}, "either": {Levels{Either: &thrifttest.EitherNumber{Number: 1}}, 1},
+		"leaves": {Levels{Leaves: []*thrifttest.Leaf{{}}}, 2}, "grid": {Levels{Grid: [][]int64{{1}}}, 2}, "inner": {Levels{Inner: map[string]*thrifttest.Leaf{"a": {}}}, 2},
+		"couples": {Levels{Couples: thrift.Pairs[*thrifttest.Leaf, *thrifttest.Leaf]{{Key: &thrifttest.Leaf{}, Value: &thrifttest.Leaf{}}}}, 2},
 	} {
 		for codec, c := range otherCodecs {
 			for _, over := range []int{0, 1} {
@@ -65,10 +59,10 @@ func TestLevelsOfOtherCodecs(t *testing.T) {
 				for range 64 - tt.levels - 1 + over {
 					msg = Levels{Next: new(msg)}
 				}
-				if _, err := appendWith(c, &msg); (err == nil) != (over == 0) {
+				if _, err := thrifttest.AppendWith(c, &msg); (err == nil) != (over == 0) {
 					t.Errorf("%s, %s, %d over: encode: %v", codec, name, over, err)
 				}
-				body, err := appendWith(deeper(c), &msg)
+				body, err := thrifttest.AppendWith(deeper(c), &msg)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -91,15 +85,15 @@ func TestLevelsOfOtherCodecs(t *testing.T) {
 }
 
 func TestPrefixesOfOtherCodecs(t *testing.T) {
-	msg := new(Everything)
-	(&filler{Rand: rand.New(rand.NewPCG(5, 0)), depth: 2}).fill(reflect.ValueOf(msg).Elem(), true, false)
+	msg := new(thrifttest.Everything)
+	(&thrifttest.Filler{Rand: rand.New(rand.NewPCG(5, 0)), Depth: 2}).Fill(reflect.ValueOf(msg).Elem(), true, false)
 	for codec, c := range otherCodecs {
-		body, err := appendWith(c, msg)
+		body, err := thrifttest.AppendWith(c, msg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range min(len(body), 6000) {
-			for _, into := range []any{new(Everything), new(struct{}), new(Tree)} {
+			for _, into := range []any{new(thrifttest.Everything), new(struct{}), new(thrifttest.Tree)} {
 				var syntax *thrift.SyntaxError
 				err := c.Decode(buf.ViewOf(body[:i:i]), into, nil)
 				if !errors.As(err, &syntax) || rpc.CodeOf(err) != rpc.InvalidArgument || syntax.Offset > i {
@@ -149,7 +143,7 @@ func TestUnionsOfOtherCodecs(t *testing.T) {
 		Must: &ChoiceByte{new(false)}, Map: map[string]Choice{"a": &ChoiceFlag{true}},
 	}
 	for codec, c := range otherCodecs {
-		body, err := appendWith(c, want)
+		body, err := thrifttest.AppendWith(c, want)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +163,7 @@ func TestUnionsOfOtherCodecs(t *testing.T) {
 			"ChoiceMaybe.Maybe: is nil":          {Must: &ChoiceMaybe{}},
 			"holds a type that is none of its v": {Must: &alien{}},
 		} {
-			if _, err := appendWith(c, bad); rpc.CodeOf(err) != rpc.Internal || rpc.SentOf(err) != rpc.NotSent || !strings.Contains(err.Error(), why) {
+			if _, err := thrifttest.AppendWith(c, bad); rpc.CodeOf(err) != rpc.Internal || rpc.SentOf(err) != rpc.NotSent || !strings.Contains(err.Error(), why) {
 				t.Errorf("%s: %v; want %q", codec, err, why)
 			}
 		}
@@ -181,7 +175,7 @@ func TestUnionsOfOtherCodecs(t *testing.T) {
 		"3c 49 15 08 00 00": &ChoiceList{[]int32{4}}, "3c 49 18 0161 00 00": nil, "3c 11 39 18 0161 00 00": &ChoiceFlag{true},
 	} {
 		var got Choices
-		if err := decodeCompact(unhex(t, in), &got); err != nil || !reflect.DeepEqual(got.Must, want) {
+		if err := thrifttest.DecodeCompact(thrifttest.Unhex(t, in), &got); err != nil || !reflect.DeepEqual(got.Must, want) {
 			t.Errorf("%s: %+v, %v; want %+v", in, got.Must, err, want)
 		}
 	}
@@ -190,30 +184,30 @@ func TestUnionsOfOtherCodecs(t *testing.T) {
 // TestNilsOfOtherCodecs has what cannot be written, where it can be.
 func TestNilsOfOtherCodecs(t *testing.T) {
 	for codec, c := range otherCodecs {
-		if _, err := appendWith(c, new(Bomb)); err != nil {
+		if _, err := thrifttest.AppendWith(c, new(thrifttest.Bomb)); err != nil {
 			t.Errorf("%s: fields may be nil: %v", codec, err)
 		}
 		for _, bad := range []any{
-			&Levels{Leaves: []*Leaf{nil}}, &Levels{Inner: map[string]*Leaf{"a": nil}}, &Levels{Couples: thrift.Pairs[*Leaf, *Leaf]{{Value: &Leaf{}}}},
-			&Levels{Couples: thrift.Pairs[*Leaf, *Leaf]{{Key: &Leaf{}}}}, &struct {
-				A map[bool]*Leaf `thrift:"a,1"`
-			}{map[bool]*Leaf{true: nil}}, &struct {
-				A []thrift.Set[*Leaf] `thrift:"a,1"`
-			}{[]thrift.Set[*Leaf]{{nil}}},
+			&Levels{Leaves: []*thrifttest.Leaf{nil}}, &Levels{Inner: map[string]*thrifttest.Leaf{"a": nil}}, &Levels{Couples: thrift.Pairs[*thrifttest.Leaf, *thrifttest.Leaf]{{Value: &thrifttest.Leaf{}}}},
+			&Levels{Couples: thrift.Pairs[*thrifttest.Leaf, *thrifttest.Leaf]{{Key: &thrifttest.Leaf{}}}}, &struct {
+				A map[bool]*thrifttest.Leaf `thrift:"a,1"`
+			}{map[bool]*thrifttest.Leaf{true: nil}}, &struct {
+				A []thrift.Set[*thrifttest.Leaf] `thrift:"a,1"`
+			}{[]thrift.Set[*thrifttest.Leaf]{{nil}}},
 		} {
-			if _, err := appendWith(c, bad); err == nil || !strings.Contains(err.Error(), "is nil") {
+			if _, err := thrifttest.AppendWith(c, bad); err == nil || !strings.Contains(err.Error(), "is nil") {
 				t.Errorf("%s, %+v: %v", codec, bad, err)
 			}
 		}
 		var typ *thrift.TypeError
-		if err := c.Append(new(buf.Out), Leaf{}); !errors.As(err, &typ) || rpc.CodeOf(err) != rpc.Internal {
+		if err := c.Append(new(buf.Out), thrifttest.Leaf{}); !errors.As(err, &typ) || rpc.CodeOf(err) != rpc.Internal {
 			t.Errorf("%s: no pointer: %v", codec, err)
 		}
-		if err := c.Decode(buf.ViewOf([]byte{0}), (*Leaf)(nil), nil); !errors.As(err, &typ) || rpc.CodeOf(err) != rpc.Internal {
+		if err := c.Decode(buf.ViewOf([]byte{0}), (*thrifttest.Leaf)(nil), nil); !errors.As(err, &typ) || rpc.CodeOf(err) != rpc.Internal {
 			t.Errorf("%s: nil: %v", codec, err)
 		}
-		got := new(Defaults)
-		empty, err := appendWith(c, new(struct{}))
+		got := new(thrifttest.Defaults)
+		empty, err := thrifttest.AppendWith(c, new(struct{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,11 +223,11 @@ func TestBudgetsOfOtherCodecs(t *testing.T) {
 	type M struct {
 		Flag   *bool                    `thrift:"flag,1,optional"`
 		Number *int64                   `thrift:"number,2,optional"`
-		Wide   *Wide                    `thrift:"wide,3,optional"`
+		Wide   *thrifttest.Wide         `thrift:"wide,3,optional"`
 		Bytes  []byte                   `thrift:"bytes,4,optional"`
-		Either Either                   `thrift:"either,5,optional"`
+		Either thrifttest.Either        `thrift:"either,5,optional"`
 		List   []string                 `thrift:"list,6,optional"`
-		Wides  []*Wide                  `thrift:"wides,7,optional"`
+		Wides  []*thrifttest.Wide       `thrift:"wides,7,optional"`
 		Map    map[int8]int8            `thrift:"map,8,optional"`
 		Pairs  thrift.Pairs[int8, int8] `thrift:"pairs,9,optional"`
 		Grid   [][]int64                `thrift:"grid,10,optional"`
@@ -250,7 +244,7 @@ func TestBudgetsOfOtherCodecs(t *testing.T) {
 		"pairs":  {"0b1201330000", `"9":{"map":["i8","i8",1,{"1":1}]}`},
 		"grid":   {"0914 29 16 02 16 02", `"10":{"lst":["lst",2,["i64",1,1],["i64",1,1]]}`},
 	} {
-		body := append(bytes.Repeat(unhex(t, field.compact), 20_000), 0)
+		body := append(bytes.Repeat(thrifttest.Unhex(t, field.compact), 20_000), 0)
 		for limit, why := range map[*rpc.Limits]string{tight: "more memory", rpc.Limits{DecodeFactor: 100}.WithDefaults(): ""} {
 			err := thrift.Compact{}.Decode(buf.ViewOf(body), new(M), limit)
 			if (err == nil) != (why == "") || err != nil && !strings.Contains(err.Error(), why) {

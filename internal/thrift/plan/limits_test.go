@@ -1,9 +1,8 @@
-package thrift_test
+package plan_test
 
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"reflect"
 	"runtime"
@@ -16,39 +15,10 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/invariant"
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
-
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
-	p, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-type Wide struct { // 80 bytes in Go, 1 on the wire
-	A, B, C, D, E string
-	F             int64 `thrift:"f,1"`
-}
-
-type Bomb struct {
-	Wides   []*Wide                    `thrift:"wides,1"`
-	Strings []string                   `thrift:"strings,2"`
-	Nested  [][][]int64                `thrift:"nested,3"`
-	Map     map[string]*Wide           `thrift:"map,4"`
-	Any     map[int8]Either            `thrift:"any,5"`
-	Pairs   thrift.Pairs[*Wide, Wides] `thrift:"pairs,6"`
-	Eithers []Either                   `thrift:"eithers,7"`
-	Text    string                     `thrift:"text,8"`
-	Bytes   []byte                     `thrift:"bytes,9"`
-	Numbers []int64                    `thrift:"numbers,10"`
-	Wide    *Wide                      `thrift:"wide,11"`
-}
-
-type Wides = []*Wide
 
 // TestSmallMessagesCannotCostMuch gives the decoder messages that declare or
 // pack more than they are worth.
@@ -67,32 +37,32 @@ func TestSmallMessagesCannotCostMuch(t *testing.T) {
 		body []byte
 		why  string
 	}{
-		{"two million levels", bytes.Repeat(unhex(t, "0c000b"), 2_000_000), "nested too deeply"},
-		{"two million unknown levels", bytes.Repeat(unhex(t, "0c0063"), 2_000_000), "nested too deeply"},
-		{"two million lists", append(unhex(t, "0f0003"), bytes.Repeat(unhex(t, "0f00000001"), 2_000_000)...), "element of another type|nested too deeply"},
-		{"an unknown type at the end", unhex(t, "07"), "unknown wire type"},
-		{"an unknown type", unhex(t, "07 0001 00"), "unknown wire type"},
-		{"a string of 2 GB", unhex(t, "0b0008 7fffffff 00"), "size beyond the end"},
-		{"a string of -1", unhex(t, "0b0008 ffffffff 00"), "size beyond the end"},
-		{"binary of 2 GB", unhex(t, "0b0009 7fffffff 00"), "size beyond the end"},
-		{"2 G numbers", unhex(t, "0f000a 0a 7fffffff 00"), "size beyond the end"},
-		{"-1 numbers", unhex(t, "0f000a 0a ffffffff 00"), "negative size"},
-		{"2 G structs", unhex(t, "0f0001 0c 7fffffff 00"), "size beyond the end"},
-		{"2 G entries", unhex(t, "0d0004 0b0c 7fffffff 00"), "size beyond the end"},
-		{"-1 entries", unhex(t, "0d0004 0b0c ffffffff 00"), "negative size"},
-		{"2 G entries by reflection", unhex(t, "0d0005 030c 7fffffff 00"), "size beyond the end"},
-		{"2 G pairs", unhex(t, "0d0006 0c0f 7fffffff 00"), "size beyond the end"},
-		{"2 G unions", unhex(t, "0f0007 0c 7fffffff 00"), "size beyond the end"},
+		{"two million levels", bytes.Repeat(thrifttest.Unhex(t, "0c000b"), 2_000_000), "nested too deeply"},
+		{"two million unknown levels", bytes.Repeat(thrifttest.Unhex(t, "0c0063"), 2_000_000), "nested too deeply"},
+		{"two million lists", append(thrifttest.Unhex(t, "0f0003"), bytes.Repeat(thrifttest.Unhex(t, "0f00000001"), 2_000_000)...), "element of another type|nested too deeply"},
+		{"an unknown type at the end", thrifttest.Unhex(t, "07"), "unknown wire type"},
+		{"an unknown type", thrifttest.Unhex(t, "07 0001 00"), "unknown wire type"},
+		{"a string of 2 GB", thrifttest.Unhex(t, "0b0008 7fffffff 00"), "size beyond the end"},
+		{"a string of -1", thrifttest.Unhex(t, "0b0008 ffffffff 00"), "size beyond the end"},
+		{"binary of 2 GB", thrifttest.Unhex(t, "0b0009 7fffffff 00"), "size beyond the end"},
+		{"2 G numbers", thrifttest.Unhex(t, "0f000a 0a 7fffffff 00"), "size beyond the end"},
+		{"-1 numbers", thrifttest.Unhex(t, "0f000a 0a ffffffff 00"), "negative size"},
+		{"2 G structs", thrifttest.Unhex(t, "0f0001 0c 7fffffff 00"), "size beyond the end"},
+		{"2 G entries", thrifttest.Unhex(t, "0d0004 0b0c 7fffffff 00"), "size beyond the end"},
+		{"-1 entries", thrifttest.Unhex(t, "0d0004 0b0c ffffffff 00"), "negative size"},
+		{"2 G entries by reflection", thrifttest.Unhex(t, "0d0005 030c 7fffffff 00"), "size beyond the end"},
+		{"2 G pairs", thrifttest.Unhex(t, "0d0006 0c0f 7fffffff 00"), "size beyond the end"},
+		{"2 G unions", thrifttest.Unhex(t, "0f0007 0c 7fffffff 00"), "size beyond the end"},
 		{"a million structs", list(1, raw.TypeStruct, n, make([]byte, n)), "takes more memory than its size allows"},
 		{"a million unions", list(7, raw.TypeStruct, n, make([]byte, n)), "takes more memory than its size allows"},
 		{"a million entries", entries(5, raw.TypeI8, raw.TypeStruct, n, make([]byte, 2*n)), "takes more memory than its size allows"},
 		{"100,000 strings", list(2, raw.TypeString, 100_000, make([]byte, 400_000)), ""},
-		{"a field 100,000 times", append(bytes.Repeat(unhex(t, "0c000b00"), 100_000), 0), "takes more memory than its size allows"},
+		{"a field 100,000 times", append(bytes.Repeat(thrifttest.Unhex(t, "0c000b00"), 100_000), 0), "takes more memory than its size allows"},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		start := time.Now()
-		err := decode(tt.body, new(Bomb))
+		err := thrifttest.Decode(tt.body, new(thrifttest.Bomb))
 		took := time.Since(start)
 		runtime.ReadMemStats(&after)
 		spent := int(after.TotalAlloc - before.TotalAlloc)
@@ -118,21 +88,21 @@ func TestSmallMessagesCannotCostMuch(t *testing.T) {
 }
 
 func TestDepthIsCounted(t *testing.T) {
-	tree := func(n int) *Tree {
-		root := &Tree{}
+	tree := func(n int) *thrifttest.Tree {
+		root := &thrifttest.Tree{}
 		for range n - 1 {
-			root = &Tree{Next: root}
+			root = &thrifttest.Tree{Next: root}
 		}
 		return root
 	}
 	for _, tt := range []struct {
-		msg *Tree
+		msg *thrifttest.Tree
 		ok  bool
 	}{
 		{tree(64), true}, {tree(65), false},
-		{&Tree{Children: []*Tree{tree(62)}}, true}, {&Tree{Children: []*Tree{tree(63)}}, false},
-		{&Tree{Named: map[string]*Tree{"a": tree(62)}}, true}, {&Tree{Named: map[string]*Tree{"a": tree(63)}}, false},
-		{&Tree{Either: &EitherTree{tree(62)}}, true}, {&Tree{Either: &EitherTree{tree(63)}}, false},
+		{&thrifttest.Tree{Children: []*thrifttest.Tree{tree(62)}}, true}, {&thrifttest.Tree{Children: []*thrifttest.Tree{tree(63)}}, false},
+		{&thrifttest.Tree{Named: map[string]*thrifttest.Tree{"a": tree(62)}}, true}, {&thrifttest.Tree{Named: map[string]*thrifttest.Tree{"a": tree(63)}}, false},
+		{&thrifttest.Tree{Either: &thrifttest.EitherTree{Tree: tree(62)}}, true}, {&thrifttest.Tree{Either: &thrifttest.EitherTree{Tree: tree(63)}}, false},
 	} {
 		var out buf.Out
 		err := thrift.Binary{}.Append(&out, tt.msg)
@@ -145,17 +115,17 @@ func TestDepthIsCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		body := out.Bytes()
-		if err := decode(body, new(Tree)); (err == nil) != tt.ok {
+		if err := thrifttest.Decode(body, new(thrifttest.Tree)); (err == nil) != tt.ok {
 			t.Errorf("decode: %v; want ok %v", err, tt.ok)
 		}
 		if _, err := raw.SkipStruct(body, 64); (err == nil) != tt.ok {
 			t.Errorf("skip: %v; want ok %v", err, tt.ok)
 		}
-		if err := decode(body, new(struct{})); (err == nil) != tt.ok {
+		if err := thrifttest.Decode(body, new(struct{})); (err == nil) != tt.ok {
 			t.Errorf("skipped in decode: %v; want ok %v", err, tt.ok)
 		}
 		deep := rpc.Limits{Depth: 65}.WithDefaults()
-		if err := (thrift.Binary{}).Decode(buf.ViewOf(body), new(Tree), deep); err != nil {
+		if err := (thrift.Binary{}).Decode(buf.ViewOf(body), new(thrifttest.Tree), deep); err != nil {
 			t.Errorf("decode with more depth: %v", err)
 		}
 		out.Reset()
@@ -165,18 +135,18 @@ func TestDepthIsCounted(t *testing.T) {
 // TestContainersAreLevels has each kind of container as the innermost level.
 func TestContainersAreLevels(t *testing.T) {
 	type Deep struct {
-		Next    *Deep                      `thrift:"next,1,optional"`
-		Numbers []int32                    `thrift:"numbers,2,optional"`
-		Strings thrift.Set[string]         `thrift:"strings,3,optional"`
-		Lists   [][]byte                   `thrift:"lists,4,optional"`
-		Map     map[string]int32           `thrift:"map,5,optional"`
-		Other   map[int8]bool              `thrift:"other,6,optional"`
-		Pairs   thrift.Pairs[string, int8] `thrift:"pairs,7,optional"`
-		Either  Either                     `thrift:"either,8,optional"`
-		Leaves  []*Leaf                    `thrift:"leaves,9,optional"`
-		Grid    [][]int64                  `thrift:"grid,10,optional"`
-		Inner   map[string]*Leaf           `thrift:"inner,11,optional"`
-		Couples thrift.Pairs[*Leaf, *Leaf] `thrift:"couples,12,optional"`
+		Next    *Deep                                            `thrift:"next,1,optional"`
+		Numbers []int32                                          `thrift:"numbers,2,optional"`
+		Strings thrift.Set[string]                               `thrift:"strings,3,optional"`
+		Lists   [][]byte                                         `thrift:"lists,4,optional"`
+		Map     map[string]int32                                 `thrift:"map,5,optional"`
+		Other   map[int8]bool                                    `thrift:"other,6,optional"`
+		Pairs   thrift.Pairs[string, int8]                       `thrift:"pairs,7,optional"`
+		Either  thrifttest.Either                                `thrift:"either,8,optional"`
+		Leaves  []*thrifttest.Leaf                               `thrift:"leaves,9,optional"`
+		Grid    [][]int64                                        `thrift:"grid,10,optional"`
+		Inner   map[string]*thrifttest.Leaf                      `thrift:"inner,11,optional"`
+		Couples thrift.Pairs[*thrifttest.Leaf, *thrifttest.Leaf] `thrift:"couples,12,optional"`
 	}
 	lim := rpc.Limits{}.WithDefaults()
 	for name, tt := range map[string]struct {
@@ -185,9 +155,9 @@ func TestContainersAreLevels(t *testing.T) {
 	}{
 		"numbers": {Deep{Numbers: []int32{1}}, 1}, "strings": {Deep{Strings: thrift.Set[string]{"a"}}, 1}, "lists": {Deep{Lists: [][]byte{{1}}}, 1},
 		"map": {Deep{Map: map[string]int32{"a": 1}}, 1}, "other": {Deep{Other: map[int8]bool{1: true}}, 1},
-		"pairs": {Deep{Pairs: thrift.Pairs[string, int8]{{Key: "a"}}}, 1}, "either": {Deep{Either: &EitherNumber{1}}, 1},
-		"leaves": {Deep{Leaves: []*Leaf{{}}}, 2}, "grid": {Deep{Grid: [][]int64{{1}}}, 2}, "inner": {Deep{Inner: map[string]*Leaf{"a": {}}}, 2},
-		"couples": {Deep{Couples: thrift.Pairs[*Leaf, *Leaf]{{Key: &Leaf{}, Value: &Leaf{}}}}, 2},
+		"pairs": {Deep{Pairs: thrift.Pairs[string, int8]{{Key: "a"}}}, 1}, "either": {Deep{Either: &thrifttest.EitherNumber{Number: 1}}, 1},
+		"leaves": {Deep{Leaves: []*thrifttest.Leaf{{}}}, 2}, "grid": {Deep{Grid: [][]int64{{1}}}, 2}, "inner": {Deep{Inner: map[string]*thrifttest.Leaf{"a": {}}}, 2},
+		"couples": {Deep{Couples: thrift.Pairs[*thrifttest.Leaf, *thrifttest.Leaf]{{Key: &thrifttest.Leaf{}, Value: &thrifttest.Leaf{}}}}, 2},
 	} {
 		for _, over := range []int{0, 1} {
 			msg := tt.inner
@@ -228,7 +198,7 @@ func TestWhatIsSkippedIsALevel(t *testing.T) {
 		"0f0033 0c 00000001 00 00",        // of unions
 	} {
 		for depth, ok := range map[int]bool{2: false, 3: true} {
-			err := thrift.Binary{}.Decode(buf.ViewOf(unhex(t, in)), new(Everything), rpc.Limits{Depth: depth}.WithDefaults())
+			err := thrift.Binary{}.Decode(buf.ViewOf(thrifttest.Unhex(t, in)), new(thrifttest.Everything), rpc.Limits{Depth: depth}.WithDefaults())
 			if (err == nil) != ok {
 				t.Errorf("%s with depth %d: %v", in, depth, err)
 			}
@@ -246,25 +216,25 @@ func TestOptionalScalarsAreCharged(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "more memory") {
 		t.Errorf("%v", err)
 	}
-	if err := decode(body, m); err != nil || *m.A != 5 {
+	if err := thrifttest.Decode(body, m); err != nil || *m.A != 5 {
 		t.Errorf("with the usual budget: %v", err)
 	}
 }
 
 func TestCyclesEnd(t *testing.T) {
-	next := &Tree{}
+	next := &thrifttest.Tree{}
 	next.Next = next
-	twice := &Tree{}
-	twice.Children = []*Tree{twice, twice}
-	mapped := &Tree{}
-	mapped.Named = map[string]*Tree{"a": mapped, "b": mapped}
-	either := &EitherList{}
-	either.List = []Either{either, either}
+	twice := &thrifttest.Tree{}
+	twice.Children = []*thrifttest.Tree{twice, twice}
+	mapped := &thrifttest.Tree{}
+	mapped.Named = map[string]*thrifttest.Tree{"a": mapped, "b": mapped}
+	either := &thrifttest.EitherList{}
+	either.List = []thrifttest.Either{either, either}
 	type L []L
 	loop := make(L, 1)
 	loop[0] = loop
 	for name, msg := range map[string]any{
-		"pointer": next, "list": twice, "map": mapped, "union": &Tree{Either: either},
+		"pointer": next, "list": twice, "map": mapped, "union": &thrifttest.Tree{Either: either},
 		"slice": &struct {
 			L L `thrift:"l,1"`
 		}{loop},
@@ -290,9 +260,9 @@ func TestTypesThatCannotBeMapped(t *testing.T) {
 		why string
 	}{
 		{nil, "nil: a message is a pointer to a struct"},
-		{Leaf{}, "thrift_test.Leaf: a message is a pointer to a struct"},
+		{thrifttest.Leaf{}, "thrifttest.Leaf: a message is a pointer to a struct"},
 		{new(int), "*int: a message is a pointer to a struct"},
-		{(*Leaf)(nil), "*thrift_test.Leaf: the message is nil"},
+		{(*thrifttest.Leaf)(nil), "*thrifttest.Leaf: the message is nil"},
 		{new(struct {
 			A uint32 `thrift:"a,1"`
 		}), ".A: the type uint32 has no Thrift type"},
@@ -300,8 +270,8 @@ func TestTypesThatCannotBeMapped(t *testing.T) {
 			A int `thrift:"a,1"`
 		}), ".A: the type int has no Thrift type"},
 		{new(struct {
-			A Leaf `thrift:"a,1"`
-		}), ".A: a struct is referred to by a pointer: *thrift_test.Leaf"},
+			A thrifttest.Leaf `thrift:"a,1"`
+		}), ".A: a struct is referred to by a pointer: *thrifttest.Leaf"},
 		{new(struct {
 			A []*int32 `thrift:"a,1"`
 		}), ".A: a pointer to int32 can only be a field"},
@@ -309,8 +279,8 @@ func TestTypesThatCannotBeMapped(t *testing.T) {
 			A *[]int32 `thrift:"a,1"`
 		}), ".A: the type *[]int32 has no Thrift type"},
 		{new(struct {
-			A map[*Leaf]bool `thrift:"a,1"`
-		}), ".A: a map's key cannot be *thrift_test.Leaf: use thrift.Pairs"},
+			A map[*thrifttest.Leaf]bool `thrift:"a,1"`
+		}), ".A: a map's key cannot be *thrifttest.Leaf: use thrift.Pairs"},
 		{new(struct {
 			A any `thrift:"a,1"`
 		}), ".A: the interface interface {} is no union"},
@@ -338,13 +308,13 @@ func TestTypesThatCannotBeMapped(t *testing.T) {
 		}), "inner.Bad: the type chan int has no Thrift type"},
 		{new(struct {
 			A twoFields `thrift:"a,1"`
-		}), "a variant of the union thrift_test.twoFields has exactly one field"},
+		}), "a variant of the union plan_test.twoFields has exactly one field"},
 		{new(struct {
 			A sameIDs `thrift:"a,1"`
-		}), "thrift_test.sameIDs: two variants have the id 1"},
+		}), "plan_test.sameIDs: two variants have the id 1"},
 		{new(struct {
 			A stranger `thrift:"a,1"`
-		}), "has the variant *thrift_test.Leaf, which is no struct of it"},
+		}), "has the variant *thrifttest.Leaf, which is no struct of it"},
 	} {
 		for range 2 { // a failed compile leaves nothing behind
 			var typ *thrift.TypeError
@@ -352,7 +322,7 @@ func TestTypesThatCannotBeMapped(t *testing.T) {
 			if !errors.As(err, &typ) || rpc.CodeOf(err) != rpc.Internal || !strings.Contains(err.Error(), tt.why) {
 				t.Errorf("%T: %v; want %q", tt.msg, err, tt.why)
 			}
-			if err := decode([]byte{0}, tt.msg); !errors.As(err, &typ) || rpc.CodeOf(err) != rpc.Internal {
+			if err := thrifttest.Decode([]byte{0}, tt.msg); !errors.As(err, &typ) || rpc.CodeOf(err) != rpc.Internal {
 				t.Errorf("decode %T: %v", tt.msg, err)
 			}
 		}
@@ -378,21 +348,21 @@ type sameB struct {
 func (*sameA) isSame(*sameA, *sameB) {}
 func (*sameB) isSame(*sameA, *sameB) {}
 
-type stranger interface{ isStranger(*Leaf) }
+type stranger interface{ isStranger(*thrifttest.Leaf) }
 
 func TestValuesThatCannotBeEncoded(t *testing.T) {
 	for _, tt := range []struct {
 		msg any
 		why string
 	}{
-		{&Tree{Children: []*Tree{nil}}, "*thrift_test.Tree: children[0] is nil"},
-		{&Tree{Named: map[string]*Tree{"a": nil}}, `*thrift_test.Tree: named["a"] is nil`},
-		{&Tree{Next: &Tree{Children: []*Tree{{}, nil}}}, "*thrift_test.Tree: next.children[1] is nil"},
-		{&Tree{Either: &EitherList{[]Either{nil}}}, "thrift_test.Either: either.list[0] is nil"},
-		{&Tree{Either: &EitherTree{}}, "thrift_test.EitherTree.Tree: is nil"},
-		{&Tree{Either: (*EitherText)(nil), Next: &Tree{Either: &EitherTree{}}}, "thrift_test.EitherTree.Tree: is nil"},
+		{&thrifttest.Tree{Children: []*thrifttest.Tree{nil}}, "*thrifttest.Tree: children[0] is nil"},
+		{&thrifttest.Tree{Named: map[string]*thrifttest.Tree{"a": nil}}, `*thrifttest.Tree: named["a"] is nil`},
+		{&thrifttest.Tree{Next: &thrifttest.Tree{Children: []*thrifttest.Tree{{}, nil}}}, "*thrifttest.Tree: next.children[1] is nil"},
+		{&thrifttest.Tree{Either: &thrifttest.EitherList{List: []thrifttest.Either{nil}}}, "thrifttest.Either: either.list[0] is nil"},
+		{&thrifttest.Tree{Either: &thrifttest.EitherTree{}}, "thrifttest.EitherTree.Tree: is nil"},
+		{&thrifttest.Tree{Either: (*thrifttest.EitherText)(nil), Next: &thrifttest.Tree{Either: &thrifttest.EitherTree{}}}, "thrifttest.EitherTree.Tree: is nil"},
 		{&struct {
-			A Either `thrift:"a,1,required"`
+			A thrifttest.Either `thrift:"a,1,required"`
 		}{}, ".A: is required and nil"},
 		{&struct {
 			A *int32 `thrift:"a,1,required"`
@@ -406,7 +376,7 @@ func TestValuesThatCannotBeEncoded(t *testing.T) {
 
 // TestUnionFoundFromItsVariant compiles a plan that meets itself unfinished.
 func TestUnionFoundFromItsVariant(t *testing.T) {
-	if body := encode(t, &selfA{&selfHolder{&selfB{[]self{&selfB{}}}}}); len(body) == 0 {
+	if body := thrifttest.Encode(t, &selfA{&selfHolder{&selfB{[]self{&selfB{}}}}}); len(body) == 0 {
 		t.Error("nothing")
 	}
 }
@@ -430,7 +400,7 @@ func TestPlansAreSharedByGoroutines(t *testing.T) {
 	types := make([]reflect.Type, 100)
 	for i := range types {
 		types[i] = reflect.StructOf([]reflect.StructField{
-			{Name: "A", Type: reflect.TypeFor[[]*Tree](), Tag: reflect.StructTag(`thrift:"a,1"`)},
+			{Name: "A", Type: reflect.TypeFor[[]*thrifttest.Tree](), Tag: reflect.StructTag(`thrift:"a,1"`)},
 			{Name: "B", Type: reflect.ArrayOf(i, reflect.TypeFor[byte]())},
 		})
 	}
@@ -439,13 +409,13 @@ func TestPlansAreSharedByGoroutines(t *testing.T) {
 		wg.Go(func() {
 			for _, rt := range types {
 				v := reflect.New(rt)
-				v.Elem().Field(0).Set(reflect.ValueOf([]*Tree{{Value: 5}}))
+				v.Elem().Field(0).Set(reflect.ValueOf([]*thrifttest.Tree{{Value: 5}}))
 				var out buf.Out
 				if err := (thrift.Binary{}).Append(&out, v.Interface()); err != nil {
 					t.Error(err)
 				}
 				back := reflect.New(rt)
-				if err := decode(out.Bytes(), back.Interface()); err != nil || back.Elem().Field(0).Index(0).Elem().Field(0).Int() != 5 {
+				if err := thrifttest.Decode(out.Bytes(), back.Interface()); err != nil || back.Elem().Field(0).Index(0).Elem().Field(0).Int() != 5 {
 					t.Error(back, err)
 				}
 				out.Reset()
@@ -459,11 +429,11 @@ func TestAllocations(t *testing.T) {
 	if invariant.Enabled {
 		t.Skip("debugging builds allocate a record for every block")
 	}
-	echo := &Echo{ID: 7, Text: strings.Repeat("x", 1024), Numbers: []int64{1, 2, 3, 4, 5}}
-	body := encode(t, echo)
+	echo := &thrifttest.Echo{ID: 7, Text: strings.Repeat("x", 1024), Numbers: []int64{1, 2, 3, 4, 5}}
+	body := thrifttest.Encode(t, echo)
 	view, lim := buf.ViewOf(body), rpc.Limits{}.WithDefaults()
 	if n := testing.AllocsPerRun(100, func() {
-		if err := (thrift.Binary{}).Decode(view, new(Echo), lim); err != nil {
+		if err := (thrift.Binary{}).Decode(view, new(thrifttest.Echo), lim); err != nil {
 			t.Fatal(err)
 		}
 	}); n > 3 { // the message, its string, its list
@@ -471,7 +441,7 @@ func TestAllocations(t *testing.T) {
 	}
 	var out buf.Out
 	out.AppendString("held")
-	for name, msg := range shapes() {
+	for name, msg := range thrifttest.Shapes() {
 		if name == "numbers" {
 			continue // its pieces are more than an Out keeps
 		}
@@ -490,22 +460,22 @@ func TestAllocations(t *testing.T) {
 // TestLongValuesCrossBlocks has values of every size around the ends of blocks.
 func TestLongValuesCrossBlocks(t *testing.T) {
 	type M struct {
-		S string           `thrift:"s,1"`
-		B []byte           `thrift:"b,2"`
-		N []int64          `thrift:"n,3"`
-		H []int16          `thrift:"h,4"`
-		O []bool           `thrift:"o,5"`
-		T []string         `thrift:"t,6"`
-		L []*Leaf          `thrift:"l,7"`
-		M map[int64]string `thrift:"m,8"`
+		S string             `thrift:"s,1"`
+		B []byte             `thrift:"b,2"`
+		N []int64            `thrift:"n,3"`
+		H []int16            `thrift:"h,4"`
+		O []bool             `thrift:"o,5"`
+		T []string           `thrift:"t,6"`
+		L []*thrifttest.Leaf `thrift:"l,7"`
+		M map[int64]string   `thrift:"m,8"`
 	}
 	for _, n := range []int{0, 1, 100, 400, 500, 511, 512, 1000, 3000, 3900, 4000, 4095, 4096, 5000, 8191, 8192, 10_000, 16_384, 65_536, 200_000} {
-		m := &M{S: strings.Repeat("s", n), B: bytes.Repeat([]byte{1}, n), N: make([]int64, n/8), H: make([]int16, n/2), O: make([]bool, n), T: []string{}, L: []*Leaf{}, M: map[int64]string{}}
+		m := &M{S: strings.Repeat("s", n), B: bytes.Repeat([]byte{1}, n), N: make([]int64, n/8), H: make([]int16, n/2), O: make([]bool, n), T: []string{}, L: []*thrifttest.Leaf{}, M: map[int64]string{}}
 		for i := range n / 16 {
-			m.N[i], m.T, m.L, m.M[int64(i)] = int64(i), append(m.T, strings.Repeat("t", i%50)), append(m.L, &Leaf{int64(i), "name"}), "value"
+			m.N[i], m.T, m.L, m.M[int64(i)] = int64(i), append(m.T, strings.Repeat("t", i%50)), append(m.L, &thrifttest.Leaf{ID: int64(i), Name: "name"}), "value"
 		}
 		got := new(M)
-		if err := decode(encode(t, m), got); err != nil || !reflect.DeepEqual(got, m) {
+		if err := thrifttest.Decode(thrifttest.Encode(t, m), got); err != nil || !reflect.DeepEqual(got, m) {
 			t.Errorf("%d: %v", n, err)
 		}
 	}

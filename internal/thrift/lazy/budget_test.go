@@ -1,4 +1,4 @@
-package thrift_test
+package lazy_test
 
 import (
 	"encoding/binary"
@@ -12,6 +12,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/lazy"
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/thrift/impl"
@@ -63,7 +64,7 @@ func TestLazyKeepsItsBudget(t *testing.T) {
 			var args struct {
 				Msg *lazy.LazyEverything `thrift:"msg,1"`
 			}
-			if err := decode(append(append([]byte{12, 0, 1}, body...), 0), &args); err != nil {
+			if err := thrifttest.Decode(append(append([]byte{12, 0, 1}, body...), 0), &args); err != nil {
 				t.Error(err)
 				return false
 			}
@@ -82,7 +83,7 @@ func TestLazyKeepsItsBudget(t *testing.T) {
 		"a mask": func() bool {
 			y := open(nested)
 			maskOf(thrift.Keep[lazy.LazyEverything]("nested.id")).Apply(y)
-			return costs(appends(y))
+			return costs(thrifttest.Appends(y))
 		},
 		"a getter that decodes": func() (ok bool) {
 			defer func() {
@@ -100,7 +101,7 @@ func TestLazyKeepsItsBudget(t *testing.T) {
 			t.Errorf("%s: as it ought to be: %v; %d bytes were allocated, allowed are %d", name, ok, took, allowed)
 		}
 	}
-	if got := encode(t, x); len(got) != len(body) {
+	if got := thrifttest.Encode(t, x); len(got) != len(body) {
 		t.Errorf("%d bytes were passed on; want %d", len(got), len(body))
 	}
 	if _, err := thrift.OpenLazy[lazy.LazyEverything](buf.ViewOf(body), generous); err != nil {
@@ -184,7 +185,7 @@ func TestLazyOwnValuesAreWhatADecodeTakes(t *testing.T) {
 		if _, err := x.Plain(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if !thrift.Equal(x, thrift.Clone(x)) || appends(x) != nil {
+		if !thrift.Equal(x, thrift.Clone(x)) || thrifttest.Appends(x) != nil {
 			t.Errorf("%s: is not what was set", name)
 		}
 	}
@@ -261,9 +262,9 @@ func TestLazyStringIsThatOfTheStruct(t *testing.T) {
 	texts := 0
 	for seed := range uint64(300) {
 		r, msg := randomEverything(seed, 78)
-		body := encode(t, msg)
+		body := thrifttest.Encode(t, msg)
 		if seed%3 > 0 {
-			body = r.mixed(t, body)
+			body = r.Mixed(t, body)
 		}
 		x, err := thrift.OpenLazy[lazy.LazyEverything](buf.ViewOf(body), generous)
 		if err != nil {

@@ -1,4 +1,4 @@
-package thrift_test
+package impl_test
 
 import (
 	"encoding/binary"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -14,7 +15,7 @@ import (
 // What generated code would do for Echo and Small, as the measure for the plan:
 // decoding is to be within 1.2 and encoding within 1.7 times of it, or 10 ns.
 
-func (m *Echo) appendTo(b []byte) []byte {
+func appendEcho(m *thrifttest.Echo, b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(m.ID))
 	b = binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(m.Text)))
 	b = append(b, m.Text...)
@@ -25,7 +26,7 @@ func (m *Echo) appendTo(b []byte) []byte {
 	return append(b, 0)
 }
 
-func (m *Small) appendTo(b []byte) []byte {
+func appendSmall(m *thrifttest.Small, b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(m.ID))
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(m.Kind))
 	b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 3), uint32(len(m.Sku))), m.Sku...)
@@ -44,8 +45,8 @@ func (m *Small) appendTo(b []byte) []byte {
 }
 
 // decodeEcho trusts p, which is more than a decoder may do: a floor.
-func decodeEcho(p []byte) *Echo {
-	m := new(Echo)
+func decodeEcho(p []byte) *thrifttest.Echo {
+	m := new(thrifttest.Echo)
 	m.ID = int64(binary.BigEndian.Uint64(p[3:]))
 	n := int(binary.BigEndian.Uint32(p[14:]))
 	m.Text = string(p[18 : 18+n])
@@ -58,8 +59,8 @@ func decodeEcho(p []byte) *Echo {
 }
 
 // decodeSmall trusts p too, and copies all strings at once.
-func decodeSmall(p []byte) *Small {
-	m := new(Small)
+func decodeSmall(p []byte) *thrifttest.Small {
+	m := new(thrifttest.Small)
 	s := string(p)
 	m.ID = int64(binary.BigEndian.Uint64(p[3:]))
 	m.Kind = int32(binary.BigEndian.Uint32(p[14:]))
@@ -82,26 +83,26 @@ func decodeSmall(p []byte) *Small {
 }
 
 func TestByHandIsTheSame(t *testing.T) {
-	echo, small := shapes()["echo"].(*Echo), shapes()["small"].(*Small)
-	if got := encode(t, echo); string(got) != string(echo.appendTo(nil)) || decodeEcho(got).Text != echo.Text {
+	echo, small := thrifttest.Shapes()["echo"].(*thrifttest.Echo), thrifttest.Shapes()["small"].(*thrifttest.Small)
+	if got := thrifttest.Encode(t, echo); string(got) != string(appendEcho(echo, nil)) || decodeEcho(got).Text != echo.Text {
 		t.Error("echo differs")
 	}
-	if got := encode(t, small); string(got) != string(small.appendTo(nil)) || *decodeSmall(got) != *small {
+	if got := thrifttest.Encode(t, small); string(got) != string(appendSmall(small, nil)) || *decodeSmall(got) != *small {
 		t.Error("small differs")
 	}
 }
 
 var (
-	sinkEcho  *Echo
-	sinkSmall *Small
+	sinkEcho  *thrifttest.Echo
+	sinkSmall *thrifttest.Small
 )
 
 // BenchmarkByHand runs the plan and the hand-written form in turns, so that a
 // busy machine disturbs both alike; it reports their ratio.
 func BenchmarkByHand(b *testing.B) {
 	lim := rpc.Limits{}.WithDefaults()
-	echo, small := shapes()["echo"].(*Echo), shapes()["small"].(*Small)
-	echoBody, smallBody := encode(b, echo), encode(b, small)
+	echo, small := thrifttest.Shapes()["echo"].(*thrifttest.Echo), thrifttest.Shapes()["small"].(*thrifttest.Small)
+	echoBody, smallBody := thrifttest.Encode(b, echo), thrifttest.Encode(b, small)
 	echoView, smallView := buf.ViewOf(echoBody), buf.ViewOf(smallBody)
 	var out buf.Out
 	out.AppendString("held")
@@ -110,13 +111,19 @@ func BenchmarkByHand(b *testing.B) {
 		name       string
 		plan, hand func()
 	}{
-		{"echo/encode", func() { must(b, thrift.Binary{}.Append(&out, echo)); out.Truncate(m) },
-			func() { out.Commit(echo.appendTo(out.Block())); out.Truncate(m) }},
-		{"small/encode", func() { must(b, thrift.Binary{}.Append(&out, small)); out.Truncate(m) },
-			func() { out.Commit(small.appendTo(out.Block())); out.Truncate(m) }},
-		{"echo/decode", func() { sinkEcho = new(Echo); must(b, thrift.Binary{}.Decode(echoView, sinkEcho, lim)) },
+		{"echo/encode", func() { thrifttest.Must(b, thrift.Binary{}.Append(&out, echo)); out.Truncate(m) },
+			func() { out.Commit(appendEcho(echo, out.Block())); out.Truncate(m) }},
+		{"small/encode", func() { thrifttest.Must(b, thrift.Binary{}.Append(&out, small)); out.Truncate(m) },
+			func() { out.Commit(appendSmall(small, out.Block())); out.Truncate(m) }},
+		{"echo/decode", func() {
+			sinkEcho = new(thrifttest.Echo)
+			thrifttest.Must(b, thrift.Binary{}.Decode(echoView, sinkEcho, lim))
+		},
 			func() { sinkEcho = decodeEcho(echoBody) }},
-		{"small/decode", func() { sinkSmall = new(Small); must(b, thrift.Binary{}.Decode(smallView, sinkSmall, lim)) },
+		{"small/decode", func() {
+			sinkSmall = new(thrifttest.Small)
+			thrifttest.Must(b, thrift.Binary{}.Decode(smallView, sinkSmall, lim))
+		},
 			func() { sinkSmall = decodeSmall(smallBody) }},
 	} {
 		b.Run(tt.name, func(b *testing.B) {

@@ -1,4 +1,4 @@
-package thrift_test
+package plan_test
 
 import (
 	"encoding/binary"
@@ -10,21 +10,22 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/thrift/plan"
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
 // A Sack has defaults of every kind that takes memory.
 type Sack struct {
-	Map    map[string]string           `thrift:"map,1"`
-	List   []*Leaf                     `thrift:"list,2"`
-	Pairs  thrift.Pairs[*Leaf, string] `thrift:"pairs,3"`
-	Either Either                      `thrift:"either,4"`
-	Bytes  []byte                      `thrift:"bytes,5"`
-	Number *int64                      `thrift:"number,6,optional"`
-	Text   string                      `thrift:"text,7"`
-	Made   string                      `thrift:"made,8"`
-	Shared []int64                     `thrift:"shared,9"`
+	Map    map[string]string                      `thrift:"map,1"`
+	List   []*thrifttest.Leaf                     `thrift:"list,2"`
+	Pairs  thrift.Pairs[*thrifttest.Leaf, string] `thrift:"pairs,3"`
+	Either thrifttest.Either                      `thrift:"either,4"`
+	Bytes  []byte                                 `thrift:"bytes,5"`
+	Number *int64                                 `thrift:"number,6,optional"`
+	Text   string                                 `thrift:"text,7"`
+	Made   string                                 `thrift:"made,8"`
+	Shared []int64                                `thrift:"shared,9"`
 }
 
 var sharedNumbers = make([]int64, 1000) // no default takes memory for it
@@ -34,9 +35,9 @@ func (s *Sack) SetDefaults() {
 	for _, c := range "abcdefghijkl" {
 		s.Map[string(c)] = "a text of the program"
 	}
-	s.List = []*Leaf{{ID: 1}, {ID: 2}}
-	s.Pairs = thrift.Pairs[*Leaf, string]{{Key: &Leaf{}, Value: "x"}}
-	s.Either = &EitherTree{&Tree{Children: []*Tree{{}, {}}}}
+	s.List = []*thrifttest.Leaf{{ID: 1}, {ID: 2}}
+	s.Pairs = thrift.Pairs[*thrifttest.Leaf, string]{{Key: &thrifttest.Leaf{}, Value: "x"}}
+	s.Either = &thrifttest.EitherTree{Tree: &thrifttest.Tree{Children: []*thrifttest.Tree{{}, {}}}}
 	s.Bytes = make([]byte, 100)
 	s.Number = new(int64(7))
 	s.Text = strings.TrimSpace(" a text of the program ")

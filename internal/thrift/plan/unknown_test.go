@@ -1,4 +1,4 @@
-package thrift_test
+package plan_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -37,19 +38,19 @@ type sparseTree struct {
 // What goes through a program that knows little arrives whole.
 func TestUnknownPassesThrough(t *testing.T) {
 	for seed := range uint64(300) {
-		_, want := random(seed, 25)
+		_, want := thrifttest.Random(seed, 25)
 		mid := new(sparse)
-		if err := decode(encode(t, want), mid); err != nil {
+		if err := thrifttest.Decode(thrifttest.Encode(t, want), mid); err != nil {
 			t.Fatal(err)
 		}
 		if seed%2 == 0 {
 			mid = thrift.Clone(mid)
 		}
-		got := new(Everything)
-		if err := decode(encode(t, mid), got); err != nil {
+		got := new(thrifttest.Everything)
+		if err := thrifttest.Decode(thrifttest.Encode(t, mid), got); err != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(got, normal(t, want)) {
+		if !reflect.DeepEqual(got, thrifttest.Normal(t, want)) {
 			t.Fatalf("seed %d:\n%s\nwant\n%s", seed, thrift.String(got), thrift.String(want))
 		}
 	}
@@ -66,12 +67,12 @@ func TestUnknownBytes(t *testing.T) {
 		{"0c 0063 0c 0001 00 00 0f 0064 0a 00000000 00", "0c 0063 0c 0001 00 00 0f 0064 0a 00000000", "0b 0002 00000000 0c 0063 0c 0001 00 00 0f 0064 0a 00000000 00"},
 		{"00", "", "0b 0002 00000000 00"},
 	} {
-		body := unhex(t, c.in)
+		body := thrifttest.Unhex(t, c.in)
 		m := &sparseLeaf{Rest: thrift.Unknown("before")}
-		if err := decode(body, m); err != nil || !bytes.Equal(m.Rest, unhex(t, c.rest)) {
+		if err := thrifttest.Decode(body, m); err != nil || !bytes.Equal(m.Rest, thrifttest.Unhex(t, c.rest)) {
 			t.Errorf("%s: %x, %v", c.in, m.Rest, err)
 		}
-		if got := encode(t, m); !bytes.Equal(got, unhex(t, c.out)) {
+		if got := thrifttest.Encode(t, m); !bytes.Equal(got, thrifttest.Unhex(t, c.out)) {
 			t.Errorf("%s: %x", c.in, got)
 		}
 		// Nothing of the message refers to the body.
@@ -80,16 +81,16 @@ func TestUnknownBytes(t *testing.T) {
 		if !bytes.Equal(m.Rest, saved) {
 			t.Errorf("%s: refers to the body", c.in)
 		}
-		for i := range len(unhex(t, c.in)) {
+		for i := range len(thrifttest.Unhex(t, c.in)) {
 			var syntax *thrift.SyntaxError
-			if err := decode(unhex(t, c.in)[:i], new(sparseLeaf)); !errors.As(err, &syntax) || syntax.Offset > i {
+			if err := thrifttest.Decode(thrifttest.Unhex(t, c.in)[:i], new(sparseLeaf)); !errors.As(err, &syntax) || syntax.Offset > i {
 				t.Errorf("%s: prefix of %d: %v", c.in, i, err)
 			}
 		}
 	}
 	// A list of other elements than the struct has.
 	m := new(sparse)
-	if err := decode(unhex(t, "0f 002e 08 00000001 00000007 00"), m); err != nil || !bytes.Equal(m.Rest, unhex(t, "0f 002e 08 00000001 00000007")) {
+	if err := thrifttest.Decode(thrifttest.Unhex(t, "0f 002e 08 00000001 00000007 00"), m); err != nil || !bytes.Equal(m.Rest, thrifttest.Unhex(t, "0f 002e 08 00000001 00000007")) {
 		t.Errorf("%x, %v", m.Rest, err)
 	}
 }
@@ -113,19 +114,19 @@ func TestUnknownLimits(t *testing.T) {
 	}
 	for n, ok := range map[int]bool{63: true, 64: false} {
 		m := new(sparseLeaf)
-		if err := decode(deep(n), m); (err == nil) != ok {
+		if err := thrifttest.Decode(deep(n), m); (err == nil) != ok {
 			t.Errorf("%d levels: %v", n, err)
 		}
 		// What was made by hand is held against the encoder's own bound.
 		m.Rest = deep(n)[:4*n] // without the message's own stop
-		if err := appends(m); (err == nil) != ok || (thrift.Validate(m) == nil) != ok {
+		if err := thrifttest.Appends(m); (err == nil) != ok || (thrift.Validate(m) == nil) != ok {
 			t.Errorf("%d levels are encoded: %v", n, err)
 		}
 	}
 	for _, bad := range []string{"x", "\x02\x00", "\x02\x00\x01", "\x00", "\x02\x00\x01\x01\x00", "\x01\x00\x01\x00", "\x0b\x00\x01\x7f\xff\xff\xff", "\x0f\x00\x01\x02\xff\xff\xff\xff"} {
 		m := &sparseLeaf{Rest: thrift.Unknown(bad)}
 		var typ *thrift.TypeError
-		if err := appends(m); !errors.As(err, &typ) || rpc.CodeOf(err) != rpc.Internal || thrift.Validate(m) == nil {
+		if err := thrifttest.Appends(m); !errors.As(err, &typ) || rpc.CodeOf(err) != rpc.Internal || thrift.Validate(m) == nil {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -151,12 +152,12 @@ func TestUnknownTypes(t *testing.T) {
 		}{}, ""},
 		{&struct{ thrift.Unknown }{}, ""},
 	} {
-		err := appends(c.m)
+		err := thrifttest.Appends(c.m)
 		if c.why == "" && err != nil || c.why != "" && (err == nil || !strings.Contains(err.Error(), c.why)) {
 			t.Errorf("%T: %v", c.m, err)
 		}
 	}
-	if err := appends(&struct {
+	if err := thrifttest.Appends(&struct {
 		U odd `thrift:"u,1"`
 	}{}); err == nil || !strings.Contains(err.Error(), "exactly one field") {
 		t.Errorf("a variant that keeps: %v", err)
@@ -176,15 +177,15 @@ func (*oddCase) isOdd(*oddCase) {}
 // same as before to one that knows all.
 func FuzzUnknown(f *testing.F) {
 	for seed := range uint64(20) {
-		r := &filler{Rand: rand.New(rand.NewPCG(seed, 8)), depth: 5}
-		msg := new(Everything)
-		r.fill(reflect.ValueOf(msg).Elem(), true, false)
-		f.Add(encode(f, msg))
+		r := &thrifttest.Filler{Rand: rand.New(rand.NewPCG(seed, 8)), Depth: 5}
+		msg := new(thrifttest.Everything)
+		r.Fill(reflect.ValueOf(msg).Elem(), true, false)
+		f.Add(thrifttest.Encode(f, msg))
 	}
-	f.Add(unhex(f, "02 0063 01  0b 0007 00000001 61  03 0064 07  08 0007 00000001 00"))
+	f.Add(thrifttest.Unhex(f, "02 0063 01  0b 0007 00000001 61  03 0064 07  08 0007 00000001 00"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		mid := new(sparse)
-		if err := decode(body, mid); err != nil {
+		if err := thrifttest.Decode(body, mid); err != nil {
 			return
 		}
 		var out buf.Out
@@ -192,8 +193,8 @@ func FuzzUnknown(f *testing.F) {
 		if err := (thrift.Binary{}).Append(&out, mid); err != nil {
 			t.Fatal(err)
 		}
-		all, passed := new(Everything), new(Everything)
-		if err := decode(body, all); err != nil {
+		all, passed := new(thrifttest.Everything), new(thrifttest.Everything)
+		if err := thrifttest.Decode(body, all); err != nil {
 			return // a fault in what sparse passes over, or more memory than allowed
 		}
 		if err := (thrift.Binary{}).Decode(buf.ViewOf(out.Bytes()), passed, rpc.Limits{DecodeFactor: 64, Depth: 65}.WithDefaults()); err != nil || !thrift.Equal(all, passed) {
@@ -205,31 +206,31 @@ func FuzzUnknown(f *testing.F) {
 // FuzzHelpers gives messages from anywhere to what works on any message.
 func FuzzHelpers(f *testing.F) {
 	for seed := range uint64(20) {
-		r := &filler{Rand: rand.New(rand.NewPCG(seed, 9)), depth: 5}
-		msg := new(Everything)
-		r.fill(reflect.ValueOf(msg).Elem(), true, false)
-		f.Add(encode(f, msg), "leaf.id,tree.children,eithers.number")
+		r := &thrifttest.Filler{Rand: rand.New(rand.NewPCG(seed, 9)), Depth: 5}
+		msg := new(thrifttest.Everything)
+		r.Fill(reflect.ValueOf(msg).Elem(), true, false)
+		f.Add(thrifttest.Encode(f, msg), "leaf.id,tree.children,eithers.number")
 	}
 	f.Fuzz(func(t *testing.T, body []byte, paths string) {
-		m := new(Everything)
-		if err := decode(body, m); err != nil {
+		m := new(thrifttest.Everything)
+		if err := thrifttest.Decode(body, m); err != nil {
 			return
 		}
 		c := thrift.Clone(m)
-		if s := shared(reflect.ValueOf(c), reflect.ValueOf(m)); s != "" || !thrift.Equal(c, m) {
+		if s := thrifttest.Shared(reflect.ValueOf(c), reflect.ValueOf(m)); s != "" || !thrift.Equal(c, m) {
 			t.Fatalf("the copy shares %q, or differs", s)
 		}
 		text := thrift.String(m)
 		if len(text) > 1024 {
 			t.Fatal(text)
 		}
-		if want, got := appends(m), thrift.Validate(m); (want == nil) != (got == nil) {
+		if want, got := thrifttest.Appends(m), thrift.Validate(m); (want == nil) != (got == nil) {
 			t.Fatalf("%v, the encoder says %v", got, want)
 		}
-		if mask, err := thrift.Keep[Everything](paths); err == nil {
+		if mask, err := thrift.Keep[thrifttest.Everything](paths); err == nil {
 			mask.Apply(c)
 		}
-		if mask, err := thrift.Drop[Everything](paths); err == nil {
+		if mask, err := thrift.Drop[thrifttest.Everything](paths); err == nil {
 			mask.Apply(c)
 		}
 		if thrift.String(m) != text {

@@ -1,10 +1,11 @@
-package thrift_test
+package lazy_test
 
 import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/lazy"
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -62,7 +63,7 @@ func TestNoViewKeepsItsBlock(t *testing.T) {
 		{"in a nest", "0f0007 0d 00000001 0b0e 00000001 00000000 0c 00000001" + in + "00", false},
 		{"a list before and a view after", "0f0003 0c 00000001" + in + "0c0001" + leaf + "00", false},
 	} {
-		mem, freed := unhex(t, tt.body), false
+		mem, freed := thrifttest.Unhex(t, tt.body), false
 		var block buf.Block
 		block.Init(mem, func(*buf.Block) { freed = true })
 		v := block.View(0, len(mem))

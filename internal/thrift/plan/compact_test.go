@@ -1,4 +1,4 @@
-package thrift_test
+package plan_test
 
 import (
 	"bytes"
@@ -15,30 +15,17 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/invariant"
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
-func compact(t testing.TB, msg any) []byte {
-	t.Helper()
-	var out buf.Out
-	defer out.Reset()
-	if err := (thrift.Compact{}).Append(&out, msg); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
-
-func decodeCompact(body []byte, msg any) error {
-	return thrift.Compact{}.Decode(buf.ViewOf(body), msg, rpc.Limits{}.WithDefaults())
-}
-
 func TestCompactRandomRoundTrips(t *testing.T) {
 	for seed := range uint64(300) {
-		r := &filler{Rand: rand.New(rand.NewPCG(seed, 0))}
-		want, got := new(Everything), new(Everything)
-		r.fill(reflect.ValueOf(want).Elem(), true, false)
-		body := compact(t, want)
+		r := &thrifttest.Filler{Rand: rand.New(rand.NewPCG(seed, 0))}
+		want, got := new(thrifttest.Everything), new(thrifttest.Everything)
+		r.Fill(reflect.ValueOf(want).Elem(), true, false)
+		body := thrifttest.Compact(t, want)
 		if n, err := (raw.Compact{}).SkipStruct(append(bytes.Clone(body), 9), 64); n != len(body) || err != nil {
 			t.Fatalf("seed %d: skip: %d of %d, %v", seed, n, len(body), err)
 		}
@@ -53,7 +40,7 @@ func TestCompactRandomRoundTrips(t *testing.T) {
 			}
 			have = min(len(body), max(n, have+r.IntN(200)))
 		}
-		if err := decodeCompact(body, got); err != nil {
+		if err := thrifttest.DecodeCompact(body, got); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		if !reflect.DeepEqual(got, want) {
@@ -109,10 +96,10 @@ func TestCompactBytes(t *testing.T) {
 			A thrift.UUID `thrift:"a,1"`
 		}{thrift.UUID{0, 0x11, 15: 0xff}}, "1d 00110000000000000000000000 0000ff 00"},
 		{"structs count their ids anew", &struct {
-			A *Leaf `thrift:"a,1"`
-			B *Leaf `thrift:"b,2"`
-			C *Leaf `thrift:"c,3"`
-		}{&Leaf{ID: 1}, nil, &Leaf{}}, "1c 1602 1800 00 2c 1600 1800 00 00"},
+			A *thrifttest.Leaf `thrift:"a,1"`
+			B *thrifttest.Leaf `thrift:"b,2"`
+			C *thrifttest.Leaf `thrift:"c,3"`
+		}{&thrifttest.Leaf{ID: 1}, nil, &thrifttest.Leaf{}}, "1c 1602 1800 00 2c 1600 1800 00 00"},
 		{"lists", &struct {
 			A []int32   `thrift:"a,1"`
 			B []bool    `thrift:"b,2"`
@@ -126,32 +113,32 @@ func TestCompactBytes(t *testing.T) {
 			B thrift.Set[thrift.Set[thrift.UUID]] `thrift:"b,2"`
 		}{thrift.Set[string]{"x"}, thrift.Set[thrift.Set[thrift.UUID]]{{}}}, "1a 18 0178 1a 1a 0d 00"},
 		{"maps", &struct {
-			A M                        `thrift:"a,1"`
-			B M                        `thrift:"b,2"`
-			C map[int64]float64        `thrift:"c,3"`
-			D map[bool]thrift.Set[M]   `thrift:"d,4"`
-			E thrift.Pairs[*Leaf, M]   `thrift:"e,5"`
-			F thrift.Pairs[bool, bool] `thrift:"f,6"`
-			G M                        `thrift:"g,7,optional"`
+			A M                                 `thrift:"a,1"`
+			B M                                 `thrift:"b,2"`
+			C map[int64]float64                 `thrift:"c,3"`
+			D map[bool]thrift.Set[M]            `thrift:"d,4"`
+			E thrift.Pairs[*thrifttest.Leaf, M] `thrift:"e,5"`
+			F thrift.Pairs[bool, bool]          `thrift:"f,6"`
+			G M                                 `thrift:"g,7,optional"`
 		}{M{"x": 5}, nil, map[int64]float64{-1: 1}, map[bool]thrift.Set[M]{false: {}}, nil, thrift.Pairs[bool, bool]{{Key: true}}, nil},
 			"1b 01 85 0178 0a 1b 00 1b 01 67 01 000000000000f03f 1b 01 1a 02 0b 1b 00 1b 01 11 01 02 00"},
 		{"unions", &struct {
-			A Either   `thrift:"a,1"`
-			B []Either `thrift:"b,2"`
-		}{&EitherText{"x"}, []Either{&EitherNumber{2}}}, "1c 28 0178 00 19 1c 1604 00 00"},
+			A thrifttest.Either   `thrift:"a,1"`
+			B []thrifttest.Either `thrift:"b,2"`
+		}{&thrifttest.EitherText{Text: "x"}, []thrifttest.Either{&thrifttest.EitherNumber{Number: 2}}}, "1c 28 0178 00 19 1c 1604 00 00"},
 		{"nothing", &struct{}{}, "00"},
 	} {
-		want := unhex(t, tt.hex)
-		got := compact(t, tt.msg)
+		want := thrifttest.Unhex(t, tt.hex)
+		got := thrifttest.Compact(t, tt.msg)
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s: encoded as %x; want %x", tt.name, got, want)
 			continue
 		}
 		fresh := reflect.New(reflect.TypeOf(tt.msg).Elem())
-		if err := decodeCompact(want, fresh.Interface()); err != nil {
+		if err := thrifttest.DecodeCompact(want, fresh.Interface()); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
-		if again := compact(t, fresh.Interface()); !bytes.Equal(again, want) {
+		if again := thrifttest.Compact(t, fresh.Interface()); !bytes.Equal(again, want) {
 			t.Errorf("%s: decoded and encoded as %x; want %x", tt.name, again, want)
 		}
 		checkCompactPrefixes(t, tt.name, want)
@@ -176,11 +163,11 @@ func checkCompactPrefixes(t *testing.T, name string, body []byte) {
 // TestCompactIsLenient has what other writers write.
 func TestCompactIsLenient(t *testing.T) {
 	type M struct {
-		Bools []bool         `thrift:"bools,1"`
-		I32   int32          `thrift:"i32,2"`
-		Map   map[int8]*Leaf `thrift:"map,3"`
-		Far   *bool          `thrift:"far,4"`
-		Texts []string       `thrift:"texts,5"`
+		Bools []bool                    `thrift:"bools,1"`
+		I32   int32                     `thrift:"i32,2"`
+		Map   map[int8]*thrifttest.Leaf `thrift:"map,3"`
+		Far   *bool                     `thrift:"far,4"`
+		Texts []string                  `thrift:"texts,5"`
 	}
 	for in, want := range map[string]M{
 		"19 31 01 02 00 00":          {Bools: []bool{true, false, false}}, // 0 was false once
@@ -190,7 +177,7 @@ func TestCompactIsLenient(t *testing.T) {
 		"25 82808000 00":             {I32: 1},
 		"25 ffffffffffffffffff01 00": {I32: math.MinInt32}, // what does not fit is dropped
 		"0504 02 00":                 {I32: 1},             // an id in full where a step would do
-		"3b 80 00 00":                {Map: map[int8]*Leaf{}},
+		"3b 80 00 00":                {Map: map[int8]*thrifttest.Leaf{}},
 		"41 30":                      {Far: new(true)}, // the lower half alone is the stop
 		"f1 38 03616263 25 02 00":    {},               // 15, then 18; then 20, which is not 2
 		"39 25 02 04 25 02 00":       {},               // a list where there is a map
@@ -199,7 +186,7 @@ func TestCompactIsLenient(t *testing.T) {
 		"15 02 15 02 00":             {I32: 1},         // a number where there is a list
 	} {
 		var got M
-		if err := decodeCompact(unhex(t, in), &got); err != nil {
+		if err := thrifttest.DecodeCompact(thrifttest.Unhex(t, in), &got); err != nil {
 			t.Errorf("%s: %v", in, err)
 			continue
 		}
@@ -240,8 +227,8 @@ func TestCompactRefuses(t *testing.T) {
 		{"00 00", "bytes after the end", 1},
 		{"88 03616263 00 00", "bytes after the end", 6},
 	} {
-		p := unhex(t, tt.in)
-		err := decodeCompact(p, new(Bomb))
+		p := thrifttest.Unhex(t, tt.in)
+		err := thrifttest.DecodeCompact(p, new(thrifttest.Bomb))
 		var syntax *thrift.SyntaxError
 		if !errors.As(err, &syntax) || syntax.Why != tt.why || syntax.Offset != tt.offset || rpc.CodeOf(err) != rpc.InvalidArgument {
 			// What is unknown to the message is passed over, and truncated then.
@@ -260,19 +247,19 @@ func TestCompactSmallMessagesCannotCostMuch(t *testing.T) {
 		body []byte
 		why  string
 	}{
-		{"two million levels", bytes.Repeat(unhex(t, "bc"), 2_000_000), "nested too deeply"},
-		{"two million unknown levels", bytes.Repeat(unhex(t, "fc"), 2_000_000), "nested too deeply"},
-		{"two million lists", append(unhex(t, "39"), bytes.Repeat(unhex(t, "19"), 2_000_000)...), "nested too deeply"},
-		{"2 G structs", unhex(t, "19 fc ffffffff07 00"), "size beyond the end"},
-		{"a million structs", append(append(unhex(t, "19 fc 808040"), make([]byte, n)...), 0), "takes more memory than its size allows"},
-		{"a million unions", append(append(unhex(t, "79 fc 808040"), make([]byte, n)...), 0), ""},
-		{"a million entries", append(append(unhex(t, "5b 808040 3c"), make([]byte, 2*n)...), 0), ""},
-		{"100,000 strings", append(append(unhex(t, "29 f8 a08d06"), make([]byte, 100_000)...), 0), ""},
-		{"a field 100,000 times", append(bytes.Repeat(unhex(t, "0c16 00"), 100_000), 0), "takes more memory than its size allows"},
+		{"two million levels", bytes.Repeat(thrifttest.Unhex(t, "bc"), 2_000_000), "nested too deeply"},
+		{"two million unknown levels", bytes.Repeat(thrifttest.Unhex(t, "fc"), 2_000_000), "nested too deeply"},
+		{"two million lists", append(thrifttest.Unhex(t, "39"), bytes.Repeat(thrifttest.Unhex(t, "19"), 2_000_000)...), "nested too deeply"},
+		{"2 G structs", thrifttest.Unhex(t, "19 fc ffffffff07 00"), "size beyond the end"},
+		{"a million structs", append(append(thrifttest.Unhex(t, "19 fc 808040"), make([]byte, n)...), 0), "takes more memory than its size allows"},
+		{"a million unions", append(append(thrifttest.Unhex(t, "79 fc 808040"), make([]byte, n)...), 0), ""},
+		{"a million entries", append(append(thrifttest.Unhex(t, "5b 808040 3c"), make([]byte, 2*n)...), 0), ""},
+		{"100,000 strings", append(append(thrifttest.Unhex(t, "29 f8 a08d06"), make([]byte, 100_000)...), 0), ""},
+		{"a field 100,000 times", append(bytes.Repeat(thrifttest.Unhex(t, "0c16 00"), 100_000), 0), "takes more memory than its size allows"},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		err := decodeCompact(tt.body, new(Bomb))
+		err := thrifttest.DecodeCompact(tt.body, new(thrifttest.Bomb))
 		runtime.ReadMemStats(&after)
 		spent := int(after.TotalAlloc - before.TotalAlloc)
 		if allowed := 32*len(tt.body) + 64<<10 + 1<<10; spent > allowed {
@@ -299,16 +286,16 @@ func TestCompactOrdinaryMessagesFit(t *testing.T) {
 		m.Numbers[int64(i%100)] = int64(i)
 		m.Texts[fmt.Sprint(i)] = "a"
 	}
-	if err := decodeCompact(compact(t, m), reflect.New(reflect.TypeOf(m).Elem()).Interface()); err != nil {
+	if err := thrifttest.DecodeCompact(thrifttest.Compact(t, m), reflect.New(reflect.TypeOf(m).Elem()).Interface()); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestCompactDepthIsCounted(t *testing.T) {
 	for n, ok := range map[int]bool{64: true, 65: false} {
-		root := &Tree{}
+		root := &thrifttest.Tree{}
 		for range n - 1 {
-			root = &Tree{Next: root}
+			root = &thrifttest.Tree{Next: root}
 		}
 		var out buf.Out
 		if err := (thrift.Compact{}).Append(&out, root); (err == nil) != ok {
@@ -320,10 +307,10 @@ func TestCompactDepthIsCounted(t *testing.T) {
 		}
 		body := out.Bytes()
 		out.Reset()
-		if err := decodeCompact(body, new(Tree)); (err == nil) != ok {
+		if err := thrifttest.DecodeCompact(body, new(thrifttest.Tree)); (err == nil) != ok {
 			t.Errorf("%d levels: decode: %v", n, err)
 		}
-		if err := decodeCompact(body, new(struct{})); (err == nil) != ok {
+		if err := thrifttest.DecodeCompact(body, new(struct{})); (err == nil) != ok {
 			t.Errorf("%d levels: skipped in decode: %v", n, err)
 		}
 		if _, err := (raw.Compact{}).SkipStruct(body, 64); (err == nil) != ok {
@@ -334,24 +321,24 @@ func TestCompactDepthIsCounted(t *testing.T) {
 			t.Errorf("%d levels: skipper: %v, %v", n, done, err)
 		}
 	}
-	next := &Tree{}
-	next.Named = map[string]*Tree{"a": next}
+	next := &thrifttest.Tree{}
+	next.Named = map[string]*thrifttest.Tree{"a": next}
 	if err := (thrift.Compact{}).Append(new(buf.Out), next); err == nil || !strings.Contains(err.Error(), "refers to itself") {
 		t.Errorf("a cycle: %v", err)
 	}
 }
 
 func TestCompactRequired(t *testing.T) {
-	if err := decodeCompact(compact(t, &Strict{1, "b", &Leaf{}, nil}), new(Strict)); err != nil {
+	if err := thrifttest.DecodeCompact(thrifttest.Compact(t, &thrifttest.Strict{A: 1, B: "b", C: &thrifttest.Leaf{}, D: nil}), new(thrifttest.Strict)); err != nil {
 		t.Fatal(err)
 	}
-	if err := (thrift.Compact{}).Append(new(buf.Out), &Strict{}); rpc.CodeOf(err) != rpc.Internal || !strings.Contains(err.Error(), "Strict.C: is required and nil") {
+	if err := (thrift.Compact{}).Append(new(buf.Out), &thrifttest.Strict{}); rpc.CodeOf(err) != rpc.Internal || !strings.Contains(err.Error(), "Strict.C: is required and nil") {
 		t.Errorf("nil required struct: %v", err)
 	}
 	for in, field := range map[string]string{"00": "Strict.a", "1502 00": "Strict.b", "2800 1c00 1800 00": "Strict.a"} {
-		p := unhex(t, in)
+		p := thrifttest.Unhex(t, in)
 		var syntax *thrift.SyntaxError
-		if err := decodeCompact(p, new(Strict)); !errors.As(err, &syntax) || syntax.Path != field || syntax.Why != "required field is missing" || syntax.Offset != len(p)-1 {
+		if err := thrifttest.DecodeCompact(p, new(thrifttest.Strict)); !errors.As(err, &syntax) || syntax.Path != field || syntax.Why != "required field is missing" || syntax.Offset != len(p)-1 {
 			t.Errorf("%s: %v; want %s", in, err, field)
 		}
 	}
@@ -363,11 +350,11 @@ func TestCompactRequired(t *testing.T) {
 		})
 	}
 	rt := reflect.StructOf(fields)
-	body := compact(t, reflect.New(rt).Interface())
-	if err := decodeCompact(body, reflect.New(rt).Interface()); err != nil {
+	body := thrifttest.Compact(t, reflect.New(rt).Interface())
+	if err := thrifttest.DecodeCompact(body, reflect.New(rt).Interface()); err != nil {
 		t.Error(err)
 	}
-	if err := decodeCompact(append(body[:len(body)-2], 0), reflect.New(rt).Interface()); err == nil || !strings.Contains(err.Error(), "f99: required field is missing") && !strings.Contains(err.Error(), ".f99") {
+	if err := thrifttest.DecodeCompact(append(body[:len(body)-2], 0), reflect.New(rt).Interface()); err == nil || !strings.Contains(err.Error(), "f99: required field is missing") && !strings.Contains(err.Error(), ".f99") {
 		t.Errorf("the 100th is missing: %v", err)
 	}
 }
@@ -381,7 +368,7 @@ func TestCompactLongStrings(t *testing.T) {
 			D []byte            `thrift:"d,4"`
 		}{strings.Repeat("a", n), []string{strings.Repeat("b", n), "c"}, map[string]string{strings.Repeat("d", n): strings.Repeat("e", n)}, make([]byte, n)}
 		got := reflect.New(reflect.TypeOf(want).Elem()).Interface()
-		if err := decodeCompact(compact(t, want), got); err != nil || !reflect.DeepEqual(got, any(want)) {
+		if err := thrifttest.DecodeCompact(thrifttest.Compact(t, want), got); err != nil || !reflect.DeepEqual(got, any(want)) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
@@ -407,7 +394,7 @@ func TestCompactEnvelopes(t *testing.T) {
 		"8221 80808080808080808080", "8221 00 ffffffff0f", "8221 00 818001",
 	} {
 		var syntax *thrift.SyntaxError
-		if _, _, _, _, err := (raw.Compact{}).ParseMessageBegin(unhex(t, in)); !errors.As(err, &syntax) {
+		if _, _, _, _, err := (raw.Compact{}).ParseMessageBegin(thrifttest.Unhex(t, in)); !errors.As(err, &syntax) {
 			t.Errorf("%s: %v", in, err)
 		}
 	}
@@ -427,12 +414,12 @@ func TestCompactExceptions(t *testing.T) {
 	for in, want := range map[string]raw.ExceptionType{
 		"00": 0, "2528 00": 20, "1103 2511 00": 0, "0502 01 00": 0, "0504 01 00": -1, "11 15 0a 00": 5,
 	} {
-		if _, typ, _, err := (raw.Compact{}).ParseException(unhex(t, in)); typ != want || err != nil {
+		if _, typ, _, err := (raw.Compact{}).ParseException(thrifttest.Unhex(t, in)); typ != want || err != nil {
 			// An i32 as field 1 is not ours, nor is one as field 3.
 			t.Errorf("%s: %d, %v; want %d", in, typ, err, want)
 		}
 	}
-	if _, _, _, err := (raw.Compact{}).ParseException(unhex(t, "1e")); err == nil || err == raw.ErrShort {
+	if _, _, _, err := (raw.Compact{}).ParseException(thrifttest.Unhex(t, "1e")); err == nil || err == raw.ErrShort {
 		t.Errorf("an unknown kind: %v", err)
 	}
 }
@@ -450,8 +437,8 @@ func TestCompactAllocations(t *testing.T) {
 	if invariant.Enabled {
 		t.Skip("allocations are counted in ordinary builds")
 	}
-	echo := &Echo{ID: 1, Text: strings.Repeat("x", 1000), Numbers: []int64{1, 2, 3}}
-	body := compact(t, echo)
+	echo := &thrifttest.Echo{ID: 1, Text: strings.Repeat("x", 1000), Numbers: []int64{1, 2, 3}}
+	body := thrifttest.Compact(t, echo)
 	var out buf.Out
 	if n := testing.AllocsPerRun(100, func() {
 		if err := (thrift.Compact{}).Append(&out, echo); err != nil {
@@ -462,7 +449,7 @@ func TestCompactAllocations(t *testing.T) {
 		t.Errorf("encode: %v allocations", n)
 	}
 	lim, view := rpc.Limits{}.WithDefaults(), buf.ViewOf(body)
-	var got Echo
+	var got thrifttest.Echo
 	if n := testing.AllocsPerRun(100, func() {
 		if err := (thrift.Compact{}).Decode(view, &got, lim); err != nil {
 			t.Fatal(err)
@@ -490,19 +477,19 @@ func TestCompactAllocations(t *testing.T) {
 // both skippers too, and must come back the same after being encoded.
 func FuzzCompact(f *testing.F) {
 	for seed := range uint64(30) {
-		r := &filler{Rand: rand.New(rand.NewPCG(seed, 7)), depth: 5}
-		msg := new(Everything)
-		r.fill(reflect.ValueOf(msg).Elem(), true, false)
-		if body := compact(f, msg); len(body) < 2000 {
+		r := &thrifttest.Filler{Rand: rand.New(rand.NewPCG(seed, 7)), Depth: 5}
+		msg := new(thrifttest.Everything)
+		r.Fill(reflect.ValueOf(msg).Elem(), true, false)
+		if body := thrifttest.Compact(f, msg); len(body) < 2000 {
 			f.Add(body)
 		}
 	}
-	f.Add(compact(f, &Tree{Children: []*Tree{{Value: 1}}, Either: &EitherList{List: []Either{&EitherText{Text: "x"}}}}))
-	f.Add(compact(f, &Tree{Named: map[string]*Tree{"a": {}}, Next: &Tree{Either: &EitherNumber{Number: 7}}}))
-	f.Add(compact(f, &Bomb{Strings: []string{"a"}, Nested: [][][]int64{{{1}}}, Map: map[string]*Wide{"": {}}}))
+	f.Add(thrifttest.Compact(f, &thrifttest.Tree{Children: []*thrifttest.Tree{{Value: 1}}, Either: &thrifttest.EitherList{List: []thrifttest.Either{&thrifttest.EitherText{Text: "x"}}}}))
+	f.Add(thrifttest.Compact(f, &thrifttest.Tree{Named: map[string]*thrifttest.Tree{"a": {}}, Next: &thrifttest.Tree{Either: &thrifttest.EitherNumber{Number: 7}}}))
+	f.Add(thrifttest.Compact(f, &thrifttest.Bomb{Strings: []string{"a"}, Nested: [][][]int64{{{1}}}, Map: map[string]*thrifttest.Wide{"": {}}}))
 	lim := rpc.Limits{}.WithDefaults()
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, fresh := range []func() any{func() any { return new(Everything) }, func() any { return new(Tree) }, func() any { return new(Bomb) }, func() any { return new(Defaults) }} {
+		for _, fresh := range []func() any{func() any { return new(thrifttest.Everything) }, func() any { return new(thrifttest.Tree) }, func() any { return new(thrifttest.Bomb) }, func() any { return new(thrifttest.Defaults) }} {
 			msg := fresh()
 			err := thrift.Compact{}.Decode(buf.ViewOf(body), msg, lim)
 			n, skipErr := raw.Compact{}.SkipStruct(body, lim.Depth)
@@ -560,15 +547,15 @@ func checkSkippersAgree(t *testing.T, body []byte, depth int) {
 }
 
 func BenchmarkCompact(b *testing.B) {
-	medium := &Medium{Tags: map[string]string{}}
+	medium := &thrifttest.Medium{Tags: map[string]string{}}
 	for i := range 100 {
-		medium.Items = append(medium.Items, &Item{ID: int64(i), Sku: "sku-12345", Name: "a name of some length", Price: 1.5, Count: 3, Live: true, Made: 1 << 40, Note: "note"})
+		medium.Items = append(medium.Items, &thrifttest.Item{ID: int64(i), Sku: "sku-12345", Name: "a name of some length", Price: 1.5, Count: 3, Live: true, Made: 1 << 40, Note: "note"})
 	}
 	for i := range 50 {
 		medium.Tags[fmt.Sprint("key-", i)] = "value"
 	}
 	for name, msg := range map[string]any{
-		"echo": &Echo{ID: 1, Text: strings.Repeat("x", 1000), Numbers: []int64{1, 2, 3, 4, 5}}, "medium": medium,
+		"echo": &thrifttest.Echo{ID: 1, Text: strings.Repeat("x", 1000), Numbers: []int64{1, 2, 3, 4, 5}}, "medium": medium,
 	} {
 		for codec, c := range map[string]rpc.Codec{"compact": thrift.Compact{}, "binary": thrift.Binary{}} {
 			var out buf.Out

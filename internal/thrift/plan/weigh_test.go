@@ -1,4 +1,4 @@
-package thrift_test
+package plan_test
 
 import (
 	"testing"

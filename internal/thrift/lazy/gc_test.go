@@ -1,4 +1,4 @@
-package thrift_test
+package lazy_test
 
 import (
 	"math/rand/v2"
@@ -77,7 +77,7 @@ func forward(t *testing.T, w uint64) {
 		for i, s := range x.Lg().All() {
 			texts = append(texts, [2]string{s, want.Lg[i]})
 		}
-		r.change(t, reflect.ValueOf(x), reflect.ValueOf(want))
+		r.Change(t, reflect.ValueOf(x), reflect.ValueOf(want))
 		out := new(buf.Out)
 		if err := (thrift.Binary{}).Append(out, x); err != nil {
 			t.Error(err)

@@ -1,4 +1,4 @@
-package thrift_test
+package lazy_test
 
 import (
 	"bytes"
@@ -15,52 +15,11 @@ import (
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/lazy"
 	"github.com/limosa-rpc/limosa/internal/invariant"
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/thrift/impl"
 )
-
-// generous are limits under which memory is no reason to refuse a message: a
-// view takes none.
-var generous = rpc.Limits{DecodeFactor: 1 << 12}.WithDefaults()
-
-func openEverything(t testing.TB, body []byte) *lazy.LazyEverything {
-	t.Helper()
-	x, err := thrift.OpenLazy[lazy.LazyEverything](buf.ViewOf(body), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return x
-}
-
-func randomEverything(seed, stream uint64) (*filler, *lazy.Everything) {
-	r := &filler{Rand: rand.New(rand.NewPCG(seed, stream)), depth: 2}
-	msg := new(lazy.Everything)
-	r.fill(reflect.ValueOf(msg).Elem(), true, false)
-	return r, msg
-}
-
-// accessor finds the getter or setter of a view for field i of its struct.
-// Names that are taken get underscores, getters first.
-func accessor(view, plain reflect.Value, i int, set bool) reflect.Value {
-	taken, names := map[string]bool{"Lazy": true, "Plain": true, "Release": true}, []string(nil)
-	st := plain.Type().Elem()
-	for k := range 2 * st.NumField() {
-		name := st.Field(k % st.NumField()).Name
-		if k >= st.NumField() {
-			name = "Set" + name
-		}
-		for taken[name] {
-			name += "_"
-		}
-		taken[name] = true
-		names = append(names, name)
-	}
-	if set {
-		i += st.NumField()
-	}
-	return view.MethodByName(names[i])
-}
 
 // differs holds each getter of a view against the field of the plain struct. It
 // gives the first difference.
@@ -73,7 +32,7 @@ func differs(view, plain reflect.Value) string {
 	}
 	for i := range plain.Elem().NumField() {
 		f := plain.Type().Elem().Field(i)
-		if d := differsValue(accessor(view, plain, i, false).Call(nil), plain.Elem().Field(i)); d != "" {
+		if d := differsValue(thrifttest.Accessor(view, plain, i, false).Call(nil), plain.Elem().Field(i)); d != "" {
 			return f.Name + ": " + d
 		}
 	}
@@ -168,90 +127,12 @@ func differsMap(v, want reflect.Value) string {
 	return ""
 }
 
-// change sets some fields of a view and of the plain struct alike, deep inside
-// as well.
-func (r *filler) change(t testing.TB, view, plain reflect.Value) {
-	for range 1 + r.IntN(4) {
-		i := r.IntN(plain.Elem().NumField())
-		f, field := plain.Type().Elem().Field(i), plain.Elem().Field(i)
-		if r.IntN(2) == 0 {
-			got := accessor(view, plain, i, false).Call(nil)[0]
-			name := got.Type().String()
-			if strings.HasPrefix(name, "*lazy.Lazy") && !got.IsNil() {
-				r.change(t, got, field)
-				continue
-			}
-			if strings.HasPrefix(name, "lazy.Structs[") && field.Len() > 0 {
-				k := r.IntN(field.Len())
-				r.change(t, got.MethodByName("At").Call([]reflect.Value{reflect.ValueOf(k)})[0], field.Index(k))
-				continue
-			}
-		}
-		v := reflect.New(f.Type).Elem()
-		r.fill(v, true, strings.HasSuffix(f.Tag.Get("thrift"), ",optional"))
-		accessor(view, plain, i, true).Call([]reflect.Value{v})
-		field.Set(arrived(t, plain.Type().Elem(), i, v))
-	}
-}
-
-// arrived gives what becomes of a value on its way to a receiver: inside of it,
-// what is absent has its default.
-func arrived(t testing.TB, st reflect.Type, i int, v reflect.Value) reflect.Value {
-	if k := v.Kind(); (k == reflect.Pointer || k == reflect.Slice || k == reflect.Map || k == reflect.Interface) && v.IsNil() {
-		return v
-	}
-	msg, got := reflect.New(st), reflect.New(st)
-	msg.Elem().Field(i).Set(v)
-	if err := (thrift.Binary{}).Decode(buf.ViewOf(encode(t, msg.Interface())), got.Interface(), generous); err != nil {
-		t.Fatal(err)
-	}
-	return got.Elem().Field(i)
-}
-
-// mixed makes a message of the fields of body, some left out, some twice, in
-// another order, with unknown ones and with some of another type.
-func (r *filler) mixed(t testing.TB, body []byte) []byte {
-	var fields [][]byte
-	for o := 0; body[o] != 0; {
-		n, err := raw.Skip(body[o+3:], raw.Type(body[o]), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fields = append(fields, body[o:o+3+n])
-		o += 3 + n
-	}
-	var out []byte
-	for range r.IntN(2 * len(fields)) {
-		f := fields[r.IntN(len(fields))]
-		switch r.IntN(12) {
-		case 0: // unknown
-			out = append(append(out, f[0], 0x40, byte(r.IntN(256))), f[3:]...)
-		case 1: // somebody else's type
-			g := fields[r.IntN(len(fields))]
-			out = append(append(out, g[0], f[1], f[2]), g[3:]...)
-		default:
-			out = append(out, f...)
-		}
-	}
-	return append(out, 0)
-}
-
-// plainOf decodes what was encoded: absent containers have become empty ones.
-func plainOf(t testing.TB, msg any) *lazy.Everything {
-	t.Helper()
-	got := new(lazy.Everything)
-	if err := (thrift.Binary{}).Decode(buf.ViewOf(encode(t, msg)), got, generous); err != nil {
-		t.Fatal(err)
-	}
-	return got
-}
-
 func TestLazyGettersGiveWhatDecodingGives(t *testing.T) {
 	for seed := range uint64(300) {
 		r, msg := randomEverything(seed, 20)
-		body := encode(t, msg)
+		body := thrifttest.Encode(t, msg)
 		if seed%3 > 0 {
-			body = r.mixed(t, body)
+			body = r.Mixed(t, body)
 		}
 		want := new(lazy.Everything)
 		if err := (thrift.Binary{}).Decode(buf.ViewOf(body), want, generous); err != nil {
@@ -264,7 +145,7 @@ func TestLazyGettersGiveWhatDecodingGives(t *testing.T) {
 		if d := differs(reflect.ValueOf(x), reflect.ValueOf(want)); d != "" {
 			t.Fatalf("seed %d: %s", seed, d)
 		}
-		if got := encode(t, x); !bytes.Equal(got, body) {
+		if got := thrifttest.Encode(t, x); !bytes.Equal(got, body) {
 			t.Fatalf("seed %d: what was only read went out differently", seed)
 		}
 		if got, err := x.Plain(); err != nil || !reflect.DeepEqual(got, want) {
@@ -276,9 +157,9 @@ func TestLazyGettersGiveWhatDecodingGives(t *testing.T) {
 func TestLazySettersChangeWhatPlainOnesChange(t *testing.T) {
 	for seed := range uint64(400) {
 		r, msg := randomEverything(seed, 21)
-		body := encode(t, msg)
+		body := thrifttest.Encode(t, msg)
 		if seed%3 == 1 {
-			body = r.mixed(t, body)
+			body = r.Mixed(t, body)
 		}
 		want := new(lazy.Everything)
 		if err := (thrift.Binary{}).Decode(buf.ViewOf(body), want, generous); err != nil {
@@ -290,14 +171,14 @@ func TestLazySettersChangeWhatPlainOnesChange(t *testing.T) {
 		saved := bytes.Clone(body)
 		x := openEverything(t, body)
 		for range r.IntN(4) {
-			r.change(t, reflect.ValueOf(x), reflect.ValueOf(want))
+			r.Change(t, reflect.ValueOf(x), reflect.ValueOf(want))
 			if r.IntN(2) == 0 {
 				if d := differs(reflect.ValueOf(x), reflect.ValueOf(want)); d != "" {
 					t.Fatalf("seed %d: %s", seed, d)
 				}
 			}
-			got := encode(t, x) // changes go on after a message was sent
-			if again := encode(t, x); !bytes.Equal(got, again) {
+			got := thrifttest.Encode(t, x) // changes go on after a message was sent
+			if again := thrifttest.Encode(t, x); !bytes.Equal(got, again) {
 				t.Fatalf("seed %d: two encodings differ", seed)
 			}
 			if !reflect.DeepEqual(plainOf(t, plainOf(t, x)), plainOf(t, want)) {
@@ -314,7 +195,7 @@ func TestLazySettersChangeWhatPlainOnesChange(t *testing.T) {
 func TestLazyKeepsUnknownFields(t *testing.T) {
 	for seed := range uint64(50) {
 		_, want := randomEverything(seed, 22)
-		x, err := thrift.OpenLazy[lazy.LazyOlder](buf.ViewOf(encode(t, want)), nil)
+		x, err := thrift.OpenLazy[lazy.LazyOlder](buf.ViewOf(thrifttest.Encode(t, want)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -358,7 +239,7 @@ func TestLazyDuplicates(t *testing.T) {
 		}
 		x.SetID(1)
 		x.SetID(9)
-		if got := encode(t, x); !bytes.Equal(got, tt.want) || x.ID() != 9 {
+		if got := thrifttest.Encode(t, x); !bytes.Equal(got, tt.want) || x.ID() != 9 {
 			t.Errorf("%x became %x; want %x", tt.body, got, tt.want)
 		}
 	}
@@ -388,7 +269,7 @@ func TestLazyDefaults(t *testing.T) {
 
 // Setting what is around a change drops it; a view of what is gone does no harm.
 func TestLazyStaleViews(t *testing.T) {
-	x := openEverything(t, encode(t, &lazy.Everything{Leaf: &lazy.Leaf{ID: 1, Name: "old"}, Leaves: []*lazy.Leaf{{ID: 2}, {ID: 3}}}))
+	x := openEverything(t, thrifttest.Encode(t, &lazy.Everything{Leaf: &lazy.Leaf{ID: 1, Name: "old"}, Leaves: []*lazy.Leaf{{ID: 2}, {ID: 3}}}))
 	old, elem := x.Leaf(), x.Leaves().At(1)
 	old.SetName("changed")
 	elem.SetID(30)
@@ -420,7 +301,7 @@ func TestLazyUnencodable(t *testing.T) {
 			x.Branch().SetBranches([]*lazy.Branch{nil})
 		},
 	} {
-		x := openEverything(t, encode(t, &lazy.Everything{Branch: &lazy.Branch{}}))
+		x := openEverything(t, thrifttest.Encode(t, &lazy.Everything{Branch: &lazy.Branch{}}))
 		set(x)
 		var out buf.Out
 		err := (thrift.Binary{}).Append(&out, x)
@@ -436,7 +317,7 @@ func TestLazyUnencodable(t *testing.T) {
 }
 
 func TestLazyMisuse(t *testing.T) {
-	body := encode(t, &lazy.Everything{Leaf: &lazy.Leaf{}, Le: []int64{1, 2}, Lg: []string{"a"}, Leaves: []*lazy.Leaf{{}}, Ms: map[string]string{"a": "b"}})
+	body := thrifttest.Encode(t, &lazy.Everything{Leaf: &lazy.Leaf{}, Le: []int64{1, 2}, Lg: []string{"a"}, Leaves: []*lazy.Leaf{{}}, Ms: map[string]string{"a": "b"}})
 	x := openEverything(t, body)
 	leaf, numbers, texts, leaves, entries := x.Leaf(), x.Le(), x.Lg(), x.Leaves(), x.Ms()
 	panics := func(what string, f func()) {
@@ -471,7 +352,7 @@ func TestLazyMisuse(t *testing.T) {
 		for range entries.All() {
 		}
 	})
-	panics("encoding after Release", func() { encode(t, x) })
+	panics("encoding after Release", func() { thrifttest.Encode(t, x) })
 	panics("a view that holds nothing", func() { new(lazy.LazyLeaf).ID() })
 	if err := (thrift.Binary{}).Append(new(buf.Out), new(lazy.LazyLeaf)); rpc.CodeOf(err) != rpc.Internal {
 		t.Errorf("encoding a view that holds nothing: %v", err)
@@ -487,14 +368,14 @@ func TestLazyMisuse(t *testing.T) {
 
 func TestLazyRefusesWhatDecodingRefuses(t *testing.T) {
 	_, msg := randomEverything(3, 23)
-	body := encode(t, msg)
+	body := thrifttest.Encode(t, msg)
 	for n := range body {
 		x, err := thrift.OpenLazy[lazy.LazyEverything](buf.ViewOf(body[:n:n]), nil)
 		var syntax *thrift.SyntaxError
 		if x != nil || !errors.As(err, &syntax) || rpc.CodeOf(err) != rpc.InvalidArgument {
 			t.Fatalf("%d of %d bytes: %v, %v", n, len(body), x, err)
 		}
-		if want := decode(body[:n:n], new(lazy.Everything)); want.Error() != err.Error() {
+		if want := thrifttest.Decode(body[:n:n], new(lazy.Everything)); want.Error() != err.Error() {
 			t.Fatalf("%d of %d bytes: %v; want %v", n, len(body), err, want)
 		}
 	}
@@ -542,8 +423,8 @@ func TestLazyDeepWrongTypes(t *testing.T) {
 func FuzzLazy(f *testing.F) {
 	for seed := range uint64(6) {
 		r, msg := randomEverything(seed, 24)
-		body := encode(f, msg)
-		f.Add(r.mixed(f, body), seed)
+		body := thrifttest.Encode(f, msg)
+		f.Add(r.Mixed(f, body), seed)
 		for o := 0; body[o] != 0; {
 			n, err := raw.Skip(body[o+3:], raw.Type(body[o]), 64)
 			if err != nil {
@@ -575,11 +456,11 @@ func FuzzLazy(f *testing.F) {
 		if d := differs(reflect.ValueOf(x), reflect.ValueOf(want)); d != "" && !strings.Contains(fmt.Sprint(want), "NaN") {
 			t.Fatal(d)
 		}
-		if got := encode(t, x); !bytes.Equal(got, tamed(saved)) {
+		if got := thrifttest.Encode(t, x); !bytes.Equal(got, thrifttest.Tamed(saved)) {
 			t.Fatal("went out differently")
 		}
-		r := &filler{Rand: rand.New(rand.NewPCG(seed, 1)), depth: 4}
-		r.change(t, reflect.ValueOf(x), reflect.ValueOf(want))
+		r := &thrifttest.Filler{Rand: rand.New(rand.NewPCG(seed, 1)), Depth: 4}
+		r.Change(t, reflect.ValueOf(x), reflect.ValueOf(want))
 		var out buf.Out
 		defer out.Reset()
 		if err := (thrift.Binary{}).Append(&out, x); err != nil {
@@ -606,7 +487,7 @@ func TestLazyAllocations(t *testing.T) {
 	if invariant.Enabled {
 		t.Skip("skipped: debugging builds record every block")
 	}
-	body := encode(t, &lazy.Everything{Leaves: slices.Repeat([]*lazy.Leaf{{Name: "n"}}, 100), Le: make([]int64, 100)})
+	body := thrifttest.Encode(t, &lazy.Everything{Leaves: slices.Repeat([]*lazy.Leaf{{Name: "n"}}, 100), Le: make([]int64, 100)})
 	view := buf.ViewOf(body)
 	for name, tt := range map[string]struct {
 		most float64
@@ -642,22 +523,22 @@ func TestLazyElementsMayBeKept(t *testing.T) {
 	for seed := range uint64(200) {
 		r, msg := randomEverything(seed, 25)
 		for i := range 30 {
-			leaf := &lazy.Leaf{ID: int64(i), Name: r.text(), Green: i%2 == 0}
+			leaf := &lazy.Leaf{ID: int64(i), Name: r.Text(), Green: i%2 == 0}
 			if r.IntN(3) == 0 {
 				leaf.Weight = new(int32(i))
 			}
 			msg.Leaves = append(msg.Leaves, leaf)
 		}
 		msg = plainOf(t, msg)
-		x := openEverything(t, encode(t, msg))
+		x := openEverything(t, thrifttest.Encode(t, msg))
 		if seed%3 == 0 { // fields in another order, twice, and unknown ones
 			var leaves []byte
 			for range msg.Leaves {
-				leaves = append(leaves, unhex(t, "02 0004 01 0b 0002 00000001 61 08 0063 00000001 0a 0001 0000000000000007 0a 0001 0000000000000009 00")...)
+				leaves = append(leaves, thrifttest.Unhex(t, "02 0004 01 0b 0002 00000001 61 08 0063 00000001 0a 0001 0000000000000007 0a 0001 0000000000000009 00")...)
 			}
 			head := binary.BigEndian.AppendUint32([]byte{15, 0, 32, 12}, uint32(len(msg.Leaves)))
 			body := append(append(head, leaves...), 0)
-			if msg = new(lazy.Everything); decode(body, msg) != nil {
+			if msg = new(lazy.Everything); thrifttest.Decode(body, msg) != nil {
 				t.Fatal()
 			}
 			x = openEverything(t, body)
@@ -763,7 +644,7 @@ func TestLazyFields(t *testing.T) {
 	got.A.SetName("changed")
 	got.B.Release()
 	got.B, want.A.Name, want.B = nil, "changed", nil
-	if !bytes.Equal(encode(t, got), encode(t, want)) {
+	if !bytes.Equal(thrifttest.Encode(t, got), thrifttest.Encode(t, want)) {
 		t.Error("encoded differently")
 	}
 	got.A.Release()
@@ -771,4 +652,33 @@ func TestLazyFields(t *testing.T) {
 		t.Error("a view that holds nothing was encoded")
 	}
 	out.Reset()
+}
+
+// generous are limits that no message of these tests meets.
+var generous = thrifttest.Generous()
+
+func openEverything(t testing.TB, body []byte) *lazy.LazyEverything {
+	t.Helper()
+	x, err := thrift.OpenLazy[lazy.LazyEverything](buf.ViewOf(body), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func randomEverything(seed, stream uint64) (*thrifttest.Filler, *lazy.Everything) {
+	r := &thrifttest.Filler{Rand: rand.New(rand.NewPCG(seed, stream)), Depth: 2}
+	msg := new(lazy.Everything)
+	r.Fill(reflect.ValueOf(msg).Elem(), true, false)
+	return r, msg
+}
+
+// PlainOf decodes what was encoded: absent containers have become empty ones.
+func plainOf(t testing.TB, msg any) *lazy.Everything {
+	t.Helper()
+	got := new(lazy.Everything)
+	if err := (thrift.Binary{}).Decode(buf.ViewOf(thrifttest.Encode(t, msg)), got, generous); err != nil {
+		t.Fatal(err)
+	}
+	return got
 }

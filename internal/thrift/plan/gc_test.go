@@ -1,4 +1,4 @@
-package thrift_test
+package plan_test
 
 import (
 	"math/rand/v2"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -33,12 +34,12 @@ func TestNothingRefersToTheBody(t *testing.T) {
 	lim := rpc.Limits{}.WithDefaults()
 	for w := range uint64(3) {
 		workers.Go(func() {
-			var kept []*Everything
-			var wants []*Everything
+			var kept []*thrifttest.Everything
+			var wants []*thrifttest.Everything
 			for seed := range uint64(60) {
-				r := &filler{Rand: rand.New(rand.NewPCG(seed, w))}
-				want, got := new(Everything), new(Everything)
-				r.fill(reflect.ValueOf(want).Elem(), true, false)
+				r := &thrifttest.Filler{Rand: rand.New(rand.NewPCG(seed, w))}
+				want, got := new(thrifttest.Everything), new(thrifttest.Everything)
+				r.Fill(reflect.ValueOf(want).Elem(), true, false)
 				var out buf.Out
 				m := out.Mark()
 				if err := (thrift.Binary{}).Append(&out, want); err != nil {

@@ -1,4 +1,4 @@
-package thrift_test
+package impl_test
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/thrift/impl"
@@ -57,11 +58,11 @@ type (
 		Extra string `thrift:"extra,2"`
 	}
 	embedsDefaults struct {
-		*Defaults `thrift:"defaults,1"`
-		Extra     string `thrift:"extra,2"`
+		*thrifttest.Defaults `thrift:"defaults,1"`
+		Extra                string `thrift:"extra,2"`
 	}
 	embedsPlain struct {
-		Leaf
+		thrifttest.Leaf
 		Extra string `thrift:"extra,9"`
 	}
 	embedsView struct {
@@ -72,15 +73,15 @@ type (
 		Inner *embedsMade `thrift:"inner,1"`
 	}
 	LazyTree struct {
-		_ [0]Tree
+		_ [0]thrifttest.Tree
 		thrift.Lazy
 	}
 	base          struct{ Note string }
 	embedsAllowed struct {
-		base  // nothing of Thrift's
-		*Leaf `thrift:"leaf,1"`
-		*Tree `thrift:"-"`
-		Extra string `thrift:"extra,2"`
+		base             // nothing of Thrift's
+		*thrifttest.Leaf `thrift:"leaf,1"`
+		*thrifttest.Tree `thrift:"-"`
+		Extra            string `thrift:"extra,2"`
 	}
 )
 
@@ -92,15 +93,15 @@ func TestEmbeddedStructsAreRefused(t *testing.T) {
 		msg any
 		why string
 	}{
-		{&embedsMade{}, "embedsMade.Made: embeds thrift_test.Made, whose methods would stand for the whole struct: give the field a name"},
-		{&embedsPointer{Made: &Made{}}, "embedsPointer.Made: embeds *thrift_test.Made, whose methods"},
-		{&embedsField{}, "embedsField.Made: embeds *thrift_test.Made, whose methods"},
-		{&embedsIgnored{}, "embedsIgnored.Made: embeds thrift_test.Made, whose methods"},
-		{&embedsThrough{}, "embedsThrough.middle: embeds thrift_test.middle, whose methods"},
-		{&embedsDefaults{}, "embedsDefaults.Defaults: embeds *thrift_test.Defaults, whose methods"},
-		{&embedsPlain{}, "embedsPlain.Leaf: embeds thrift_test.Leaf, whose fields would be lost: give the field a name and a tag"},
-		{&embedsView{}, "embedsView.LazyTree: embeds thrift_test.LazyTree, whose methods"},
-		{&embedsInner{}, "embedsMade.Made: embeds thrift_test.Made, whose methods"},
+		{&embedsMade{}, "embedsMade.Made: embeds impl_test.Made, whose methods would stand for the whole struct: give the field a name"},
+		{&embedsPointer{Made: &Made{}}, "embedsPointer.Made: embeds *impl_test.Made, whose methods"},
+		{&embedsField{}, "embedsField.Made: embeds *impl_test.Made, whose methods"},
+		{&embedsIgnored{}, "embedsIgnored.Made: embeds impl_test.Made, whose methods"},
+		{&embedsThrough{}, "embedsThrough.middle: embeds impl_test.middle, whose methods"},
+		{&embedsDefaults{}, "embedsDefaults.Defaults: embeds *thrifttest.Defaults, whose methods"},
+		{&embedsPlain{}, "embedsPlain.Leaf: embeds thrifttest.Leaf, whose fields would be lost: give the field a name and a tag"},
+		{&embedsView{}, "embedsView.LazyTree: embeds impl_test.LazyTree, whose methods"},
+		{&embedsInner{}, "embedsMade.Made: embeds impl_test.Made, whose methods"},
 	} {
 		for name, c := range codecs {
 			var typ *thrift.TypeError
@@ -116,8 +117,8 @@ func TestEmbeddedStructsAreRefused(t *testing.T) {
 			}
 		}
 	}
-	got, want := new(embedsAllowed), &embedsAllowed{Leaf: &Leaf{ID: 7}, Extra: "x"}
-	if err := decode(encode(t, want), got); err != nil || got.Leaf.ID != 7 || got.Extra != "x" {
+	got, want := new(embedsAllowed), &embedsAllowed{Leaf: &thrifttest.Leaf{ID: 7}, Extra: "x"}
+	if err := thrifttest.Decode(thrifttest.Encode(t, want), got); err != nil || got.Leaf.ID != 7 || got.Extra != "x" {
 		t.Errorf("what loses nothing: %+v, %v", got, err)
 	}
 }

@@ -1,9 +1,10 @@
-package thrift_test
+package shape_test
 
 import (
 	"errors"
 	"testing"
 
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -49,7 +50,7 @@ func TestContainersOfThemselves(t *testing.T) {
 		t.Error("the copy's map is the original's")
 	}
 	var bad *thrift.InvalidError
-	if err := thrift.Validate(h); !errors.As(err, &bad) || appends(h) == nil {
+	if err := thrift.Validate(h); !errors.As(err, &bad) || thrifttest.Appends(h) == nil {
 		t.Errorf("Validate: %v", err)
 	}
 	if s := thrift.String(h); len(s) > 1024 {

@@ -1,4 +1,4 @@
-package thrift_test
+package shape_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -17,10 +18,10 @@ import (
 // the skipper too, and must come back the same after being encoded.
 func FuzzDecode(f *testing.F) {
 	for seed := range uint64(10) {
-		r := &filler{Rand: rand.New(rand.NewPCG(seed, 7)), depth: 4}
-		msg := new(Everything)
-		r.fill(reflect.ValueOf(msg).Elem(), true, false)
-		for body := encode(f, msg); len(body) > 1; {
+		r := &thrifttest.Filler{Rand: rand.New(rand.NewPCG(seed, 7)), Depth: 4}
+		msg := new(thrifttest.Everything)
+		r.Fill(reflect.ValueOf(msg).Elem(), true, false)
+		for body := thrifttest.Encode(f, msg); len(body) > 1; {
 			n, err := raw.Skip(body[3:], raw.Type(body[0]), 64)
 			if err != nil {
 				f.Fatal(err)
@@ -32,11 +33,11 @@ func FuzzDecode(f *testing.F) {
 			body = body[3+n:]
 		}
 	}
-	f.Add(encode(f, &Tree{Children: []*Tree{{Value: 1}}, Either: &EitherList{List: []Either{&EitherText{Text: "x"}}}}))
+	f.Add(thrifttest.Encode(f, &thrifttest.Tree{Children: []*thrifttest.Tree{{Value: 1}}, Either: &thrifttest.EitherList{List: []thrifttest.Either{&thrifttest.EitherText{Text: "x"}}}}))
 	lim := rpc.Limits{}.WithDefaults()
 	f.Fuzz(func(t *testing.T, body []byte) {
 		saved := bytes.Clone(body)
-		for _, fresh := range []func() any{func() any { return new(Everything) }, func() any { return new(Tree) }, func() any { return new(Bomb) }, func() any { return new(Defaults) }} {
+		for _, fresh := range []func() any{func() any { return new(thrifttest.Everything) }, func() any { return new(thrifttest.Tree) }, func() any { return new(thrifttest.Bomb) }, func() any { return new(thrifttest.Defaults) }} {
 			msg := fresh()
 			err := thrift.Binary{}.Decode(buf.ViewOf(body), msg, lim)
 			if !bytes.Equal(body, saved) {
@@ -83,10 +84,10 @@ func FuzzDecode(f *testing.F) {
 func FuzzRoundTrip(f *testing.F) {
 	f.Add(uint64(1), 0)
 	f.Fuzz(func(t *testing.T, seed uint64, depth int) {
-		r := &filler{Rand: rand.New(rand.NewPCG(seed, 3)), depth: max(1, min(depth, 6))}
-		want, got := new(Everything), new(Everything)
-		r.fill(reflect.ValueOf(want).Elem(), true, false)
-		if err := decode(encode(t, want), got); err != nil || !reflect.DeepEqual(got, want) {
+		r := &thrifttest.Filler{Rand: rand.New(rand.NewPCG(seed, 3)), Depth: max(1, min(depth, 6))}
+		want, got := new(thrifttest.Everything), new(thrifttest.Everything)
+		r.Fill(reflect.ValueOf(want).Elem(), true, false)
+		if err := thrifttest.Decode(thrifttest.Encode(t, want), got); err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%v", err)
 		}
 	})

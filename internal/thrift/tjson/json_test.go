@@ -1,4 +1,4 @@
-package thrift_test
+package tjson_test
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/internal/thrift/tjson"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -33,9 +34,9 @@ func fromJSON(text string, msg any) error {
 
 func TestJSONRandomRoundTrips(t *testing.T) {
 	for seed := range uint64(200) {
-		r := &filler{Rand: rand.New(rand.NewPCG(seed, 0))}
-		want, got := new(Everything), new(Everything)
-		r.fill(reflect.ValueOf(want).Elem(), true, false)
+		r := &thrifttest.Filler{Rand: rand.New(rand.NewPCG(seed, 0))}
+		want, got := new(thrifttest.Everything), new(thrifttest.Everything)
+		r.Fill(reflect.ValueOf(want).Elem(), true, false)
 		text := jsonOf(t, want)
 		if err := fromJSON(text, got); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -62,15 +63,15 @@ func TestJSONText(t *testing.T) {
 		text string
 	}{
 		{"scalars", &struct {
-			A bool        `thrift:"a,1"`
-			B int8        `thrift:"b,-2"`
-			C int16       `thrift:"c,3"`
-			D Color       `thrift:"d,4"`
-			E int64       `thrift:"e,5"`
-			F float64     `thrift:"f,6"`
-			G thrift.UUID `thrift:"g,7"`
-			H *bool       `thrift:"h,8,optional"`
-			I *bool       `thrift:"i,9,optional"`
+			A bool             `thrift:"a,1"`
+			B int8             `thrift:"b,-2"`
+			C int16            `thrift:"c,3"`
+			D thrifttest.Color `thrift:"d,4"`
+			E int64            `thrift:"e,5"`
+			F float64          `thrift:"f,6"`
+			G thrift.UUID      `thrift:"g,7"`
+			H *bool            `thrift:"h,8,optional"`
+			I *bool            `thrift:"i,9,optional"`
 		}{true, -2, 3, 4, math.MinInt64, 1.5, thrift.UUID{1, 15: 2}, new(false), nil},
 			`{"1":{"tf":1},"-2":{"i8":-2},"3":{"i16":3},"4":{"i32":4},"5":{"i64":-9223372036854775808},"6":{"dbl":1.5},"7":{"uid":"01000000-0000-0000-0000-000000000002"},"8":{"tf":0}}`},
 		{"doubles", &struct {
@@ -84,22 +85,22 @@ func TestJSONText(t *testing.T) {
 		}{"a\"\\\n\x01ü\U0001f426/<\u2028", []byte{1, 2}, nil},
 			`{"1":{"str":"a\"\\\u000a\u0001ü` + "\U0001f426/<\u2028" + `"},"2":{"str":"AQI="},"3":{"str":""}}`},
 		{"containers", &struct {
-			A []*Leaf                   `thrift:"a,1"`
-			B thrift.Set[int64]         `thrift:"b,2"`
-			C M                         `thrift:"c,3"`
-			D map[bool]M                `thrift:"d,4"`
-			E map[float64]Color         `thrift:"e,5"`
-			F thrift.Pairs[*Leaf, int8] `thrift:"f,6"`
-			G map[thrift.UUID]bool      `thrift:"g,7"`
-			H []string                  `thrift:"h,8,optional"`
-		}{[]*Leaf{{ID: 1}}, nil, M{"x": 5}, map[bool]M{true: {}}, map[float64]Color{math.Inf(1): 1}, thrift.Pairs[*Leaf, int8]{{Key: &Leaf{}, Value: 1}}, nil, nil},
+			A []*thrifttest.Leaf                   `thrift:"a,1"`
+			B thrift.Set[int64]                    `thrift:"b,2"`
+			C M                                    `thrift:"c,3"`
+			D map[bool]M                           `thrift:"d,4"`
+			E map[float64]thrifttest.Color         `thrift:"e,5"`
+			F thrift.Pairs[*thrifttest.Leaf, int8] `thrift:"f,6"`
+			G map[thrift.UUID]bool                 `thrift:"g,7"`
+			H []string                             `thrift:"h,8,optional"`
+		}{[]*thrifttest.Leaf{{ID: 1}}, nil, M{"x": 5}, map[bool]M{true: {}}, map[float64]thrifttest.Color{math.Inf(1): 1}, thrift.Pairs[*thrifttest.Leaf, int8]{{Key: &thrifttest.Leaf{}, Value: 1}}, nil, nil},
 			`{"1":{"lst":["rec",1,{"1":{"i64":1},"2":{"str":""}}]},"2":{"set":["i64",0]},"3":{"map":["str","i32",1,{"x":5}]},` +
 				`"4":{"map":["tf","map",1,{"1":["str","i32",0,{}]}]},"5":{"map":["dbl","i32",1,{"Infinity":1}]},` +
 				`"6":{"map":["rec","i8",1,{{"1":{"i64":0},"2":{"str":""}}:1}]},"7":{"map":["uid","tf",0,{}]}}`},
 		{"unions", &struct {
-			A Either   `thrift:"a,1"`
-			B []Either `thrift:"b,2"`
-		}{&EitherText{"x"}, []Either{&EitherNumber{2}}}, `{"1":{"rec":{"2":{"str":"x"}}},"2":{"lst":["rec",1,{"1":{"i64":2}}]}}`},
+			A thrifttest.Either   `thrift:"a,1"`
+			B []thrifttest.Either `thrift:"b,2"`
+		}{&thrifttest.EitherText{Text: "x"}, []thrifttest.Either{&thrifttest.EitherNumber{Number: 2}}}, `{"1":{"rec":{"2":{"str":"x"}}},"2":{"lst":["rec",1,{"1":{"i64":2}}]}}`},
 		{"nothing", &struct{}{}, `{}`},
 	} {
 		if got := jsonOf(t, tt.msg); got != tt.text {
@@ -122,21 +123,21 @@ func TestJSONText(t *testing.T) {
 			}
 		}
 	}
-	if got := jsonOf(t, &Leaf{Name: "a\xffb"}); got != `{"1":{"i64":0},"2":{"str":"a�b"}}` {
+	if got := jsonOf(t, &thrifttest.Leaf{Name: "a\xffb"}); got != `{"1":{"i64":0},"2":{"str":"a�b"}}` {
 		t.Errorf("no UTF-8: %s", got)
 	}
 }
 
 func TestJSONIsLenient(t *testing.T) {
 	type M struct {
-		Bool  bool            `thrift:"bool,1"`
-		I32   int32           `thrift:"i32,2"`
-		List  []int32         `thrift:"list,3"`
-		Map   map[int8]string `thrift:"map,4"`
-		Bytes []byte          `thrift:"bytes,5"`
-		Text  string          `thrift:"text,6"`
-		F     float64         `thrift:"f,7"`
-		E     Either          `thrift:"e,8"`
+		Bool  bool              `thrift:"bool,1"`
+		I32   int32             `thrift:"i32,2"`
+		List  []int32           `thrift:"list,3"`
+		Map   map[int8]string   `thrift:"map,4"`
+		Bytes []byte            `thrift:"bytes,5"`
+		Text  string            `thrift:"text,6"`
+		F     float64           `thrift:"f,7"`
+		E     thrifttest.Either `thrift:"e,8"`
 	}
 	for in, want := range map[string]M{
 		" { \"1\" : { \"tf\" : 1 } ,\n\"2\":{\"i32\":\"7\"} } ":              {Bool: true, I32: 7},
@@ -155,7 +156,7 @@ func TestJSONIsLenient(t *testing.T) {
 		`{"6":{"str":"\u00fc\n\/\b\f\r\t\"\\\ud83d\udc26\ud83d\u0041"}}`: {Text: "ü\n/\b\f\r\t\"\\\U0001f426�A"},
 		`{"7":{"dbl":"-Infinity"}}`:                                      {F: math.Inf(-1)},
 		`{"7":{"dbl":12}}`:                                               {F: 12},
-		`{"8":{"rec":{"99":{"str":""},"2":{"str":"x"},"1":{"i64":3},"3":{"str":""}}}}`: {E: &EitherNumber{3}},
+		`{"8":{"rec":{"99":{"str":""},"2":{"str":"x"},"1":{"i64":3},"3":{"str":""}}}}`: {E: &thrifttest.EitherNumber{Number: 3}},
 	} {
 		var got M
 		if err := fromJSON(in, &got); err != nil || !reflect.DeepEqual(got, want) {
@@ -195,7 +196,7 @@ func TestJSONRefuses(t *testing.T) {
 		{`{"99":{"rec":` + strings.Repeat("[", 2_000_000), "nested too deeply", 13 + 126},
 	} {
 		var syntax *thrift.SyntaxError
-		if err := fromJSON(tt.in, new(Tree)); !errors.As(err, &syntax) || syntax.Why != tt.why || syntax.Offset != tt.offset || rpc.CodeOf(err) != rpc.InvalidArgument {
+		if err := fromJSON(tt.in, new(thrifttest.Tree)); !errors.As(err, &syntax) || syntax.Why != tt.why || syntax.Offset != tt.offset || rpc.CodeOf(err) != rpc.InvalidArgument {
 			t.Errorf("%.60s: %v; want %q at %d", tt.in, err, tt.why, tt.offset)
 		}
 	}
@@ -204,18 +205,18 @@ func TestJSONRefuses(t *testing.T) {
 		`{"6":{"dbl":"inf"}}`: "no double", `{"6":{"dbl":"0x1"}}`: "no double", `{"6":{"dbl":1e999}}`: "no double", `{"1":{"tf":true}}`: "there is no number",
 	} {
 		var syntax *thrift.SyntaxError
-		if err := fromJSON(in, new(Everything)); !errors.As(err, &syntax) || syntax.Why != why || !strings.HasPrefix(syntax.Path, "Everything.") {
+		if err := fromJSON(in, new(thrifttest.Everything)); !errors.As(err, &syntax) || syntax.Why != why || !strings.HasPrefix(syntax.Path, "Everything.") {
 			t.Errorf("%s: %v; want %q", in, err, why)
 		}
 	}
-	if err := fromJSON(`{"1":{"i32":1},"2":{"str":""}}`, new(Strict)); err == nil || !strings.Contains(err.Error(), "required field is missing in Strict.c") {
+	if err := fromJSON(`{"1":{"i32":1},"2":{"str":""}}`, new(thrifttest.Strict)); err == nil || !strings.Contains(err.Error(), "required field is missing in Strict.c") {
 		t.Errorf("a required field: %v", err)
 	}
-	if err := (thrift.JSON{}).Append(new(buf.Out), &Strict{}); rpc.CodeOf(err) != rpc.Internal || !strings.Contains(err.Error(), "Strict.C: is required and nil") {
+	if err := (thrift.JSON{}).Append(new(buf.Out), &thrifttest.Strict{}); rpc.CodeOf(err) != rpc.Internal || !strings.Contains(err.Error(), "Strict.C: is required and nil") {
 		t.Errorf("nil required struct: %v", err)
 	}
-	next := &Tree{}
-	next.Children = []*Tree{next}
+	next := &thrifttest.Tree{}
+	next.Children = []*thrifttest.Tree{next}
 	if err := (thrift.JSON{}).Append(new(buf.Out), next); err == nil || !strings.Contains(err.Error(), "refers to itself") {
 		t.Errorf("a cycle: %v", err)
 	}
@@ -229,7 +230,7 @@ func TestJSONSmallMessagesCannotCostMuch(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		err := fromJSON(in, new(Bomb))
+		err := fromJSON(in, new(thrifttest.Bomb))
 		runtime.ReadMemStats(&after)
 		// Reflection allocates besides what is charged.
 		if spent := after.TotalAlloc - before.TotalAlloc; spent > uint64(20*len(in)+256<<10) {
@@ -239,7 +240,7 @@ func TestJSONSmallMessagesCannotCostMuch(t *testing.T) {
 }
 
 func TestJSONMessages(t *testing.T) {
-	body := jsonOf(t, &Leaf{1, "a"})
+	body := jsonOf(t, &thrifttest.Leaf{ID: 1, Name: "a"})
 	text := string(tjson.AppendMessage(nil, "echo\"", raw.Reply, -7, []byte(body)))
 	if want := `[1,"echo\"",2,-7,{"1":{"i64":1},"2":{"str":"a"}}]`; text != want {
 		t.Errorf("%s; want %s", text, want)
@@ -278,14 +279,14 @@ func FuzzJSON(f *testing.F) {
 	} {
 		f.Add(text)
 	}
-	f.Add(jsonOf(f, &Tree{Children: []*Tree{{Value: 1}}, Either: &EitherList{List: []Either{&EitherText{Text: "x"}}}}))
+	f.Add(jsonOf(f, &thrifttest.Tree{Children: []*thrifttest.Tree{{Value: 1}}, Either: &thrifttest.EitherList{List: []thrifttest.Either{&thrifttest.EitherText{Text: "x"}}}}))
 	f.Add(`[1,"a",1,1,{"1":{"str":"\ud83d\udc26"}}]`)
 	lim := rpc.Limits{}.WithDefaults()
 	f.Fuzz(func(t *testing.T, text string) {
 		if _, _, _, body, err := tjson.ParseMessage([]byte(text)); err == nil {
 			text = string(body)
 		}
-		for _, fresh := range []func() any{func() any { return new(Everything) }, func() any { return new(Tree) }, func() any { return new(Bomb) }, func() any { return new(Defaults) }} {
+		for _, fresh := range []func() any{func() any { return new(thrifttest.Everything) }, func() any { return new(thrifttest.Tree) }, func() any { return new(thrifttest.Bomb) }, func() any { return new(thrifttest.Defaults) }} {
 			msg := fresh()
 			err := thrift.JSON{}.Decode(buf.ViewOf([]byte(text)), msg, lim)
 			if err != nil {

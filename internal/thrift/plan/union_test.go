@@ -1,9 +1,10 @@
-package thrift_test
+package plan_test
 
 import (
 	"reflect"
 	"testing"
 
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -75,7 +76,7 @@ func TestLargeUnions(t *testing.T) {
 	for _, d := range all {
 		want := &holder{List: append(all[:len(all):len(all)], d), One: d}
 		got := new(holder)
-		if err := decode(encode(t, want), got); err != nil || !reflect.DeepEqual(got, want) || !thrift.Equal(got, want) {
+		if err := thrifttest.Decode(thrifttest.Encode(t, want), got); err != nil || !reflect.DeepEqual(got, want) || !thrift.Equal(got, want) {
 			t.Fatalf("%+v, %v; want %+v", got, err, want)
 		}
 		if err := thrift.Validate(want); err != nil {
@@ -86,7 +87,7 @@ func TestLargeUnions(t *testing.T) {
 		}
 	}
 	got := new(holder)
-	if err := decode(unhex(t, "0c0002 0a0063 0000000000000001 0a0003 0000000000000005 0b0004 00000000 00 00"), got); err != nil || !reflect.DeepEqual(got.One, &D3{5}) {
+	if err := thrifttest.Decode(thrifttest.Unhex(t, "0c0002 0a0063 0000000000000001 0a0003 0000000000000005 0b0004 00000000 00 00"), got); err != nil || !reflect.DeepEqual(got.One, &D3{5}) {
 		t.Errorf("%+v, %v: of another id and another type", got.One, err)
 	}
 	if err := thrift.Validate(&holder{One: struct{ more }{}}); err == nil {

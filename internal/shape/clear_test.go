@@ -1,10 +1,11 @@
-package thrift_test
+package shape_test
 
 import (
 	"reflect"
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -19,8 +20,8 @@ type Mixed struct {
 	D      []string         `thrift:"d,4"`
 	E      map[string]int32 `thrift:"e,5,optional"`
 	own    int
-	F      Either `thrift:"f,6"`
-	G      *Mixed `thrift:"g,7"`
+	F      thrifttest.Either `thrift:"f,6"`
+	G      *Mixed            `thrift:"g,7"`
 	Rest   thrift.Unknown
 	After  bool
 }
@@ -30,7 +31,7 @@ type Mixed struct {
 func TestDecodeReplaces(t *testing.T) {
 	for name, codec := range map[string]rpc.Codec{"binary": thrift.Binary{}, "compact": thrift.Compact{}, "JSON": thrift.JSON{}} {
 		var out buf.Out
-		if err := codec.Append(&out, &Defaults{Port: 1, List: []int32{}}); err != nil {
+		if err := codec.Append(&out, &thrifttest.Defaults{Port: 1, List: []int32{}}); err != nil {
 			t.Fatal(err)
 		}
 		some := string(out.Bytes())
@@ -42,24 +43,24 @@ func TestDecodeReplaces(t *testing.T) {
 		out.Reset()
 
 		m := &Mixed{Before: "x", A: 1, B: -0.5, C: new("c"), Own: map[string]int{"o": 1}, D: []string{"d"}, E: map[string]int32{"e": 1}, own: 7,
-			F: &EitherNumber{1}, G: &Mixed{}, Rest: thrift.Unknown{2, 0, 9, 1}, After: true}
+			F: &thrifttest.EitherNumber{Number: 1}, G: &Mixed{}, Rest: thrift.Unknown{2, 0, 9, 1}, After: true}
 		if err := codec.Decode(buf.ViewOf([]byte(none)), m, nil); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if want := (&Mixed{Before: "x", Own: map[string]int{"o": 1}, own: 7, After: true}); !reflect.DeepEqual(m, want) {
 			t.Errorf("%s: %+v is left; want %+v", name, m, want)
 		}
-		for i := range reflect.TypeFor[Everything]().NumField() {
-			f, used := reflect.TypeFor[Everything]().Field(i), new(Everything)
+		for i := range reflect.TypeFor[thrifttest.Everything]().NumField() {
+			f, used := reflect.TypeFor[thrifttest.Everything]().Field(i), new(thrifttest.Everything)
 			if tag, ours := f.Tag.Lookup("thrift"); !ours || tag == "-" || !f.IsExported() {
 				continue
 			}
 			fillField(reflect.ValueOf(used).Elem().Field(i))
-			if err := codec.Decode(buf.ViewOf([]byte(none)), used, nil); err != nil || !reflect.DeepEqual(used, new(Everything)) {
+			if err := codec.Decode(buf.ViewOf([]byte(none)), used, nil); err != nil || !reflect.DeepEqual(used, new(thrifttest.Everything)) {
 				t.Errorf("%s: %s: %v is left, %v", name, f.Name, reflect.ValueOf(used).Elem().Field(i), err)
 			}
 		}
-		d := &Defaults{Host: new("mine"), Inner: &Leaf{}}
+		d := &thrifttest.Defaults{Host: new("mine"), Inner: &thrifttest.Leaf{}}
 		for _, body := range []string{some, none} {
 			if err := codec.Decode(buf.ViewOf([]byte(body)), d, nil); err != nil || *d.Host != "localhost" || d.Inner != nil {
 				t.Errorf("%s: %+v, %v; want the defaults", name, d, err)
@@ -91,6 +92,6 @@ func fillField(v reflect.Value) {
 	case reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
 	case reflect.Interface:
-		v.Set(reflect.ValueOf(&EitherNumber{}))
+		v.Set(reflect.ValueOf(&thrifttest.EitherNumber{}))
 	}
 }

@@ -1,4 +1,4 @@
-package thrift_test
+package plan_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -18,25 +19,14 @@ type (
 	forgetful struct{}
 )
 
-// written is msg in one of the two protocols.
-func written(t testing.TB, c rpc.Codec, msg any) []byte {
-	t.Helper()
-	var out buf.Out
-	defer out.Reset()
-	if err := c.Append(&out, msg); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
-
 // What goes through programs that know little, and that speak now the one and
 // now the other protocol, arrives whole.
 func TestUnknownPassesThroughBothProtocols(t *testing.T) {
 	codecs := []rpc.Codec{thrift.Binary{}, thrift.Compact{}}
 	for seed := range uint64(300) {
-		r, want := random(seed, 26)
+		r, want := thrifttest.Random(seed, 26)
 		in := codecs[r.IntN(2)]
-		body := written(t, in, want)
+		body := thrifttest.Written(t, in, want)
 		for range 1 + r.IntN(4) {
 			var mid any = new(sparse)
 			if r.IntN(3) == 0 {
@@ -47,13 +37,13 @@ func TestUnknownPassesThroughBothProtocols(t *testing.T) {
 			}
 			clear(body) // nothing refers to it
 			in = codecs[r.IntN(2)]
-			body = written(t, in, mid)
+			body = thrifttest.Written(t, in, mid)
 		}
-		got := new(Everything)
+		got := new(thrifttest.Everything)
 		if err := in.Decode(buf.ViewOf(body), got, nil); err != nil {
 			t.Fatalf("seed %d, %T: %v", seed, in, err)
 		}
-		if !reflect.DeepEqual(got, normal(t, want)) {
+		if !reflect.DeepEqual(got, thrifttest.Normal(t, want)) {
 			t.Fatalf("seed %d:\n%s\nwant\n%s", seed, thrift.String(got), thrift.String(want))
 		}
 	}
@@ -63,26 +53,26 @@ func TestUnknownPassesThroughBothProtocols(t *testing.T) {
 // writes the same bytes as one that knows everything, to each.
 func TestUnknownIsOneForm(t *testing.T) {
 	for seed := range uint64(200) {
-		_, msg := random(seed, 27)
-		msg = normal(t, msg)
+		_, msg := thrifttest.Random(seed, 27)
+		msg = thrifttest.Normal(t, msg)
 		binary, short := new(keeper), new(keeper)
-		body := encode(t, msg)
-		if err := decode(body, binary); err != nil {
+		body := thrifttest.Encode(t, msg)
+		if err := thrifttest.Decode(body, binary); err != nil {
 			t.Fatal(err)
 		}
 		if want := body[:len(body)-1]; !bytes.Equal(binary.Rest, want) {
 			t.Fatalf("seed %d: Binary's bytes changed", seed)
 		}
 		// From bytes that are compared maps would come in another order each time.
-		packed := written(t, thrift.Compact{}, binary)
-		if err := decodeCompact(packed, short); err != nil {
+		packed := thrifttest.Written(t, thrift.Compact{}, binary)
+		if err := thrifttest.DecodeCompact(packed, short); err != nil {
 			t.Fatal(err)
 		}
-		if again := written(t, thrift.Compact{}, short); !bytes.Equal(again, packed) {
+		if again := thrifttest.Written(t, thrift.Compact{}, short); !bytes.Equal(again, packed) {
 			t.Fatalf("seed %d: Compact's bytes changed", seed)
 		}
 		again := new(keeper)
-		if err := decode(encode(t, short), again); err != nil || !thrift.Equal(again, short) {
+		if err := thrifttest.Decode(thrifttest.Encode(t, short), again); err != nil || !thrift.Equal(again, short) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}
@@ -107,17 +97,17 @@ func TestUnknownCompactBytes(t *testing.T) {
 		// A field that is known, with another type.
 		{"26 02 00", "0a 0002 0000000000000001", "28 00 06 04 02 00"},
 	} {
-		body := unhex(t, c.in)
+		body := thrifttest.Unhex(t, c.in)
 		m := &sparseLeaf{Rest: thrift.Unknown("before")}
-		if err := decodeCompact(body, m); err != nil || !bytes.Equal(m.Rest, unhex(t, c.rest)) {
+		if err := thrifttest.DecodeCompact(body, m); err != nil || !bytes.Equal(m.Rest, thrifttest.Unhex(t, c.rest)) {
 			t.Errorf("%s: %x, %v", c.in, m.Rest, err)
 		}
-		if got := written(t, thrift.Compact{}, m); !bytes.Equal(got, unhex(t, c.out)) {
+		if got := thrifttest.Written(t, thrift.Compact{}, m); !bytes.Equal(got, thrifttest.Unhex(t, c.out)) {
 			t.Errorf("%s: %x", c.in, got)
 		}
 		for i := range body {
 			var syntax *thrift.SyntaxError
-			if err := decodeCompact(body[:i], new(sparseLeaf)); !errors.As(err, &syntax) || syntax.Offset > i {
+			if err := thrifttest.DecodeCompact(body[:i], new(sparseLeaf)); !errors.As(err, &syntax) || syntax.Offset > i {
 				t.Errorf("%s: prefix of %d: %v", c.in, i, err)
 			}
 		}
@@ -125,11 +115,11 @@ func TestUnknownCompactBytes(t *testing.T) {
 	// Many, and long ones: over the ends of blocks.
 	m := &keeper{}
 	for range 3000 {
-		m.Rest = append(m.Rest, unhex(t, "0f 0004 0a 00000003 0000000000000001 ffffffffffffffff 7fffffffffffffff")...)
+		m.Rest = append(m.Rest, thrifttest.Unhex(t, "0f 0004 0a 00000003 0000000000000001 ffffffffffffffff 7fffffffffffffff")...)
 	}
-	m.Rest = append(append(m.Rest, unhex(t, "0b 0005 00020000")...), make([]byte, 0x20000)...)
+	m.Rest = append(append(m.Rest, thrifttest.Unhex(t, "0b 0005 00020000")...), make([]byte, 0x20000)...)
 	got := new(keeper)
-	if err := decodeCompact(written(t, thrift.Compact{}, m), got); err != nil || !bytes.Equal(got.Rest, m.Rest) {
+	if err := thrifttest.DecodeCompact(thrifttest.Written(t, thrift.Compact{}, m), got); err != nil || !bytes.Equal(got.Rest, m.Rest) {
 		t.Errorf("%d bytes became %d: %v", len(m.Rest), len(got.Rest), err)
 	}
 }
@@ -147,7 +137,7 @@ func TestUnknownCompactLimits(t *testing.T) {
 		"maps":    append([]byte{0x19, 0xfb, 0x80, 0x80, 0x10}, make([]byte, 1<<18+1)...),
 	} {
 		m := new(keeper)
-		if err := decodeCompact(worst, m); err != nil {
+		if err := thrifttest.DecodeCompact(worst, m); err != nil {
 			t.Errorf("%s, which become eight times as long: %v", name, err)
 		}
 		if err := (thrift.Compact{}).Decode(buf.ViewOf(worst), new(keeper), tight); !errors.As(err, &syntax) || syntax.Why != "takes more memory than its size allows" {
@@ -159,7 +149,7 @@ func TestUnknownCompactLimits(t *testing.T) {
 	}
 	for n, ok := range map[int]bool{63: true, 64: false} {
 		m := new(keeper)
-		if err := decodeCompact(deep(n), m); (err == nil) != ok {
+		if err := thrifttest.DecodeCompact(deep(n), m); (err == nil) != ok {
 			t.Errorf("%d levels: %v", n, err)
 		}
 		m.Rest = append(bytes.Repeat([]byte{12, 0, 1}, n), make([]byte, n)...)
@@ -181,8 +171,8 @@ func TestUnknownCompactLimits(t *testing.T) {
 
 // JSON neither fills nor writes it, and leaves nothing of an earlier message.
 func TestUnknownIsNotForJSON(t *testing.T) {
-	m := &sparseLeaf{Rest: unhex(t, "02 0063 01")}
-	if got := written(t, thrift.JSON{}, m); string(got) != `{"2":{"str":""}}` {
+	m := &sparseLeaf{Rest: thrifttest.Unhex(t, "02 0063 01")}
+	if got := thrifttest.Written(t, thrift.JSON{}, m); string(got) != `{"2":{"str":""}}` {
 		t.Errorf("%s", got)
 	}
 	if err := (thrift.JSON{}).Decode(buf.ViewOf([]byte(`{"99":{"tf":1},"2":{"str":"a"}}`)), m, nil); err != nil || m.Name != "a" || m.Rest != nil {
@@ -194,15 +184,15 @@ func TestUnknownIsNotForJSON(t *testing.T) {
 // that passes over, and what it kept says the same as before in both protocols.
 func FuzzUnknownCompact(f *testing.F) {
 	for seed := range uint64(20) {
-		r := &filler{Rand: rand.New(rand.NewPCG(seed, 28)), depth: 5}
-		msg := new(Everything)
-		r.fill(reflect.ValueOf(msg).Elem(), true, false)
-		f.Add(written(f, thrift.Compact{}, msg))
+		r := &thrifttest.Filler{Rand: rand.New(rand.NewPCG(seed, 28)), Depth: 5}
+		msg := new(thrifttest.Everything)
+		r.Fill(reflect.ValueOf(msg).Elem(), true, false)
+		f.Add(thrifttest.Written(f, thrift.Compact{}, msg))
 	}
-	f.Add(unhex(f, "4b 02 83 01 61 7f 00 01 49 22 07 01 28 01 61 00"))
+	f.Add(thrifttest.Unhex(f, "4b 02 83 01 61 7f 00 01 49 22 07 01 28 01 61 00"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		lim := rpc.Limits{DecodeFactor: 64}.WithDefaults()
-		over, all := new(keeper), new(Everything)
+		over, all := new(keeper), new(thrifttest.Everything)
 		want, got := (thrift.Compact{}).Decode(buf.ViewOf(body), new(forgetful), lim), (thrift.Compact{}).Decode(buf.ViewOf(body), over, lim)
 		if want == nil != (got == nil) || want != nil && problem(want) != problem(got) {
 			t.Fatalf("kept: %v; passed over: %v", got, want)
@@ -217,8 +207,8 @@ func FuzzUnknownCompact(f *testing.F) {
 		lim = rpc.Limits{DecodeFactor: 256, Depth: 65}.WithDefaults()
 		for _, m := range []any{over, mid} {
 			for _, c := range []rpc.Codec{thrift.Binary{}, thrift.Compact{}} {
-				passed := new(Everything)
-				if err := c.Decode(buf.ViewOf(written(t, c, m)), passed, lim); err != nil || !thrift.Equal(all, passed) {
+				passed := new(thrifttest.Everything)
+				if err := c.Decode(buf.ViewOf(thrifttest.Written(t, c, m)), passed, lim); err != nil || !thrift.Equal(all, passed) {
 					t.Fatalf("%T through %T: %v\n%s\n%s", m, c, err, thrift.String(all), thrift.String(passed))
 				}
 			}
