@@ -83,17 +83,24 @@ func Data(x any) unsafe.Pointer {
 	return (*words)(unsafe.Pointer(&x)).data
 }
 
+// Known gives the Struct for msg if its type was used before, else nil. It is the fast path of
+// Of, small enough to be inlined.
+func (m *Memo) Known(msg any) *Struct {
+	if t := m.table.Load(); t != nil {
+		// Safety: as in Data; the first word is the type.
+		return t.find((*words)(unsafe.Pointer(&msg)).typ)
+	}
+	return nil
+}
+
 // Of gives the Struct for msg, a pointer to a struct, and that pointer. Errors are a *TypeError.
 func (m *Memo) Of(msg any) (*Struct, unsafe.Pointer, error) {
-	// Safety: as in Data.
-	w := *(*words)(unsafe.Pointer(&msg))
-	if t := m.table.Load(); t != nil && w.data != nil {
-		if s := t.find(w.typ); s != nil {
-			return s, w.data, nil
-		}
+	p := Data(msg)
+	if s := m.Known(msg); s != nil && p != nil {
+		return s, p, nil
 	}
-	s, err := m.add(msg, w.typ)
-	return s, w.data, err
+	s, err := m.add(msg, (*words)(unsafe.Pointer(&msg)).typ) // Safety: as in Data.
+	return s, p, err
 }
 
 // add compiles the Struct for msg's type, or finds that msg cannot have one.

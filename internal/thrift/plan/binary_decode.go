@@ -10,13 +10,16 @@ import (
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
-// Fields decodes the fields of a struct at b[o:], up to and with its stop, into
+// Fields decodes, in either protocol, the fields of a struct at b[o:], up to and with its stop, into
 // the pl.Go at base. It gives the end, or the offset of a fault. depth is how
 // many levels are allowed, this struct included.
 //
 // The next field is guessed to be the next one of the plan, so that fields in
 // that order cost one compare each; docs/how/thrift.md.
 func (d *Decoder) Fields(pl *Plan, base unsafe.Pointer, o, depth int) (int, raw.Fault) {
+	if d.wire == inCompact {
+		return d.compactFields(pl, base, o, depth)
+	}
 	if depth <= 0 {
 		return o, raw.TooDeep
 	}
@@ -124,6 +127,9 @@ func (d *Decoder) rest(o int) (int, raw.Fault) {
 // Value decodes a value at b[o:] into p, which points to a t.Go. depth is how
 // many levels are allowed for it. What p held before is replaced as a whole.
 func (d *Decoder) Value(t *shape.Type, p unsafe.Pointer, o, depth int) (int, raw.Fault) {
+	if d.wire == inCompact {
+		return d.compactValue(t, p, o, depth)
+	}
 	b := d.B
 	// Safety: for all stores below: p points to a t.Go, whose layout kind says.
 	switch t.Kind {

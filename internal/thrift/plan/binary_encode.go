@@ -13,6 +13,9 @@ import (
 // Fields appends the fields of the struct at base, and its stop. depth is how
 // many levels are allowed, this struct included.
 func (e *Encoder) Fields(b []byte, pl *Plan, base unsafe.Pointer, depth int) []byte {
+	if e.wire == inCompact {
+		return e.compactFields(b, pl, base, depth)
+	}
 	return e.Some(b, pl, base, depth, pl.Fields, true)
 }
 
@@ -127,6 +130,9 @@ func (e *Encoder) Bytes(b, p []byte) []byte {
 
 // Value appends the value of type t at p.
 func (e *Encoder) Value(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
+	if e.wire == inCompact {
+		return e.compactValue(b, t, p, depth)
+	}
 	// Safety: for all loads below: p points to a t.Go, whose layout kind says.
 	switch t.Kind {
 	case shape.String:

@@ -33,25 +33,6 @@ type Decoder struct {
 	codec.Budget
 }
 
-// message decodes the fields of a struct at b[o:], up to and with its stop, into
-// the pl.Go at base. It gives the end, or the offset of a fault. depth is how
-// many levels are allowed, this struct included.
-func (d *Decoder) message(pl *Plan, base unsafe.Pointer, o, depth int) (int, raw.Fault) {
-	if d.wire == inCompact {
-		return d.compactFields(pl, base, o, depth)
-	}
-	return d.Fields(pl, base, o, depth)
-}
-
-// element decodes a value at b[o:] that is no field, into p, which points to a t.Go.
-// depth is how many levels are allowed for it. What p held before is replaced as a whole.
-func (d *Decoder) element(t *shape.Type, p unsafe.Pointer, o, depth int) (int, raw.Fault) {
-	if d.wire == inCompact {
-		return d.compactValue(t, p, o, depth)
-	}
-	return d.Value(t, p, o, depth)
-}
-
 // head reads the header of a field at b[o:]; with Compact it comes after h, which becomes
 // it. 0 is the stop.
 func (d *Decoder) head(h *raw.CompactHead, o int) (head uint32, end int, f raw.Fault) {
@@ -112,7 +93,7 @@ func (d *Decoder) pointer(t *shape.Type, p *unsafe.Pointer, o int, kind raw.Comp
 	if d.wire == inCompact && t.Kind == shape.Bool {
 		// Safety: q points to a t.Go, a bool.
 		*(*bool)(q) = kind == raw.CompactTrue
-	} else if o, f = d.element(t, q, o, 0); f != raw.Fine {
+	} else if o, f = d.Value(t, q, o, 0); f != raw.Fine {
 		return o, f
 	}
 	*p = q
@@ -179,7 +160,7 @@ func (d *Decoder) structure(pl *Plan, p unsafe.Pointer, o, depth int) (int, raw.
 	}
 	// Safety: p points to a *pl.Go.
 	*(*unsafe.Pointer)(p) = q
-	return d.message(pl, q, o, depth)
+	return d.Fields(pl, q, o, depth)
 }
 
 // union decodes a struct of which one field counts: the last one that is known.

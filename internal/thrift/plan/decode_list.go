@@ -58,7 +58,7 @@ func (d *Decoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (n int, f 
 	}
 	s := elements(t, n)
 	for i := range n {
-		if o, f = d.element(e, unsafe.Add(s, i*e.Size), o, depth-1); f != raw.Fine {
+		if o, f = d.Value(e, unsafe.Add(s, i*e.Size), o, depth-1); f != raw.Fine {
 			return o, f
 		}
 	}
@@ -110,7 +110,7 @@ func (d *Decoder) structures(pl *Plan, s []unsafe.Pointer, o, depth int) (int, r
 				return o, raw.TooCostly
 			}
 			var f raw.Fault
-			if o, f = d.message(pl, q, o, depth); f != raw.Fine {
+			if o, f = d.Fields(pl, q, o, depth); f != raw.Fine {
 				return o, f
 			}
 			s[i] = q

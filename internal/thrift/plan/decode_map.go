@@ -106,10 +106,10 @@ func readMap[K comparable, V any](d *Decoder, t *shape.Type, p unsafe.Pointer, o
 	var f raw.Fault
 	for range n {
 		// Safety: k has the layout of t.Key, v that of t.Elem; mapKindOf.
-		if o, f = d.element(t.Key, unsafe.Pointer(&k), o, depth); f != raw.Fine {
+		if o, f = d.Value(t.Key, unsafe.Pointer(&k), o, depth); f != raw.Fine {
 			return o, f
 		}
-		if o, f = d.element(t.Elem, unsafe.Pointer(&v), o, depth); f != raw.Fine {
+		if o, f = d.Value(t.Elem, unsafe.Pointer(&v), o, depth); f != raw.Fine {
 			return o, f
 		}
 		m[k] = v
@@ -126,10 +126,10 @@ func (d *Decoder) anyMap(t *shape.Type, p unsafe.Pointer, o, n, depth int) (int,
 	k, v := reflect.New(t.Key.Go), reflect.New(t.Elem.Go)
 	var f raw.Fault
 	for range n {
-		if o, f = d.element(t.Key, k.UnsafePointer(), o, depth); f != raw.Fine {
+		if o, f = d.Value(t.Key, k.UnsafePointer(), o, depth); f != raw.Fine {
 			return o, f
 		}
-		if o, f = d.element(t.Elem, v.UnsafePointer(), o, depth); f != raw.Fine {
+		if o, f = d.Value(t.Elem, v.UnsafePointer(), o, depth); f != raw.Fine {
 			return o, f
 		}
 		m.SetMapIndex(k.Elem(), v.Elem())
@@ -151,10 +151,10 @@ func (d *Decoder) pairs(t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, 
 	var f raw.Fault
 	for i := range n {
 		q := unsafe.Add(s, i*size)
-		if o, f = d.element(t.Key, q, o, depth); f != raw.Fine {
+		if o, f = d.Value(t.Key, q, o, depth); f != raw.Fine {
 			return o, f
 		}
-		if o, f = d.element(t.Elem, unsafe.Add(q, t.ValueAt), o, depth); f != raw.Fine {
+		if o, f = d.Value(t.Elem, unsafe.Add(q, t.ValueAt), o, depth); f != raw.Fine {
 			return o, f
 		}
 	}

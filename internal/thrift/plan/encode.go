@@ -22,23 +22,6 @@ type Encoder struct {
 	plain bool // generated methods are not used
 }
 
-// message appends the fields of the struct at p, and its stop. depth is how
-// many levels are allowed, this struct included.
-func (e *Encoder) message(b []byte, pl *Plan, p unsafe.Pointer, depth int) []byte {
-	if e.wire == inCompact {
-		return e.compactFields(b, pl, p, depth)
-	}
-	return e.Fields(b, pl, p, depth)
-}
-
-// element appends the value of type t at p, which is no field.
-func (e *Encoder) element(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
-	if e.wire == inCompact {
-		return e.compactValue(b, t, p, depth)
-	}
-	return e.Value(b, t, p, depth)
-}
-
 // fail notes an error at a field of a plan's struct.
 func (e *Encoder) fail(b []byte, pl *Plan, f *shape.Field, why string) []byte {
 	if e.Err == nil {
@@ -94,5 +77,5 @@ func (e *Encoder) union(b []byte, t *shape.Type, f *shape.Face, depth int) []byt
 	if o.Absent(unsafe.Add(f.Data, o.Offset)) {
 		return e.fail(b, At(v.Struct), o, shape.WhyNil)
 	}
-	return e.message(b, At(v.Struct), f.Data, depth)
+	return e.Fields(b, At(v.Struct), f.Data, depth)
 }

@@ -46,7 +46,7 @@ func (e *Encoder) list(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []b
 		if cap(b)-len(b) < Headroom {
 			b = e.Out.Next(b)
 		}
-		if b = e.element(b, el, unsafe.Add(s.Data, i*el.Size), depth-1); e.Err != nil {
+		if b = e.Value(b, el, unsafe.Add(s.Data, i*el.Size), depth-1); e.Err != nil {
 			return b
 		}
 	}
@@ -173,7 +173,7 @@ func (e *Encoder) entry(b []byte, t *shape.Type, k, v unsafe.Pointer, depth int)
 	if cap(b)-len(b) < 2*Headroom {
 		b = e.Out.Next(b)
 	}
-	return e.element(e.element(b, t.Key, k, depth), t.Elem, v, depth)
+	return e.Value(e.Value(b, t.Key, k, depth), t.Elem, v, depth)
 }
 
 // writeMap appends the entries of a map with the layout of map[K]V.

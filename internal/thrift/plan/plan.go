@@ -47,6 +47,15 @@ var Memo = shape.Memo{Rules: rules{}}
 // Of gives the plan for msg, a pointer to a struct, and that pointer. An error is a
 // *TypeError.
 func Of(msg any) (*Plan, unsafe.Pointer, error) {
+	p := shape.Data(msg)
+	if s := Memo.Known(msg); s != nil && p != nil {
+		return At(s), p, nil
+	}
+	return ofSlow(msg)
+}
+
+// ofSlow is Of for what is new, or no message.
+func ofSlow(msg any) (*Plan, unsafe.Pointer, error) {
 	s, p, err := Memo.Of(msg)
 	if err != nil {
 		return nil, nil, typeError(err)

@@ -109,7 +109,7 @@ func (d *Decoder) withViews(pl *Plan, p unsafe.Pointer, o, depth int) (int, raw.
 		return d.view(pl, at, q, o, depth)
 	}
 	*at = q
-	return d.message(pl, q, o, depth)
+	return d.Fields(pl, q, o, depth)
 }
 
 // view makes q, a new view, one of the struct at o, and has p point to it.
