@@ -48,7 +48,7 @@ func TestImportGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "import (\n\t\"encoding/binary\"\n\n\t\"github.com/limosa-rpc/limosa/thrift\"\n\t\"hello/base\"\n)\n"
+	want := "import (\n\t\"encoding/binary\"\n\n\t\"github.com/limosa-rpc/limosa/thrift/impl\"\n\t\"hello/base\"\n)\n"
 	if !strings.Contains(files[0].Content, want) {
 		t.Errorf("%.600s\nwant %s", files[0].Content, want)
 	}

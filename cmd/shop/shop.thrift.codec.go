@@ -12,6 +12,7 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of shop.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
@@ -35,19 +36,19 @@ func (x *Category) UnmarshalText(p []byte) (err error) {
 	return err
 }
 
-func (x *Money) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Money) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Money) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Money) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Money) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Money) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 146 + len(x.Currency); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 146 + len(x.Currency); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 2)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Currency))), x.Currency...)
@@ -55,36 +56,36 @@ func (x *Money) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Money) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Money) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.Currency, b[3:]); b == nil {
 		return d.In(x, 0)
 	}
-	if len(b) < 11 || thrift.Miss(b, 10, 2) != 0 {
+	if len(b) < 11 || impl.Miss(b, 10, 2) != 0 {
 		return d.Plan(x, b, depth, 1)
 	}
 	x.Minor = int64(binary.BigEndian.Uint64(b[3:]))
 	b = b[11:]
 	return d.Stop(x, b, depth, 2)
 }
-func (x *Product) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Product) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Product) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Product) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Product) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Product) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	if n := 160 + len(x.Sku) + len(x.Name); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 160 + len(x.Sku) + len(x.Name); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 4)
 	} else {
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
@@ -102,56 +103,56 @@ func (x *Product) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Product) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Product) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
 	var ok bool
-	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 11, 2) != 0 {
+	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 11, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
 	if b = d.String(&x.Sku, b[14:]); b == nil {
 		return d.In(x, 1)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 3) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 3) != 0 {
 		return d.Plan(x, b, depth, 2)
 	}
 	if b = d.String(&x.Name, b[3:]); b == nil {
 		return d.In(x, 2)
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 4) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 4) != 0 {
 		return d.Plan(x, b, depth, 3)
 	}
 	x.Category = Category(binary.BigEndian.Uint32(b[3:]))
 	b = b[7:]
-	if b, ok = thrift.ReadStrings(d, &x.Tags, b, 15, 5); !ok {
+	if b, ok = impl.ReadStrings(d, &x.Tags, b, 15, 5); !ok {
 		return d.Plan(x, b, depth, 4)
 	}
 	if b, ok = d.StringMap(&x.Attributes, b, 6); !ok {
 		return d.Plan(x, b, depth, 5)
 	}
-	if thrift.Has(b, 11, 4, 7) {
-		if b = thrift.Optional(d, &x.WeightKg, b); b == nil {
+	if impl.Has(b, 11, 4, 7) {
+		if b = impl.Optional(d, &x.WeightKg, b); b == nil {
 			return d.In(x, 6)
 		}
 	}
-	if thrift.Has(b, 7, 11, 8) {
+	if impl.Has(b, 7, 11, 8) {
 		if b = d.OptionalString(&x.Subtitle, b); b == nil {
 			return d.In(x, 7)
 		}
 	}
 	return d.Stop(x, b, depth, 8)
 }
-func (x *Offer) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Offer) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Offer) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Offer) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Offer) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Offer) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -171,46 +172,46 @@ func (x *Offer) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Offer) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Offer) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 11 || thrift.Miss(b, 10, 1) != 0 {
+	if len(b) < 11 || impl.Miss(b, 10, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.ProductID = int64(binary.BigEndian.Uint64(b[3:]))
 	b = b[11:]
-	if thrift.Has(b, 4, 12, 2) {
-		x.Price = thrift.New[Money](d)
+	if impl.Has(b, 4, 12, 2) {
+		x.Price = impl.New[Money](d)
 		if b = x.Price.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 1)
 		}
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 3) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 3) != 0 {
 		return d.Plan(x, b, depth, 2)
 	}
 	x.InStock = int32(binary.BigEndian.Uint32(b[3:]))
 	b = b[7:]
-	if thrift.Has(b, 7, 8, 4) {
-		if b = thrift.Optional(d, &x.DaysToShip, b); b == nil {
+	if impl.Has(b, 7, 8, 4) {
+		if b = impl.Optional(d, &x.DaysToShip, b); b == nil {
 			return d.In(x, 3)
 		}
 	}
 	return d.Stop(x, b, depth, 4)
 }
-func (x *Listing) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Listing) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Listing) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Listing) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Listing) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Listing) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 153 + len(x.Name); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 153 + len(x.Name); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 3)
 	} else {
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ProductID))
@@ -223,63 +224,63 @@ func (x *Listing) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if cap(b)-len(b) < 132 {
 		b = e.Next(b)
 	}
-	b = append(b, 2, 0, 5, thrift.Bool(x.Available))
+	b = append(b, 2, 0, 5, impl.Bool(x.Available))
 	return append(b, 0)
 }
-func (x *Listing) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Listing) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 11, 2) != 0 {
+	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 11, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.ProductID = int64(binary.BigEndian.Uint64(b[3:]))
 	if b = d.String(&x.Name, b[14:]); b == nil {
 		return d.In(x, 1)
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 3) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 3) != 0 {
 		return d.Plan(x, b, depth, 2)
 	}
 	x.Category = Category(binary.BigEndian.Uint32(b[3:]))
 	b = b[7:]
-	if thrift.Has(b, 4, 12, 4) {
-		x.Price = thrift.New[Money](d)
+	if impl.Has(b, 4, 12, 4) {
+		x.Price = impl.New[Money](d)
 		if b = x.Price.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 3)
 		}
 	}
-	if len(b) < 4 || thrift.Miss(b, 2, 5) != 0 {
+	if len(b) < 4 || impl.Miss(b, 2, 5) != 0 {
 		return d.Plan(x, b, depth, 4)
 	}
 	x.Available = b[3] == 1
 	b = b[4:]
 	return d.Stop(x, b, depth, 5)
 }
-func (x *Page) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Page) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Page) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Page) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Page) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Page) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Product != nil {
 		b = x.Product.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Offer != nil {
 		b = x.Offer.AppendThrift(e, append(b, 12, 0, 2), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.Count(append(b, 15, 0, 3, 12), len(x.Related))
@@ -288,28 +289,28 @@ func (x *Page) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Page) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Page) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
-	if thrift.Has(b, 4, 12, 1) {
-		x.Product = thrift.New[Product](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Product = impl.New[Product](d)
 		if b = x.Product.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 0)
 		}
 	}
-	if thrift.Has(b, 4, 12, 2) {
-		x.Offer = thrift.New[Offer](d)
+	if impl.Has(b, 4, 12, 2) {
+		x.Offer = impl.New[Offer](d)
 		if b = x.Offer.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 1)
 		}
 	}
-	if s, rest := thrift.List[Listing](d, b, 15, 3); rest == nil {
+	if s, rest := impl.List[Listing](d, b, 15, 3); rest == nil {
 		return d.Plan(x, b, depth, 2)
 	} else {
 		x.Related, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Listing]); i < len(x.Related); i++ {
+	for i, slab := 0, new(impl.Slab[Listing]); i < len(x.Related); i++ {
 		x.Related[i] = slab.Next(d, len(x.Related)-i)
 		if b = x.Related[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 2)
@@ -317,15 +318,15 @@ func (x *Page) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 3)
 }
-func (x *Query) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Query) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Query) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Query) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Query) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Query) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
@@ -340,35 +341,35 @@ func (x *Query) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Query) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Query) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
 	x.SetDefaults()
 	var ok bool
-	if len(b) < 21 || thrift.Miss(b, 8, 1)|thrift.Miss(b[7:], 8, 2)|thrift.Miss(b[14:], 8, 3) != 0 {
+	if len(b) < 21 || impl.Miss(b, 8, 1)|impl.Miss(b[7:], 8, 2)|impl.Miss(b[14:], 8, 3) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.Category = Category(binary.BigEndian.Uint32(b[3:]))
 	x.Offset = int32(binary.BigEndian.Uint32(b[10:]))
 	x.Limit = int32(binary.BigEndian.Uint32(b[17:]))
 	b = b[21:]
-	if thrift.Has(b, 4, 14, 4) {
-		if b, ok = thrift.ReadStrings(d, &x.Tags, b, 14, 4); !ok {
+	if impl.Has(b, 4, 14, 4) {
+		if b, ok = impl.ReadStrings(d, &x.Tags, b, 14, 4); !ok {
 			return d.Plan(x, b, depth, 3)
 		}
 	}
 	return d.Stop(x, b, depth, 4)
 }
-func (x *CartLine) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *CartLine) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *CartLine) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *CartLine) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *CartLine) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *CartLine) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -379,12 +380,12 @@ func (x *CartLine) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Quantity))
 	return append(b, 0)
 }
-func (x *CartLine) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *CartLine) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
 	x.SetDefaults()
-	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 8, 2) != 0 {
+	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 8, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.ProductID = int64(binary.BigEndian.Uint64(b[3:]))
@@ -392,19 +393,19 @@ func (x *CartLine) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	b = b[18:]
 	return d.Stop(x, b, depth, 2)
 }
-func (x *Cart) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Cart) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Cart) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Cart) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Cart) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Cart) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	if n := 135 + len(x.Customer); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 135 + len(x.Customer); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 1)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Customer))), x.Customer...)
@@ -415,22 +416,22 @@ func (x *Cart) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Cart) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Cart) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.Customer, b[3:]); b == nil {
 		return d.In(x, 0)
 	}
-	if s, rest := thrift.List[CartLine](d, b, 15, 2); rest == nil {
+	if s, rest := impl.List[CartLine](d, b, 15, 2); rest == nil {
 		return d.Plan(x, b, depth, 1)
 	} else {
 		x.Lines, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[CartLine]); i < len(x.Lines); i++ {
+	for i, slab := 0, new(impl.Slab[CartLine]); i < len(x.Lines); i++ {
 		x.Lines[i] = slab.Next(d, len(x.Lines)-i)
 		if b = x.Lines[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 1)
@@ -438,15 +439,15 @@ func (x *Cart) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 2)
 }
-func (x *OrderLine) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *OrderLine) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *OrderLine) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *OrderLine) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *OrderLine) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *OrderLine) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -460,37 +461,37 @@ func (x *OrderLine) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte 
 	}
 	return append(b, 0)
 }
-func (x *OrderLine) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *OrderLine) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 8, 2) != 0 {
+	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 8, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.ProductID = int64(binary.BigEndian.Uint64(b[3:]))
 	x.Quantity = int32(binary.BigEndian.Uint32(b[14:]))
 	b = b[18:]
-	if thrift.Has(b, 4, 12, 3) {
-		x.Price = thrift.New[Money](d)
+	if impl.Has(b, 4, 12, 3) {
+		x.Price = impl.New[Money](d)
 		if b = x.Price.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 2)
 		}
 	}
 	return d.Stop(x, b, depth, 3)
 }
-func (x *Order) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Order) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Order) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Order) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Order) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Order) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	if n := 142 + len(x.Number) + len(x.Customer); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 142 + len(x.Number) + len(x.Customer); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 2)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Number))), x.Number...)
@@ -500,7 +501,7 @@ func (x *Order) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	for _, v := range x.Lines {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Total != nil {
@@ -508,54 +509,54 @@ func (x *Order) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Order) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Order) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.Number, b[3:]); b == nil {
 		return d.In(x, 0)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 2) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 2) != 0 {
 		return d.Plan(x, b, depth, 1)
 	}
 	if b = d.String(&x.Customer, b[3:]); b == nil {
 		return d.In(x, 1)
 	}
-	if s, rest := thrift.List[OrderLine](d, b, 15, 3); rest == nil {
+	if s, rest := impl.List[OrderLine](d, b, 15, 3); rest == nil {
 		return d.Plan(x, b, depth, 2)
 	} else {
 		x.Lines, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[OrderLine]); i < len(x.Lines); i++ {
+	for i, slab := 0, new(impl.Slab[OrderLine]); i < len(x.Lines); i++ {
 		x.Lines[i] = slab.Next(d, len(x.Lines)-i)
 		if b = x.Lines[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 2)
 		}
 	}
-	if thrift.Has(b, 4, 12, 4) {
-		x.Total = thrift.New[Money](d)
+	if impl.Has(b, 4, 12, 4) {
+		x.Total = impl.New[Money](d)
 		if b = x.Total.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 3)
 		}
 	}
 	return d.Stop(x, b, depth, 4)
 }
-func (x *NotFound) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *NotFound) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *NotFound) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *NotFound) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *NotFound) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *NotFound) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 146 + len(x.What); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 146 + len(x.What); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 2)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.What))), x.What...)
@@ -563,32 +564,32 @@ func (x *NotFound) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *NotFound) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *NotFound) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.What, b[3:]); b == nil {
 		return d.In(x, 0)
 	}
-	if len(b) < 11 || thrift.Miss(b, 10, 2) != 0 {
+	if len(b) < 11 || impl.Miss(b, 10, 2) != 0 {
 		return d.Plan(x, b, depth, 1)
 	}
 	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
 	b = b[11:]
 	return d.Stop(x, b, depth, 2)
 }
-func (x *SoldOut) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *SoldOut) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *SoldOut) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *SoldOut) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *SoldOut) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *SoldOut) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -600,11 +601,11 @@ func (x *SoldOut) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.InStock))
 	return append(b, 0)
 }
-func (x *SoldOut) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *SoldOut) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 25 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 8, 2)|thrift.Miss(b[18:], 8, 3) != 0 {
+	if len(b) < 25 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 8, 2)|impl.Miss(b[18:], 8, 3) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.ProductID = int64(binary.BigEndian.Uint64(b[3:]))
@@ -622,13 +623,13 @@ type catalogProductResult struct {
 	Missing *NotFound `thrift:"missing,1,optional"`
 }
 
-func (x *catalogProductResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *catalogProductResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Missing != nil {
@@ -636,17 +637,17 @@ func (x *catalogProductResult) EncodeThrift(to thrift.Output, b []byte, depth in
 	}
 	return e.End(append(b, 0))
 }
-func (x *catalogProductResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *catalogProductResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 0) {
-		x.Success = thrift.New[Product](d)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Product](d)
 		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
 	}
-	if thrift.Has(b, 4, 12, 1) {
-		x.Missing = thrift.New[NotFound](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Missing = impl.New[NotFound](d)
 		if b = x.Missing.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 1))
 		}
@@ -665,7 +666,7 @@ var catalogProduct = rpc.Method{
 		case r.Missing != nil:
 			return r.Missing
 		}
-		return thrift.NoResult(result)
+		return impl.NoResult(result)
 	},
 }
 
@@ -673,19 +674,19 @@ type catalogSearchArgs struct {
 	Query *Query `thrift:"query,1"`
 }
 
-func (x *catalogSearchArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *catalogSearchArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Query != nil {
 		b = x.Query.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *catalogSearchArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *catalogSearchArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 1) {
-		x.Query = thrift.New[Query](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Query = impl.New[Query](d)
 		if b = x.Query.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -697,8 +698,8 @@ type catalogSearchResult struct {
 	Success []*Product `thrift:"success,0,optional"`
 }
 
-func (x *catalogSearchResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *catalogSearchResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if depth <= 1 {
 		return e.End(e.Plan(b, x, depth))
@@ -711,19 +712,19 @@ func (x *catalogSearchResult) EncodeThrift(to thrift.Output, b []byte, depth int
 	}
 	return e.End(append(b, 0))
 }
-func (x *catalogSearchResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *catalogSearchResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
 	if depth <= 1 {
 		return d.End(d.Whole(x, b, depth))
 	}
-	if thrift.Has(b, 4, 15, 0) {
-		if s, rest := thrift.List[Product](d, b, 15, 0); rest == nil {
+	if impl.Has(b, 4, 15, 0) {
+		if s, rest := impl.List[Product](d, b, 15, 0); rest == nil {
 			return d.End(d.Plan(x, b, depth, 0))
 		} else {
 			x.Success, b = s, rest
 		}
-		for i, slab := 0, new(thrift.Slab[Product]); i < len(x.Success); i++ {
+		for i, slab := 0, new(impl.Slab[Product]); i < len(x.Success); i++ {
 			x.Success[i] = slab.Next(d, len(x.Success)-i)
 			if b = x.Success[i].ReadThrift(d, b, depth-2); b == nil {
 				return d.End(d.In(x, 0))
@@ -734,7 +735,7 @@ func (x *catalogSearchResult) DecodeThrift(in thrift.Input, depth int) thrift.Re
 }
 
 var catalogSearch = rpc.Method{
-	Service: "Catalog", Name: "search", Codec: thrift.Binary{}, New: stub.New[catalogSearchArgs, catalogSearchResult], Raise: thrift.NoResult,
+	Service: "Catalog", Name: "search", Codec: thrift.Binary{}, New: stub.New[catalogSearchArgs, catalogSearchResult], Raise: impl.NoResult,
 }
 
 type catalogRelatedArgs struct {
@@ -746,7 +747,7 @@ type catalogRelatedResult struct {
 }
 
 var catalogRelated = rpc.Method{
-	Service: "Catalog", Name: "related", Codec: thrift.Binary{}, New: stub.New[catalogRelatedArgs, catalogRelatedResult], Raise: thrift.NoResult,
+	Service: "Catalog", Name: "related", Codec: thrift.Binary{}, New: stub.New[catalogRelatedArgs, catalogRelatedResult], Raise: impl.NoResult,
 }
 
 type inventoryOffersArgs struct {
@@ -757,7 +758,7 @@ type inventoryOffersResult struct {
 }
 
 var inventoryOffers = rpc.Method{
-	Service: "Inventory", Name: "offers", Codec: thrift.Binary{}, New: stub.New[inventoryOffersArgs, inventoryOffersResult], Raise: thrift.NoResult,
+	Service: "Inventory", Name: "offers", Codec: thrift.Binary{}, New: stub.New[inventoryOffersArgs, inventoryOffersResult], Raise: impl.NoResult,
 }
 
 type inventoryReserveArgs struct {
@@ -770,19 +771,19 @@ type inventoryReserveResult struct {
 	None    *SoldOut  `thrift:"none,2,optional"`
 }
 
-func (x *inventoryReserveResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *inventoryReserveResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Missing != nil {
 		b = x.Missing.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.None != nil {
@@ -790,23 +791,23 @@ func (x *inventoryReserveResult) EncodeThrift(to thrift.Output, b []byte, depth 
 	}
 	return e.End(append(b, 0))
 }
-func (x *inventoryReserveResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *inventoryReserveResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 0) {
-		x.Success = thrift.New[Money](d)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Money](d)
 		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
 	}
-	if thrift.Has(b, 4, 12, 1) {
-		x.Missing = thrift.New[NotFound](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Missing = impl.New[NotFound](d)
 		if b = x.Missing.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 1))
 		}
 	}
-	if thrift.Has(b, 4, 12, 2) {
-		x.None = thrift.New[SoldOut](d)
+	if impl.Has(b, 4, 12, 2) {
+		x.None = impl.New[SoldOut](d)
 		if b = x.None.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 2))
 		}
@@ -827,7 +828,7 @@ var inventoryReserve = rpc.Method{
 		case r.None != nil:
 			return r.None
 		}
-		return thrift.NoResult(result)
+		return impl.NoResult(result)
 	},
 }
 
@@ -839,13 +840,13 @@ type storefrontPageResult struct {
 	Missing *NotFound `thrift:"missing,1,optional"`
 }
 
-func (x *storefrontPageResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *storefrontPageResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Missing != nil {
@@ -853,17 +854,17 @@ func (x *storefrontPageResult) EncodeThrift(to thrift.Output, b []byte, depth in
 	}
 	return e.End(append(b, 0))
 }
-func (x *storefrontPageResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *storefrontPageResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 0) {
-		x.Success = thrift.New[Page](d)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Page](d)
 		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
 	}
-	if thrift.Has(b, 4, 12, 1) {
-		x.Missing = thrift.New[NotFound](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Missing = impl.New[NotFound](d)
 		if b = x.Missing.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 1))
 		}
@@ -882,7 +883,7 @@ var storefrontPage = rpc.Method{
 		case r.Missing != nil:
 			return r.Missing
 		}
-		return thrift.NoResult(result)
+		return impl.NoResult(result)
 	},
 }
 
@@ -890,19 +891,19 @@ type storefrontBrowseArgs struct {
 	Query *Query `thrift:"query,1"`
 }
 
-func (x *storefrontBrowseArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *storefrontBrowseArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Query != nil {
 		b = x.Query.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *storefrontBrowseArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *storefrontBrowseArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 1) {
-		x.Query = thrift.New[Query](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Query = impl.New[Query](d)
 		if b = x.Query.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -914,8 +915,8 @@ type storefrontBrowseResult struct {
 	Success []*Listing `thrift:"success,0,optional"`
 }
 
-func (x *storefrontBrowseResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *storefrontBrowseResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if depth <= 1 {
 		return e.End(e.Plan(b, x, depth))
@@ -928,19 +929,19 @@ func (x *storefrontBrowseResult) EncodeThrift(to thrift.Output, b []byte, depth 
 	}
 	return e.End(append(b, 0))
 }
-func (x *storefrontBrowseResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *storefrontBrowseResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
 	if depth <= 1 {
 		return d.End(d.Whole(x, b, depth))
 	}
-	if thrift.Has(b, 4, 15, 0) {
-		if s, rest := thrift.List[Listing](d, b, 15, 0); rest == nil {
+	if impl.Has(b, 4, 15, 0) {
+		if s, rest := impl.List[Listing](d, b, 15, 0); rest == nil {
 			return d.End(d.Plan(x, b, depth, 0))
 		} else {
 			x.Success, b = s, rest
 		}
-		for i, slab := 0, new(thrift.Slab[Listing]); i < len(x.Success); i++ {
+		for i, slab := 0, new(impl.Slab[Listing]); i < len(x.Success); i++ {
 			x.Success[i] = slab.Next(d, len(x.Success)-i)
 			if b = x.Success[i].ReadThrift(d, b, depth-2); b == nil {
 				return d.End(d.In(x, 0))
@@ -951,26 +952,26 @@ func (x *storefrontBrowseResult) DecodeThrift(in thrift.Input, depth int) thrift
 }
 
 var storefrontBrowse = rpc.Method{
-	Service: "Storefront", Name: "browse", Codec: thrift.Binary{}, New: stub.New[storefrontBrowseArgs, storefrontBrowseResult], Raise: thrift.NoResult,
+	Service: "Storefront", Name: "browse", Codec: thrift.Binary{}, New: stub.New[storefrontBrowseArgs, storefrontBrowseResult], Raise: impl.NoResult,
 }
 
 type storefrontCheckoutArgs struct {
 	Cart *Cart `thrift:"cart,1"`
 }
 
-func (x *storefrontCheckoutArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *storefrontCheckoutArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Cart != nil {
 		b = x.Cart.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *storefrontCheckoutArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *storefrontCheckoutArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 1) {
-		x.Cart = thrift.New[Cart](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Cart = impl.New[Cart](d)
 		if b = x.Cart.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -984,19 +985,19 @@ type storefrontCheckoutResult struct {
 	None    *SoldOut  `thrift:"none,2,optional"`
 }
 
-func (x *storefrontCheckoutResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *storefrontCheckoutResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Missing != nil {
 		b = x.Missing.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.None != nil {
@@ -1004,23 +1005,23 @@ func (x *storefrontCheckoutResult) EncodeThrift(to thrift.Output, b []byte, dept
 	}
 	return e.End(append(b, 0))
 }
-func (x *storefrontCheckoutResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *storefrontCheckoutResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 0) {
-		x.Success = thrift.New[Order](d)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Order](d)
 		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
 	}
-	if thrift.Has(b, 4, 12, 1) {
-		x.Missing = thrift.New[NotFound](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Missing = impl.New[NotFound](d)
 		if b = x.Missing.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 1))
 		}
 	}
-	if thrift.Has(b, 4, 12, 2) {
-		x.None = thrift.New[SoldOut](d)
+	if impl.Has(b, 4, 12, 2) {
+		x.None = impl.New[SoldOut](d)
 		if b = x.None.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 2))
 		}
@@ -1041,7 +1042,7 @@ var storefrontCheckout = rpc.Method{
 		case r.None != nil:
 			return r.None
 		}
-		return thrift.NoResult(result)
+		return impl.NoResult(result)
 	},
 }
 

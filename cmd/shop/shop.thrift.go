@@ -5,17 +5,13 @@ package shop
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
-	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -62,47 +58,8 @@ func ParseCategory(s string) (Category, error) {
 
 // An amount in the smallest unit of its currency.
 type Money struct {
-	Currency string `thrift:"currency,1,required"`
-	Minor    int64  `thrift:"minor,2,required"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Money) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Money) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Money) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 146 + len(x.Currency); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 2)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Currency))), x.Currency...)
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 2), uint64(x.Minor))
-	}
-	return append(b, 0)
-}
-func (x *Money) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.Currency, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	if len(b) < 11 || impl.Miss(b, 10, 2) != 0 {
-		return d.Plan(x, b, depth, 1)
-	}
-	x.Minor = int64(binary.BigEndian.Uint64(b[3:]))
-	b = b[11:]
-	return d.Stop(x, b, depth, 2)
+	Currency string `thrift:"currency,1,required" json:"currency"`
+	Minor    int64  `thrift:"minor,2,required" json:"minor"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -110,87 +67,27 @@ func (x *Money) String() string { return thrift.String(x) }
 
 // What the catalog knows of a thing for sale; it does not change.
 type Product struct {
-	ID         int64             `thrift:"id,1,required"`
-	Sku        string            `thrift:"sku,2"`
-	Name       string            `thrift:"name,3"`
-	Category   Category          `thrift:"category,4"`
-	Tags       []string          `thrift:"tags,5"`
-	Attributes map[string]string `thrift:"attributes,6"`
-	WeightKg   *float64          `thrift:"weight_kg,7,optional"`
-	Subtitle   *string           `thrift:"subtitle,8,optional"`
+	ID         int64             `thrift:"id,1,required" json:"id"`
+	Sku        string            `thrift:"sku,2" json:"sku"`
+	Name       string            `thrift:"name,3" json:"name"`
+	Category   Category          `thrift:"category,4" json:"category"`
+	Tags       []string          `thrift:"tags,5" json:"tags"`
+	Attributes map[string]string `thrift:"attributes,6" json:"attributes"`
+	WeightKg   *float64          `thrift:"weight_kg,7,optional" json:"weight_kg,omitempty"`
+	Subtitle   *string           `thrift:"subtitle,8,optional" json:"subtitle,omitempty"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Product) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
+func (x *Product) GetWeightKg() float64 {
+	if x == nil || x.WeightKg == nil {
+		return 0
+	}
+	return *x.WeightKg
 }
-func (x *Product) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Product) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
+func (x *Product) GetSubtitle() string {
+	if x == nil || x.Subtitle == nil {
+		return ""
 	}
-	if n := 160 + len(x.Sku) + len(x.Name); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 4)
-	} else {
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Sku))), x.Sku...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 3), uint32(len(x.Name))), x.Name...)
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 4), uint32(x.Category))
-	}
-	b = e.Strings(append(b, 15, 0, 5, 11), x.Tags)
-	b = e.StringMap(append(b, 13, 0, 6, 11, 11), x.Attributes)
-	if x.WeightKg != nil {
-		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 7), math.Float64bits(*x.WeightKg))
-	}
-	if x.Subtitle != nil {
-		b = e.String(append(b, 11, 0, 8), *x.Subtitle)
-	}
-	return append(b, 0)
-}
-func (x *Product) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	var ok bool
-	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 11, 2) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
-	if b = d.String(&x.Sku, b[14:]); b == nil {
-		return d.In(x, 1)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 3) != 0 {
-		return d.Plan(x, b, depth, 2)
-	}
-	if b = d.String(&x.Name, b[3:]); b == nil {
-		return d.In(x, 2)
-	}
-	if len(b) < 7 || impl.Miss(b, 8, 4) != 0 {
-		return d.Plan(x, b, depth, 3)
-	}
-	x.Category = Category(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	if b, ok = impl.ReadStrings(d, &x.Tags, b, 15, 5); !ok {
-		return d.Plan(x, b, depth, 4)
-	}
-	if b, ok = d.StringMap(&x.Attributes, b, 6); !ok {
-		return d.Plan(x, b, depth, 5)
-	}
-	if impl.Has(b, 11, 4, 7) {
-		if b = impl.Optional(d, &x.WeightKg, b); b == nil {
-			return d.In(x, 6)
-		}
-	}
-	if impl.Has(b, 7, 11, 8) {
-		if b = d.OptionalString(&x.Subtitle, b); b == nil {
-			return d.In(x, 7)
-		}
-	}
-	return d.Stop(x, b, depth, 8)
+	return *x.Subtitle
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -198,67 +95,23 @@ func (x *Product) String() string { return thrift.String(x) }
 
 // What the inventory knows of it; it changes by the minute.
 type Offer struct {
-	ProductID  int64  `thrift:"product_id,1,required"`
-	Price      *Money `thrift:"price,2"`
-	InStock    int32  `thrift:"in_stock,3"`
-	DaysToShip *int32 `thrift:"days_to_ship,4,optional"`
+	ProductID  int64  `thrift:"product_id,1,required" json:"product_id"`
+	Price      *Money `thrift:"price,2" json:"price"`
+	InStock    int32  `thrift:"in_stock,3" json:"in_stock"`
+	DaysToShip *int32 `thrift:"days_to_ship,4,optional" json:"days_to_ship,omitempty"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Offer) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
+func (x *Offer) GetPrice() *Money {
+	if x == nil {
+		return nil
+	}
+	return x.Price
 }
-func (x *Offer) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Offer) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
+func (x *Offer) GetDaysToShip() int32 {
+	if x == nil || x.DaysToShip == nil {
+		return 0
 	}
-	if cap(b)-len(b) < 139 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ProductID))
-	if x.Price != nil {
-		b = x.Price.AppendThrift(e, append(b, 12, 0, 2), depth-1)
-	}
-	if cap(b)-len(b) < 135 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.InStock))
-	if x.DaysToShip != nil {
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 4), uint32(*x.DaysToShip))
-	}
-	return append(b, 0)
-}
-func (x *Offer) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 11 || impl.Miss(b, 10, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.ProductID = int64(binary.BigEndian.Uint64(b[3:]))
-	b = b[11:]
-	if impl.Has(b, 4, 12, 2) {
-		x.Price = impl.New[Money](d)
-		if b = x.Price.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	if len(b) < 7 || impl.Miss(b, 8, 3) != 0 {
-		return d.Plan(x, b, depth, 2)
-	}
-	x.InStock = int32(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	if impl.Has(b, 7, 8, 4) {
-		if b = impl.Optional(d, &x.DaysToShip, b); b == nil {
-			return d.In(x, 3)
-		}
-	}
-	return d.Stop(x, b, depth, 4)
+	return *x.DaysToShip
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -266,70 +119,18 @@ func (x *Offer) String() string { return thrift.String(x) }
 
 // A line in a list of products.
 type Listing struct {
-	ProductID int64    `thrift:"product_id,1,required"`
-	Name      string   `thrift:"name,2"`
-	Category  Category `thrift:"category,3"`
-	Price     *Money   `thrift:"price,4"`
-	Available bool     `thrift:"available,5"`
+	ProductID int64    `thrift:"product_id,1,required" json:"product_id"`
+	Name      string   `thrift:"name,2" json:"name"`
+	Category  Category `thrift:"category,3" json:"category"`
+	Price     *Money   `thrift:"price,4" json:"price"`
+	Available bool     `thrift:"available,5" json:"available"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Listing) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Listing) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Listing) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
+func (x *Listing) GetPrice() *Money {
+	if x == nil {
+		return nil
 	}
-	if n := 153 + len(x.Name); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 3)
-	} else {
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ProductID))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Name))), x.Name...)
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.Category))
-	}
-	if x.Price != nil {
-		b = x.Price.AppendThrift(e, append(b, 12, 0, 4), depth-1)
-	}
-	if cap(b)-len(b) < 132 {
-		b = e.Next(b)
-	}
-	b = append(b, 2, 0, 5, impl.Bool(x.Available))
-	return append(b, 0)
-}
-func (x *Listing) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 11, 2) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.ProductID = int64(binary.BigEndian.Uint64(b[3:]))
-	if b = d.String(&x.Name, b[14:]); b == nil {
-		return d.In(x, 1)
-	}
-	if len(b) < 7 || impl.Miss(b, 8, 3) != 0 {
-		return d.Plan(x, b, depth, 2)
-	}
-	x.Category = Category(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	if impl.Has(b, 4, 12, 4) {
-		x.Price = impl.New[Money](d)
-		if b = x.Price.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 3)
-		}
-	}
-	if len(b) < 4 || impl.Miss(b, 2, 5) != 0 {
-		return d.Plan(x, b, depth, 4)
-	}
-	x.Available = b[3] == 1
-	b = b[4:]
-	return d.Stop(x, b, depth, 5)
+	return x.Price
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -337,83 +138,32 @@ func (x *Listing) String() string { return thrift.String(x) }
 
 // All that a product's page shows.
 type Page struct {
-	Product *Product   `thrift:"product,1"`
-	Offer   *Offer     `thrift:"offer,2"`
-	Related []*Listing `thrift:"related,3"`
+	Product *Product   `thrift:"product,1" json:"product"`
+	Offer   *Offer     `thrift:"offer,2" json:"offer"`
+	Related []*Listing `thrift:"related,3" json:"related"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Page) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
+func (x *Page) GetProduct() *Product {
+	if x == nil {
+		return nil
+	}
+	return x.Product
 }
-func (x *Page) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Page) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
+func (x *Page) GetOffer() *Offer {
+	if x == nil {
+		return nil
 	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Product != nil {
-		b = x.Product.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Offer != nil {
-		b = x.Offer.AppendThrift(e, append(b, 12, 0, 2), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.Count(append(b, 15, 0, 3, 12), len(x.Related))
-	for _, v := range x.Related {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	return append(b, 0)
-}
-func (x *Page) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	if impl.Has(b, 4, 12, 1) {
-		x.Product = impl.New[Product](d)
-		if b = x.Product.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 0)
-		}
-	}
-	if impl.Has(b, 4, 12, 2) {
-		x.Offer = impl.New[Offer](d)
-		if b = x.Offer.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	if s, rest := impl.List[Listing](d, b, 15, 3); rest == nil {
-		return d.Plan(x, b, depth, 2)
-	} else {
-		x.Related, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Listing]); i < len(x.Related); i++ {
-		x.Related[i] = slab.Next(d, len(x.Related)-i)
-		if b = x.Related[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 2)
-		}
-	}
-	return d.Stop(x, b, depth, 3)
+	return x.Offer
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Page) String() string { return thrift.String(x) }
 
 type Query struct {
-	Category Category           `thrift:"category,1,required"`
-	Offset   int32              `thrift:"offset,2"`
-	Limit    int32              `thrift:"limit,3"`
-	Tags     thrift.Set[string] `thrift:"tags,4,optional"`
+	Category Category           `thrift:"category,1,required" json:"category"`
+	Offset   int32              `thrift:"offset,2" json:"offset"`
+	Limit    int32              `thrift:"limit,3" json:"limit"`
+	Tags     thrift.Set[string] `thrift:"tags,4,optional" json:"tags,omitzero"`
 }
 
 // NewQuery makes one with the defaults of the IDL.
@@ -429,57 +179,19 @@ func (x *Query) SetDefaults() {
 	x.Limit = 50
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Query) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Query) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Query) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
+func (x *Query) GetTags() thrift.Set[string] {
+	if x == nil {
+		return nil
 	}
-	if cap(b)-len(b) < 149 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Category))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Offset))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.Limit))
-	if x.Tags != nil {
-		b = e.Strings(append(b, 14, 0, 4, 11), x.Tags)
-	}
-	return append(b, 0)
-}
-func (x *Query) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	x.SetDefaults()
-	var ok bool
-	if len(b) < 21 || impl.Miss(b, 8, 1)|impl.Miss(b[7:], 8, 2)|impl.Miss(b[14:], 8, 3) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.Category = Category(binary.BigEndian.Uint32(b[3:]))
-	x.Offset = int32(binary.BigEndian.Uint32(b[10:]))
-	x.Limit = int32(binary.BigEndian.Uint32(b[17:]))
-	b = b[21:]
-	if impl.Has(b, 4, 14, 4) {
-		if b, ok = impl.ReadStrings(d, &x.Tags, b, 14, 4); !ok {
-			return d.Plan(x, b, depth, 3)
-		}
-	}
-	return d.Stop(x, b, depth, 4)
+	return x.Tags
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Query) String() string { return thrift.String(x) }
 
 type CartLine struct {
-	ProductID int64 `thrift:"product_id,1,required"`
-	Quantity  int32 `thrift:"quantity,2"`
+	ProductID int64 `thrift:"product_id,1,required" json:"product_id"`
+	Quantity  int32 `thrift:"quantity,2" json:"quantity"`
 }
 
 // NewCartLine makes one with the defaults of the IDL.
@@ -494,321 +206,70 @@ func (x *CartLine) SetDefaults() {
 	x.Quantity = 1
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *CartLine) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *CartLine) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *CartLine) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < 146 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ProductID))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Quantity))
-	return append(b, 0)
-}
-func (x *CartLine) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	x.SetDefaults()
-	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 8, 2) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.ProductID = int64(binary.BigEndian.Uint64(b[3:]))
-	x.Quantity = int32(binary.BigEndian.Uint32(b[14:]))
-	b = b[18:]
-	return d.Stop(x, b, depth, 2)
-}
-
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *CartLine) String() string { return thrift.String(x) }
 
 type Cart struct {
-	Customer string      `thrift:"customer,1,required"`
-	Lines    []*CartLine `thrift:"lines,2"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Cart) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Cart) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Cart) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
-	}
-	if n := 135 + len(x.Customer); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 1)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Customer))), x.Customer...)
-	}
-	b = e.Count(append(b, 15, 0, 2, 12), len(x.Lines))
-	for _, v := range x.Lines {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	return append(b, 0)
-}
-func (x *Cart) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.Customer, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	if s, rest := impl.List[CartLine](d, b, 15, 2); rest == nil {
-		return d.Plan(x, b, depth, 1)
-	} else {
-		x.Lines, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[CartLine]); i < len(x.Lines); i++ {
-		x.Lines[i] = slab.Next(d, len(x.Lines)-i)
-		if b = x.Lines[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	return d.Stop(x, b, depth, 2)
+	Customer string      `thrift:"customer,1,required" json:"customer"`
+	Lines    []*CartLine `thrift:"lines,2" json:"lines"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Cart) String() string { return thrift.String(x) }
 
 type OrderLine struct {
-	ProductID int64  `thrift:"product_id,1,required"`
-	Quantity  int32  `thrift:"quantity,2"`
-	Price     *Money `thrift:"price,3"`
+	ProductID int64  `thrift:"product_id,1,required" json:"product_id"`
+	Quantity  int32  `thrift:"quantity,2" json:"quantity"`
+	Price     *Money `thrift:"price,3" json:"price"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *OrderLine) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *OrderLine) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *OrderLine) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
+func (x *OrderLine) GetPrice() *Money {
+	if x == nil {
+		return nil
 	}
-	if cap(b)-len(b) < 146 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ProductID))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Quantity))
-	if x.Price != nil {
-		b = x.Price.AppendThrift(e, append(b, 12, 0, 3), depth-1)
-	}
-	return append(b, 0)
-}
-func (x *OrderLine) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 8, 2) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.ProductID = int64(binary.BigEndian.Uint64(b[3:]))
-	x.Quantity = int32(binary.BigEndian.Uint32(b[14:]))
-	b = b[18:]
-	if impl.Has(b, 4, 12, 3) {
-		x.Price = impl.New[Money](d)
-		if b = x.Price.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 2)
-		}
-	}
-	return d.Stop(x, b, depth, 3)
+	return x.Price
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *OrderLine) String() string { return thrift.String(x) }
 
 type Order struct {
-	Number   string       `thrift:"number,1,required"`
-	Customer string       `thrift:"customer,2"`
-	Lines    []*OrderLine `thrift:"lines,3"`
-	Total    *Money       `thrift:"total,4"`
+	Number   string       `thrift:"number,1,required" json:"number"`
+	Customer string       `thrift:"customer,2" json:"customer"`
+	Lines    []*OrderLine `thrift:"lines,3" json:"lines"`
+	Total    *Money       `thrift:"total,4" json:"total"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Order) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Order) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Order) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
+func (x *Order) GetTotal() *Money {
+	if x == nil {
+		return nil
 	}
-	if n := 142 + len(x.Number) + len(x.Customer); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 2)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Number))), x.Number...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Customer))), x.Customer...)
-	}
-	b = e.Count(append(b, 15, 0, 3, 12), len(x.Lines))
-	for _, v := range x.Lines {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Total != nil {
-		b = x.Total.AppendThrift(e, append(b, 12, 0, 4), depth-1)
-	}
-	return append(b, 0)
-}
-func (x *Order) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.Number, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 2) != 0 {
-		return d.Plan(x, b, depth, 1)
-	}
-	if b = d.String(&x.Customer, b[3:]); b == nil {
-		return d.In(x, 1)
-	}
-	if s, rest := impl.List[OrderLine](d, b, 15, 3); rest == nil {
-		return d.Plan(x, b, depth, 2)
-	} else {
-		x.Lines, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[OrderLine]); i < len(x.Lines); i++ {
-		x.Lines[i] = slab.Next(d, len(x.Lines)-i)
-		if b = x.Lines[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 2)
-		}
-	}
-	if impl.Has(b, 4, 12, 4) {
-		x.Total = impl.New[Money](d)
-		if b = x.Total.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 3)
-		}
-	}
-	return d.Stop(x, b, depth, 4)
+	return x.Total
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Order) String() string { return thrift.String(x) }
 
 type NotFound struct {
-	What string `thrift:"what,1"`
-	ID   int64  `thrift:"id,2"`
+	What string `thrift:"what,1" json:"what"`
+	ID   int64  `thrift:"id,2" json:"id"`
 }
 
 func (x *NotFound) Error() string {
 	return fmt.Sprintf("NotFound: what=%v id=%v", x.What, x.ID)
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *NotFound) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *NotFound) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *NotFound) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 146 + len(x.What); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 2)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.What))), x.What...)
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 2), uint64(x.ID))
-	}
-	return append(b, 0)
-}
-func (x *NotFound) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.What, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	if len(b) < 11 || impl.Miss(b, 10, 2) != 0 {
-		return d.Plan(x, b, depth, 1)
-	}
-	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
-	b = b[11:]
-	return d.Stop(x, b, depth, 2)
-}
-
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *NotFound) String() string { return thrift.String(x) }
 
 type SoldOut struct {
-	ProductID int64 `thrift:"product_id,1"`
-	Wanted    int32 `thrift:"wanted,2"`
-	InStock   int32 `thrift:"in_stock,3"`
+	ProductID int64 `thrift:"product_id,1" json:"product_id"`
+	Wanted    int32 `thrift:"wanted,2" json:"wanted"`
+	InStock   int32 `thrift:"in_stock,3" json:"in_stock"`
 }
 
 func (x *SoldOut) Error() string {
 	return fmt.Sprintf("SoldOut: product_id=%v wanted=%v in_stock=%v", x.ProductID, x.Wanted, x.InStock)
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *SoldOut) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *SoldOut) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *SoldOut) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < 153 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ProductID))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Wanted))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.InStock))
-	return append(b, 0)
-}
-func (x *SoldOut) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 25 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 8, 2)|impl.Miss(b[18:], 8, 3) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.ProductID = int64(binary.BigEndian.Uint64(b[3:]))
-	x.Wanted = int32(binary.BigEndian.Uint32(b[14:]))
-	x.InStock = int32(binary.BigEndian.Uint32(b[21:]))
-	b = b[25:]
-	return d.Stop(x, b, depth, 3)
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -821,148 +282,6 @@ type Catalog interface {
 	Search(ctx context.Context, query *Query) ([]*Product, error)
 	// Ids of products that go with one.
 	Related(ctx context.Context, id int64, limit int32) ([]int64, error)
-}
-
-type catalogProductArgs struct {
-	ID int64 `thrift:"id,1"`
-}
-
-type catalogProductResult struct {
-	Success *Product  `thrift:"success,0,optional"`
-	Missing *NotFound `thrift:"missing,1,optional"`
-}
-
-func (x *catalogProductResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Missing != nil {
-		b = x.Missing.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *catalogProductResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Product](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	if impl.Has(b, 4, 12, 1) {
-		x.Missing = impl.New[NotFound](d)
-		if b = x.Missing.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 1))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 2))
-}
-
-var catalogProduct = rpc.Method{
-	Service: "Catalog", Name: "product", Codec: thrift.Binary{},
-	New: stub.New[catalogProductArgs, catalogProductResult],
-	Except: func(result any, err error) bool {
-		r := result.(*catalogProductResult)
-		return errors.As(err, &r.Missing) && r.Missing != nil
-	},
-	Raise: func(result any) error {
-		switch r := result.(*catalogProductResult); {
-		case r.Missing != nil:
-			return r.Missing
-		}
-		return impl.NoResult(result)
-	},
-}
-
-type catalogSearchArgs struct {
-	Query *Query `thrift:"query,1"`
-}
-
-func (x *catalogSearchArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Query != nil {
-		b = x.Query.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *catalogSearchArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 1) {
-		x.Query = impl.New[Query](d)
-		if b = x.Query.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-type catalogSearchResult struct {
-	Success []*Product `thrift:"success,0,optional"`
-}
-
-func (x *catalogSearchResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if depth <= 1 {
-		return e.End(e.Plan(b, x, depth))
-	}
-	if x.Success != nil {
-		b = e.Count(append(b, 15, 0, 0, 12), len(x.Success))
-		for _, v := range x.Success {
-			b = v.AppendThrift(e, b, depth-2)
-		}
-	}
-	return e.End(append(b, 0))
-}
-func (x *catalogSearchResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if depth <= 1 {
-		return d.End(d.Whole(x, b, depth))
-	}
-	if impl.Has(b, 4, 15, 0) {
-		if s, rest := impl.List[Product](d, b, 15, 0); rest == nil {
-			return d.End(d.Plan(x, b, depth, 0))
-		} else {
-			x.Success, b = s, rest
-		}
-		for i, slab := 0, new(impl.Slab[Product]); i < len(x.Success); i++ {
-			x.Success[i] = slab.Next(d, len(x.Success)-i)
-			if b = x.Success[i].ReadThrift(d, b, depth-2); b == nil {
-				return d.End(d.In(x, 0))
-			}
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-var catalogSearch = rpc.Method{
-	Service: "Catalog", Name: "search", Codec: thrift.Binary{},
-	New:   stub.New[catalogSearchArgs, catalogSearchResult],
-	Raise: impl.NoResult,
-}
-
-type catalogRelatedArgs struct {
-	ID    int64 `thrift:"id,1"`
-	Limit int32 `thrift:"limit,2"`
-}
-
-type catalogRelatedResult struct {
-	Success []int64 `thrift:"success,0,optional"`
-}
-
-var catalogRelated = rpc.Method{
-	Service: "Catalog", Name: "related", Codec: thrift.Binary{},
-	New:   stub.New[catalogRelatedArgs, catalogRelatedResult],
-	Raise: impl.NoResult,
 }
 
 // CatalogService makes a service of an implementation.
@@ -1014,13 +333,18 @@ func CatalogService(impl Catalog) rpc.Service {
 }
 
 // CatalogClient calls a Catalog elsewhere.
-type CatalogClient struct {
-	caller rpc.Caller
-	dialed bool
-}
+type CatalogClient struct{ caller, dialed rpc.Caller }
 
-// NewCatalogClient makes a client that calls through c.
+// NewCatalogClient makes a client that calls through c; whoever made c closes it.
 func NewCatalogClient(c rpc.Caller) *CatalogClient { return &CatalogClient{caller: c} }
+
+// Close closes what DialCatalog has opened. It does not close what NewCatalogClient was given.
+func (c *CatalogClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
 
 // DialCatalog makes a client of the Catalog at target; it connects with the first call.
 func DialCatalog(target string) (*CatalogClient, error) {
@@ -1028,17 +352,7 @@ func DialCatalog(target string) (*CatalogClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewCatalogClient(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialCatalog; a caller that NewCatalogClient was given stays open.
-func (c *CatalogClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &CatalogClient{caller: c, dialed: c}, nil
 }
 
 func (c *CatalogClient) Product(ctx context.Context, id int64) (*Product, error) {
@@ -1089,93 +403,6 @@ type Inventory interface {
 	Reserve(ctx context.Context, id int64, quantity int32) (*Money, error)
 }
 
-type inventoryOffersArgs struct {
-	Ids []int64 `thrift:"ids,1"`
-}
-
-type inventoryOffersResult struct {
-	Success map[int64]*Offer `thrift:"success,0,optional"`
-}
-
-var inventoryOffers = rpc.Method{
-	Service: "Inventory", Name: "offers", Codec: thrift.Binary{},
-	New:   stub.New[inventoryOffersArgs, inventoryOffersResult],
-	Raise: impl.NoResult,
-}
-
-type inventoryReserveArgs struct {
-	ID       int64 `thrift:"id,1"`
-	Quantity int32 `thrift:"quantity,2"`
-}
-
-type inventoryReserveResult struct {
-	Success *Money    `thrift:"success,0,optional"`
-	Missing *NotFound `thrift:"missing,1,optional"`
-	None    *SoldOut  `thrift:"none,2,optional"`
-}
-
-func (x *inventoryReserveResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Missing != nil {
-		b = x.Missing.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.None != nil {
-		b = x.None.AppendThrift(e, append(b, 12, 0, 2), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *inventoryReserveResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Money](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	if impl.Has(b, 4, 12, 1) {
-		x.Missing = impl.New[NotFound](d)
-		if b = x.Missing.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 1))
-		}
-	}
-	if impl.Has(b, 4, 12, 2) {
-		x.None = impl.New[SoldOut](d)
-		if b = x.None.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 2))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 3))
-}
-
-var inventoryReserve = rpc.Method{
-	Service: "Inventory", Name: "reserve", Codec: thrift.Binary{},
-	New: stub.New[inventoryReserveArgs, inventoryReserveResult],
-	Except: func(result any, err error) bool {
-		r := result.(*inventoryReserveResult)
-		return errors.As(err, &r.Missing) && r.Missing != nil || errors.As(err, &r.None) && r.None != nil
-	},
-	Raise: func(result any) error {
-		switch r := result.(*inventoryReserveResult); {
-		case r.Missing != nil:
-			return r.Missing
-		case r.None != nil:
-			return r.None
-		}
-		return impl.NoResult(result)
-	},
-}
-
 // InventoryService makes a service of an implementation.
 func InventoryService(impl Inventory) rpc.Service {
 	return rpc.Service{Name: "Inventory", IDL: ShopIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
@@ -1210,13 +437,18 @@ func InventoryService(impl Inventory) rpc.Service {
 }
 
 // InventoryClient calls a Inventory elsewhere.
-type InventoryClient struct {
-	caller rpc.Caller
-	dialed bool
-}
+type InventoryClient struct{ caller, dialed rpc.Caller }
 
-// NewInventoryClient makes a client that calls through c.
+// NewInventoryClient makes a client that calls through c; whoever made c closes it.
 func NewInventoryClient(c rpc.Caller) *InventoryClient { return &InventoryClient{caller: c} }
+
+// Close closes what DialInventory has opened. It does not close what NewInventoryClient was given.
+func (c *InventoryClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
 
 // DialInventory makes a client of the Inventory at target; it connects with the first call.
 func DialInventory(target string) (*InventoryClient, error) {
@@ -1224,17 +456,7 @@ func DialInventory(target string) (*InventoryClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewInventoryClient(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialInventory; a caller that NewInventoryClient was given stays open.
-func (c *InventoryClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &InventoryClient{caller: c, dialed: c}, nil
 }
 
 func (c *InventoryClient) Offers(ctx context.Context, ids []int64) (map[int64]*Offer, error) {
@@ -1273,225 +495,6 @@ type Storefront interface {
 	Browse(ctx context.Context, query *Query) ([]*Listing, error)
 	// Reserves every line at the same time and adds the prices up.
 	Checkout(ctx context.Context, cart *Cart) (*Order, error)
-}
-
-type storefrontPageArgs struct {
-	ID int64 `thrift:"id,1"`
-}
-
-type storefrontPageResult struct {
-	Success *Page     `thrift:"success,0,optional"`
-	Missing *NotFound `thrift:"missing,1,optional"`
-}
-
-func (x *storefrontPageResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Missing != nil {
-		b = x.Missing.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *storefrontPageResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Page](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	if impl.Has(b, 4, 12, 1) {
-		x.Missing = impl.New[NotFound](d)
-		if b = x.Missing.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 1))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 2))
-}
-
-var storefrontPage = rpc.Method{
-	Service: "Storefront", Name: "page", Codec: thrift.Binary{},
-	New: stub.New[storefrontPageArgs, storefrontPageResult],
-	Except: func(result any, err error) bool {
-		r := result.(*storefrontPageResult)
-		return errors.As(err, &r.Missing) && r.Missing != nil
-	},
-	Raise: func(result any) error {
-		switch r := result.(*storefrontPageResult); {
-		case r.Missing != nil:
-			return r.Missing
-		}
-		return impl.NoResult(result)
-	},
-}
-
-type storefrontBrowseArgs struct {
-	Query *Query `thrift:"query,1"`
-}
-
-func (x *storefrontBrowseArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Query != nil {
-		b = x.Query.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *storefrontBrowseArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 1) {
-		x.Query = impl.New[Query](d)
-		if b = x.Query.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-type storefrontBrowseResult struct {
-	Success []*Listing `thrift:"success,0,optional"`
-}
-
-func (x *storefrontBrowseResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if depth <= 1 {
-		return e.End(e.Plan(b, x, depth))
-	}
-	if x.Success != nil {
-		b = e.Count(append(b, 15, 0, 0, 12), len(x.Success))
-		for _, v := range x.Success {
-			b = v.AppendThrift(e, b, depth-2)
-		}
-	}
-	return e.End(append(b, 0))
-}
-func (x *storefrontBrowseResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if depth <= 1 {
-		return d.End(d.Whole(x, b, depth))
-	}
-	if impl.Has(b, 4, 15, 0) {
-		if s, rest := impl.List[Listing](d, b, 15, 0); rest == nil {
-			return d.End(d.Plan(x, b, depth, 0))
-		} else {
-			x.Success, b = s, rest
-		}
-		for i, slab := 0, new(impl.Slab[Listing]); i < len(x.Success); i++ {
-			x.Success[i] = slab.Next(d, len(x.Success)-i)
-			if b = x.Success[i].ReadThrift(d, b, depth-2); b == nil {
-				return d.End(d.In(x, 0))
-			}
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-var storefrontBrowse = rpc.Method{
-	Service: "Storefront", Name: "browse", Codec: thrift.Binary{},
-	New:   stub.New[storefrontBrowseArgs, storefrontBrowseResult],
-	Raise: impl.NoResult,
-}
-
-type storefrontCheckoutArgs struct {
-	Cart *Cart `thrift:"cart,1"`
-}
-
-func (x *storefrontCheckoutArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Cart != nil {
-		b = x.Cart.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *storefrontCheckoutArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 1) {
-		x.Cart = impl.New[Cart](d)
-		if b = x.Cart.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-type storefrontCheckoutResult struct {
-	Success *Order    `thrift:"success,0,optional"`
-	Missing *NotFound `thrift:"missing,1,optional"`
-	None    *SoldOut  `thrift:"none,2,optional"`
-}
-
-func (x *storefrontCheckoutResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Missing != nil {
-		b = x.Missing.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.None != nil {
-		b = x.None.AppendThrift(e, append(b, 12, 0, 2), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *storefrontCheckoutResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Order](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	if impl.Has(b, 4, 12, 1) {
-		x.Missing = impl.New[NotFound](d)
-		if b = x.Missing.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 1))
-		}
-	}
-	if impl.Has(b, 4, 12, 2) {
-		x.None = impl.New[SoldOut](d)
-		if b = x.None.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 2))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 3))
-}
-
-var storefrontCheckout = rpc.Method{
-	Service: "Storefront", Name: "checkout", Codec: thrift.Binary{},
-	New: stub.New[storefrontCheckoutArgs, storefrontCheckoutResult],
-	Except: func(result any, err error) bool {
-		r := result.(*storefrontCheckoutResult)
-		return errors.As(err, &r.Missing) && r.Missing != nil || errors.As(err, &r.None) && r.None != nil
-	},
-	Raise: func(result any) error {
-		switch r := result.(*storefrontCheckoutResult); {
-		case r.Missing != nil:
-			return r.Missing
-		case r.None != nil:
-			return r.None
-		}
-		return impl.NoResult(result)
-	},
 }
 
 // StorefrontService makes a service of an implementation.
@@ -1540,13 +543,18 @@ func StorefrontService(impl Storefront) rpc.Service {
 }
 
 // StorefrontClient calls a Storefront elsewhere.
-type StorefrontClient struct {
-	caller rpc.Caller
-	dialed bool
-}
+type StorefrontClient struct{ caller, dialed rpc.Caller }
 
-// NewStorefrontClient makes a client that calls through c.
+// NewStorefrontClient makes a client that calls through c; whoever made c closes it.
 func NewStorefrontClient(c rpc.Caller) *StorefrontClient { return &StorefrontClient{caller: c} }
+
+// Close closes what DialStorefront has opened. It does not close what NewStorefrontClient was given.
+func (c *StorefrontClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
 
 // DialStorefront makes a client of the Storefront at target; it connects with the first call.
 func DialStorefront(target string) (*StorefrontClient, error) {
@@ -1554,17 +562,7 @@ func DialStorefront(target string) (*StorefrontClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewStorefrontClient(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialStorefront; a caller that NewStorefrontClient was given stays open.
-func (c *StorefrontClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &StorefrontClient{caller: c, dialed: c}, nil
 }
 
 func (c *StorefrontClient) Page(ctx context.Context, id int64) (*Page, error) {
@@ -1605,27 +603,4 @@ func (UnimplementedStorefront) Browse(ctx context.Context, query *Query) ([]*Lis
 }
 func (UnimplementedStorefront) Checkout(ctx context.Context, cart *Cart) (*Order, error) {
 	return nil, rpc.Unimplemented
-}
-
-// ShopIDL gives the IDL of this file; idl.Unpack reads it.
-func ShopIDL() string {
-	return `#file shop/shop.thrift
-namespace go shop
-struct Money{1:required string currency 2:required i64 minor}
-enum Category{BOOKS=1 GARDEN=2 KITCHEN=3 MUSIC=4}
-struct Product{1:required i64 id 2:string sku 3:string name 4:Category category 5:list<string>tags 6:map<string,string>attributes 7:optional double weight_kg 8:optional string subtitle}
-struct Offer{1:required i64 product_id 2:Money price 3:i32 in_stock 4:optional i32 days_to_ship}
-struct Listing{1:required i64 product_id 2:string name 3:Category category 4:Money price 5:bool available}
-struct Page{1:Product product 2:Offer offer 3:list<Listing>related}
-struct Query{1:required Category category 2:i32 offset=0 3:i32 limit=50 4:optional set<string>tags}
-struct CartLine{1:required i64 product_id 2:i32 quantity=1}
-struct Cart{1:required string customer 2:list<CartLine>lines}
-struct OrderLine{1:required i64 product_id 2:i32 quantity 3:Money price}
-struct Order{1:required string number 2:string customer 3:list<OrderLine>lines 4:Money total}
-exception NotFound{1:string what 2:i64 id}
-exception SoldOut{1:i64 product_id 2:i32 wanted 3:i32 in_stock}
-service Catalog{Product product(1:i64 id)throws(1:NotFound missing)list<Product>search(1:Query query)list<i64>related(1:i64 id,2:i32 limit)}
-service Inventory{map<i64,Offer>offers(1:list<i64>ids)Money reserve(1:i64 id,2:i32 quantity)throws(1:NotFound missing,2:SoldOut none)}
-service Storefront{Page page(1:i64 id)throws(1:NotFound missing)list<Listing>browse(1:Query query)Order checkout(1:Cart cart)throws(1:NotFound missing,2:SoldOut none)}
-`
 }

@@ -7,63 +7,63 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of shapes.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
 // calls on a message, AppendThrift and ReadThrift what they call within one.
 
-func (x *Echo) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Echo) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Echo) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Echo) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Echo) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Echo) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	if n := 146 + len(x.Text); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 146 + len(x.Text); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 2)
 	} else {
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Text))), x.Text...)
 	}
-	b = thrift.Numbers(e, append(b, 15, 0, 3, 10), x.List)
+	b = impl.Numbers(e, append(b, 15, 0, 3, 10), x.List)
 	return append(b, 0)
 }
-func (x *Echo) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Echo) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
 	var ok bool
-	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 11, 2) != 0 {
+	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 11, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
 	if b = d.String(&x.Text, b[14:]); b == nil {
 		return d.In(x, 1)
 	}
-	if b, ok = thrift.ReadNumbers(d, &x.List, b, 15, 3, 10); !ok {
+	if b, ok = impl.ReadNumbers(d, &x.List, b, 15, 3, 10); !ok {
 		return d.Plan(x, b, depth, 2)
 	}
 	return d.Stop(x, b, depth, 3)
 }
-func (x *Small) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Small) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Small) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Small) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Small) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Small) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 207 + len(x.Sku) + len(x.Name) + len(x.Owner) + len(x.Note); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 207 + len(x.Sku) + len(x.Name) + len(x.Owner) + len(x.Note); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 10)
 	} else {
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
@@ -72,18 +72,18 @@ func (x *Small) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 4), uint32(len(x.Name))), x.Name...)
 		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 5), math.Float64bits(x.Price))
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 6), uint32(x.Count))
-		b = append(b, 2, 0, 7, thrift.Bool(x.Live))
+		b = append(b, 2, 0, 7, impl.Bool(x.Live))
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 8), uint32(len(x.Owner))), x.Owner...)
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 9), uint64(x.Made))
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 10), uint32(len(x.Note))), x.Note...)
 	}
 	return append(b, 0)
 }
-func (x *Small) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Small) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 25 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 8, 2)|thrift.Miss(b[18:], 11, 3) != 0 {
+	if len(b) < 25 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 8, 2)|impl.Miss(b[18:], 11, 3) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
@@ -91,13 +91,13 @@ func (x *Small) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if b = d.String(&x.Sku, b[21:]); b == nil {
 		return d.In(x, 2)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 4) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 4) != 0 {
 		return d.Plan(x, b, depth, 3)
 	}
 	if b = d.String(&x.Name, b[3:]); b == nil {
 		return d.In(x, 3)
 	}
-	if len(b) < 29 || thrift.Miss(b, 4, 5)|thrift.Miss(b[11:], 8, 6)|thrift.Miss(b[18:], 2, 7)|thrift.Miss(b[22:], 11, 8) != 0 {
+	if len(b) < 29 || impl.Miss(b, 4, 5)|impl.Miss(b[11:], 8, 6)|impl.Miss(b[18:], 2, 7)|impl.Miss(b[22:], 11, 8) != 0 {
 		return d.Plan(x, b, depth, 4)
 	}
 	x.Price = math.Float64frombits(binary.BigEndian.Uint64(b[3:]))
@@ -106,7 +106,7 @@ func (x *Small) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if b = d.String(&x.Owner, b[25:]); b == nil {
 		return d.In(x, 7)
 	}
-	if len(b) < 18 || thrift.Miss(b, 10, 9)|thrift.Miss(b[11:], 11, 10) != 0 {
+	if len(b) < 18 || impl.Miss(b, 10, 9)|impl.Miss(b[11:], 11, 10) != 0 {
 		return d.Plan(x, b, depth, 8)
 	}
 	x.Made = int64(binary.BigEndian.Uint64(b[3:]))
@@ -115,19 +115,19 @@ func (x *Small) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 10)
 }
-func (x *Item) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Item) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Item) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Item) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Item) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Item) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 193 + len(x.Sku) + len(x.Name) + len(x.Note); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 193 + len(x.Sku) + len(x.Name) + len(x.Note); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 8)
 	} else {
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
@@ -135,30 +135,30 @@ func (x *Item) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 3), uint32(len(x.Name))), x.Name...)
 		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 4), math.Float64bits(x.Price))
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 5), uint32(x.Count))
-		b = append(b, 2, 0, 6, thrift.Bool(x.Live))
+		b = append(b, 2, 0, 6, impl.Bool(x.Live))
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 7), uint64(x.Made))
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 8), uint32(len(x.Note))), x.Note...)
 	}
 	return append(b, 0)
 }
-func (x *Item) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Item) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 11, 2) != 0 {
+	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 11, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
 	if b = d.String(&x.Sku, b[14:]); b == nil {
 		return d.In(x, 1)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 3) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 3) != 0 {
 		return d.Plan(x, b, depth, 2)
 	}
 	if b = d.String(&x.Name, b[3:]); b == nil {
 		return d.In(x, 2)
 	}
-	if len(b) < 40 || thrift.Miss(b, 4, 4)|thrift.Miss(b[11:], 8, 5)|thrift.Miss(b[18:], 2, 6)|thrift.Miss(b[22:], 10, 7)|thrift.Miss(b[33:], 11, 8) != 0 {
+	if len(b) < 40 || impl.Miss(b, 4, 4)|impl.Miss(b[11:], 8, 5)|impl.Miss(b[18:], 2, 6)|impl.Miss(b[22:], 10, 7)|impl.Miss(b[33:], 11, 8) != 0 {
 		return d.Plan(x, b, depth, 3)
 	}
 	x.Price = math.Float64frombits(binary.BigEndian.Uint64(b[3:]))
@@ -170,15 +170,15 @@ func (x *Item) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 8)
 }
-func (x *Medium) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Medium) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Medium) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Medium) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Medium) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Medium) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
@@ -189,48 +189,48 @@ func (x *Medium) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x.Head != nil {
 		b = x.Head.AppendThrift(e, append(b, 12, 0, 2), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.Count(append(b, 15, 0, 3, 12), len(x.Items))
 	for _, v := range x.Items {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.StringMap(append(b, 13, 0, 4, 11, 11), x.Tags)
 	b = e.Strings(append(b, 15, 0, 5, 11), x.Words)
-	b = thrift.Numbers(e, append(b, 15, 0, 6, 8), x.Counts)
-	if n := 135 + len(x.Blob); n > min(cap(b)-len(b), thrift.Whole) {
+	b = impl.Numbers(e, append(b, 15, 0, 6, 8), x.Counts)
+	if n := 135 + len(x.Blob); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 6, 7)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 7), uint32(len(x.Blob))), x.Blob...)
 	}
 	return append(b, 0)
 }
-func (x *Medium) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Medium) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
 	var ok bool
-	if len(b) < 11 || thrift.Miss(b, 10, 1) != 0 {
+	if len(b) < 11 || impl.Miss(b, 10, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
 	b = b[11:]
-	if thrift.Has(b, 4, 12, 2) {
-		x.Head = thrift.New[Small](d)
+	if impl.Has(b, 4, 12, 2) {
+		x.Head = impl.New[Small](d)
 		if b = x.Head.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 1)
 		}
 	}
-	if s, rest := thrift.List[Item](d, b, 15, 3); rest == nil {
+	if s, rest := impl.List[Item](d, b, 15, 3); rest == nil {
 		return d.Plan(x, b, depth, 2)
 	} else {
 		x.Items, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Item]); i < len(x.Items); i++ {
+	for i, slab := 0, new(impl.Slab[Item]); i < len(x.Items); i++ {
 		x.Items[i] = slab.Next(d, len(x.Items)-i)
 		if b = x.Items[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 2)
@@ -239,13 +239,13 @@ func (x *Medium) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if b, ok = d.StringMap(&x.Tags, b, 4); !ok {
 		return d.Plan(x, b, depth, 3)
 	}
-	if b, ok = thrift.ReadStrings(d, &x.Words, b, 15, 5); !ok {
+	if b, ok = impl.ReadStrings(d, &x.Words, b, 15, 5); !ok {
 		return d.Plan(x, b, depth, 4)
 	}
-	if b, ok = thrift.ReadNumbers(d, &x.Counts, b, 15, 6, 8); !ok {
+	if b, ok = impl.ReadNumbers(d, &x.Counts, b, 15, 6, 8); !ok {
 		return d.Plan(x, b, depth, 5)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 7) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 7) != 0 {
 		return d.Plan(x, b, depth, 6)
 	}
 	if b = d.Bytes(&x.Blob, b[3:]); b == nil {
@@ -253,15 +253,15 @@ func (x *Medium) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 7)
 }
-func (x *Large) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Large) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Large) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Large) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Large) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Large) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
@@ -275,21 +275,21 @@ func (x *Large) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Large) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Large) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 11 || thrift.Miss(b, 10, 1) != 0 {
+	if len(b) < 11 || impl.Miss(b, 10, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
 	b = b[11:]
-	if s, rest := thrift.List[Medium](d, b, 15, 2); rest == nil {
+	if s, rest := impl.List[Medium](d, b, 15, 2); rest == nil {
 		return d.Plan(x, b, depth, 1)
 	} else {
 		x.Parts, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Medium]); i < len(x.Parts); i++ {
+	for i, slab := 0, new(impl.Slab[Medium]); i < len(x.Parts); i++ {
 		x.Parts[i] = slab.Next(d, len(x.Parts)-i)
 		if b = x.Parts[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 1)
@@ -297,15 +297,15 @@ func (x *Large) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 2)
 }
-func (x *Numbers) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Numbers) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Numbers) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Numbers) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Numbers) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Numbers) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
@@ -316,57 +316,57 @@ func (x *Numbers) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x.Item != nil {
 		b = x.Item.AppendThrift(e, append(b, 12, 0, 2), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
-	b = thrift.Numbers(e, append(b, 15, 0, 3, 10), x.Numbers)
+	b = impl.Numbers(e, append(b, 15, 0, 3, 10), x.Numbers)
 	return append(b, 0)
 }
-func (x *Numbers) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Numbers) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
 	var ok bool
-	if len(b) < 11 || thrift.Miss(b, 10, 1) != 0 {
+	if len(b) < 11 || impl.Miss(b, 10, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
 	b = b[11:]
-	if thrift.Has(b, 4, 12, 2) {
-		x.Item = thrift.New[Item](d)
+	if impl.Has(b, 4, 12, 2) {
+		x.Item = impl.New[Item](d)
 		if b = x.Item.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 1)
 		}
 	}
-	if b, ok = thrift.ReadNumbers(d, &x.Numbers, b, 15, 3, 10); !ok {
+	if b, ok = impl.ReadNumbers(d, &x.Numbers, b, 15, 3, 10); !ok {
 		return d.Plan(x, b, depth, 2)
 	}
 	return d.Stop(x, b, depth, 3)
 }
-func (x *Text) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Text) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Text) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Text) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Text) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Text) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 135 + len(x.Text); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 135 + len(x.Text); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 1)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Text))), x.Text...)
 	}
 	return append(b, 0)
 }
-func (x *Text) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Text) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.Text, b[3:]); b == nil {
@@ -374,25 +374,25 @@ func (x *Text) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 1)
 }
-func (x *Maps) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Maps) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Maps) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Maps) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Maps) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Maps) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.StringMap(append(b, 13, 0, 1, 11, 11), x.Pairs)
 	return append(b, 0)
 }
-func (x *Maps) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Maps) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
@@ -402,29 +402,29 @@ func (x *Maps) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 1)
 }
-func (x *Wide) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Wide) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Wide) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Wide) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Wide) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Wide) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	if n := 258 + len(x.S11) + len(x.S12) + len(x.S13) + len(x.S14) + len(x.S15) + len(x.S16); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 258 + len(x.S11) + len(x.S12) + len(x.S13) + len(x.S14) + len(x.S15) + len(x.S16); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 16)
 	} else {
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.N1))
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.N2))
 		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 3), math.Float64bits(x.N3))
-		b = append(b, 2, 0, 4, thrift.Bool(x.N4))
+		b = append(b, 2, 0, 4, impl.Bool(x.N4))
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 5), uint64(x.N5))
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 6), uint32(x.N6))
 		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 7), math.Float64bits(x.N7))
-		b = append(b, 2, 0, 8, thrift.Bool(x.N8))
+		b = append(b, 2, 0, 8, impl.Bool(x.N8))
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 9), uint64(x.N9))
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 10), uint64(x.N10))
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 11), uint32(len(x.S11))), x.S11...)
@@ -434,7 +434,7 @@ func (x *Wide) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 15), uint32(len(x.S15))), x.S15...)
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 16), uint32(len(x.S16))), x.S16...)
 	}
-	if n := 156 + len(x.S17) + len(x.S18) + len(x.S19) + len(x.S20); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 156 + len(x.S17) + len(x.S18) + len(x.S19) + len(x.S20); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 16, 20)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 17), uint32(len(x.S17))), x.S17...)
@@ -446,20 +446,20 @@ func (x *Wide) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	for _, v := range x.L21 {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.Count(append(b, 15, 0, 22, 12), len(x.L22))
 	for _, v := range x.L22 {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
-	b = thrift.Numbers(e, append(b, 15, 0, 23, 10), x.L23)
+	b = impl.Numbers(e, append(b, 15, 0, 23, 10), x.L23)
 	b = e.Strings(append(b, 15, 0, 24, 11), x.L24)
 	b = e.StringMap(append(b, 13, 0, 25, 11, 11), x.M25)
-	if n := 198 + len(x.S26) + len(x.S27) + len(x.S28) + len(x.S29) + len(x.S30) + len(x.S31) + len(x.S32) + len(x.S33) + len(x.S34) + len(x.S35); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 198 + len(x.S26) + len(x.S27) + len(x.S28) + len(x.S29) + len(x.S30) + len(x.S31) + len(x.S32) + len(x.S33) + len(x.S34) + len(x.S35); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 25, 35)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 26), uint32(len(x.S26))), x.S26...)
@@ -476,26 +476,26 @@ func (x *Wide) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x.T36 != nil {
 		b = x.T36.AppendThrift(e, append(b, 12, 0, 36), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.T37 != nil {
 		b = x.T37.AppendThrift(e, append(b, 12, 0, 37), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.Count(append(b, 15, 0, 38, 12), len(x.L38))
 	for _, v := range x.L38 {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	if n := 135 + len(x.B39); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 135 + len(x.B39); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 38, 39)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 39), uint32(len(x.B39))), x.B39...)
 	}
 	b = e.StringMap(append(b, 13, 0, 40, 11, 11), x.M40)
-	if n := 203 + len(x.S41) + len(x.S42) + len(x.S43) + len(x.S44) + len(x.S45) + len(x.S50); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 203 + len(x.S41) + len(x.S42) + len(x.S43) + len(x.S44) + len(x.S45) + len(x.S50); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 40, 50)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 41), uint32(len(x.S41))), x.S41...)
@@ -506,17 +506,17 @@ func (x *Wide) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 46), uint64(x.N46))
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 47), uint32(x.N47))
 		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 48), math.Float64bits(x.N48))
-		b = append(b, 2, 0, 49, thrift.Bool(x.N49))
+		b = append(b, 2, 0, 49, impl.Bool(x.N49))
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 50), uint32(len(x.S50))), x.S50...)
 	}
 	return append(b, 0)
 }
-func (x *Wide) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Wide) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
 	var ok bool
-	if len(b) < 51 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 8, 2)|thrift.Miss(b[18:], 4, 3)|thrift.Miss(b[29:], 2, 4)|thrift.Miss(b[33:], 10, 5)|thrift.Miss(b[44:], 8, 6) != 0 {
+	if len(b) < 51 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 8, 2)|impl.Miss(b[18:], 4, 3)|impl.Miss(b[29:], 2, 4)|impl.Miss(b[33:], 10, 5)|impl.Miss(b[44:], 8, 6) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.N1 = int64(binary.BigEndian.Uint64(b[3:]))
@@ -526,7 +526,7 @@ func (x *Wide) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	x.N5 = int64(binary.BigEndian.Uint64(b[36:]))
 	x.N6 = int32(binary.BigEndian.Uint32(b[47:]))
 	b = b[51:]
-	if len(b) < 44 || thrift.Miss(b, 4, 7)|thrift.Miss(b[11:], 2, 8)|thrift.Miss(b[15:], 10, 9)|thrift.Miss(b[26:], 10, 10)|thrift.Miss(b[37:], 11, 11) != 0 {
+	if len(b) < 44 || impl.Miss(b, 4, 7)|impl.Miss(b[11:], 2, 8)|impl.Miss(b[15:], 10, 9)|impl.Miss(b[26:], 10, 10)|impl.Miss(b[37:], 11, 11) != 0 {
 		return d.Plan(x, b, depth, 6)
 	}
 	x.N7 = math.Float64frombits(binary.BigEndian.Uint64(b[3:]))
@@ -536,175 +536,175 @@ func (x *Wide) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if b = d.String(&x.S11, b[40:]); b == nil {
 		return d.In(x, 10)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 12) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 12) != 0 {
 		return d.Plan(x, b, depth, 11)
 	}
 	if b = d.String(&x.S12, b[3:]); b == nil {
 		return d.In(x, 11)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 13) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 13) != 0 {
 		return d.Plan(x, b, depth, 12)
 	}
 	if b = d.String(&x.S13, b[3:]); b == nil {
 		return d.In(x, 12)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 14) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 14) != 0 {
 		return d.Plan(x, b, depth, 13)
 	}
 	if b = d.String(&x.S14, b[3:]); b == nil {
 		return d.In(x, 13)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 15) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 15) != 0 {
 		return d.Plan(x, b, depth, 14)
 	}
 	if b = d.String(&x.S15, b[3:]); b == nil {
 		return d.In(x, 14)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 16) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 16) != 0 {
 		return d.Plan(x, b, depth, 15)
 	}
 	if b = d.String(&x.S16, b[3:]); b == nil {
 		return d.In(x, 15)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 17) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 17) != 0 {
 		return d.Plan(x, b, depth, 16)
 	}
 	if b = d.String(&x.S17, b[3:]); b == nil {
 		return d.In(x, 16)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 18) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 18) != 0 {
 		return d.Plan(x, b, depth, 17)
 	}
 	if b = d.String(&x.S18, b[3:]); b == nil {
 		return d.In(x, 17)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 19) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 19) != 0 {
 		return d.Plan(x, b, depth, 18)
 	}
 	if b = d.String(&x.S19, b[3:]); b == nil {
 		return d.In(x, 18)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 20) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 20) != 0 {
 		return d.Plan(x, b, depth, 19)
 	}
 	if b = d.String(&x.S20, b[3:]); b == nil {
 		return d.In(x, 19)
 	}
-	if s, rest := thrift.List[Item](d, b, 15, 21); rest == nil {
+	if s, rest := impl.List[Item](d, b, 15, 21); rest == nil {
 		return d.Plan(x, b, depth, 20)
 	} else {
 		x.L21, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Item]); i < len(x.L21); i++ {
+	for i, slab := 0, new(impl.Slab[Item]); i < len(x.L21); i++ {
 		x.L21[i] = slab.Next(d, len(x.L21)-i)
 		if b = x.L21[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 20)
 		}
 	}
-	if s, rest := thrift.List[Item](d, b, 15, 22); rest == nil {
+	if s, rest := impl.List[Item](d, b, 15, 22); rest == nil {
 		return d.Plan(x, b, depth, 21)
 	} else {
 		x.L22, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Item]); i < len(x.L22); i++ {
+	for i, slab := 0, new(impl.Slab[Item]); i < len(x.L22); i++ {
 		x.L22[i] = slab.Next(d, len(x.L22)-i)
 		if b = x.L22[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 21)
 		}
 	}
-	if b, ok = thrift.ReadNumbers(d, &x.L23, b, 15, 23, 10); !ok {
+	if b, ok = impl.ReadNumbers(d, &x.L23, b, 15, 23, 10); !ok {
 		return d.Plan(x, b, depth, 22)
 	}
-	if b, ok = thrift.ReadStrings(d, &x.L24, b, 15, 24); !ok {
+	if b, ok = impl.ReadStrings(d, &x.L24, b, 15, 24); !ok {
 		return d.Plan(x, b, depth, 23)
 	}
 	if b, ok = d.StringMap(&x.M25, b, 25); !ok {
 		return d.Plan(x, b, depth, 24)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 26) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 26) != 0 {
 		return d.Plan(x, b, depth, 25)
 	}
 	if b = d.String(&x.S26, b[3:]); b == nil {
 		return d.In(x, 25)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 27) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 27) != 0 {
 		return d.Plan(x, b, depth, 26)
 	}
 	if b = d.String(&x.S27, b[3:]); b == nil {
 		return d.In(x, 26)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 28) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 28) != 0 {
 		return d.Plan(x, b, depth, 27)
 	}
 	if b = d.String(&x.S28, b[3:]); b == nil {
 		return d.In(x, 27)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 29) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 29) != 0 {
 		return d.Plan(x, b, depth, 28)
 	}
 	if b = d.String(&x.S29, b[3:]); b == nil {
 		return d.In(x, 28)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 30) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 30) != 0 {
 		return d.Plan(x, b, depth, 29)
 	}
 	if b = d.String(&x.S30, b[3:]); b == nil {
 		return d.In(x, 29)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 31) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 31) != 0 {
 		return d.Plan(x, b, depth, 30)
 	}
 	if b = d.String(&x.S31, b[3:]); b == nil {
 		return d.In(x, 30)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 32) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 32) != 0 {
 		return d.Plan(x, b, depth, 31)
 	}
 	if b = d.String(&x.S32, b[3:]); b == nil {
 		return d.In(x, 31)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 33) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 33) != 0 {
 		return d.Plan(x, b, depth, 32)
 	}
 	if b = d.String(&x.S33, b[3:]); b == nil {
 		return d.In(x, 32)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 34) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 34) != 0 {
 		return d.Plan(x, b, depth, 33)
 	}
 	if b = d.String(&x.S34, b[3:]); b == nil {
 		return d.In(x, 33)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 35) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 35) != 0 {
 		return d.Plan(x, b, depth, 34)
 	}
 	if b = d.String(&x.S35, b[3:]); b == nil {
 		return d.In(x, 34)
 	}
-	if thrift.Has(b, 4, 12, 36) {
-		x.T36 = thrift.New[Item](d)
+	if impl.Has(b, 4, 12, 36) {
+		x.T36 = impl.New[Item](d)
 		if b = x.T36.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 35)
 		}
 	}
-	if thrift.Has(b, 4, 12, 37) {
-		x.T37 = thrift.New[Small](d)
+	if impl.Has(b, 4, 12, 37) {
+		x.T37 = impl.New[Small](d)
 		if b = x.T37.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 36)
 		}
 	}
-	if s, rest := thrift.List[Item](d, b, 15, 38); rest == nil {
+	if s, rest := impl.List[Item](d, b, 15, 38); rest == nil {
 		return d.Plan(x, b, depth, 37)
 	} else {
 		x.L38, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Item]); i < len(x.L38); i++ {
+	for i, slab := 0, new(impl.Slab[Item]); i < len(x.L38); i++ {
 		x.L38[i] = slab.Next(d, len(x.L38)-i)
 		if b = x.L38[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 37)
 		}
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 39) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 39) != 0 {
 		return d.Plan(x, b, depth, 38)
 	}
 	if b = d.Bytes(&x.B39, b[3:]); b == nil {
@@ -713,37 +713,37 @@ func (x *Wide) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if b, ok = d.StringMap(&x.M40, b, 40); !ok {
 		return d.Plan(x, b, depth, 39)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 41) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 41) != 0 {
 		return d.Plan(x, b, depth, 40)
 	}
 	if b = d.String(&x.S41, b[3:]); b == nil {
 		return d.In(x, 40)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 42) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 42) != 0 {
 		return d.Plan(x, b, depth, 41)
 	}
 	if b = d.String(&x.S42, b[3:]); b == nil {
 		return d.In(x, 41)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 43) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 43) != 0 {
 		return d.Plan(x, b, depth, 42)
 	}
 	if b = d.String(&x.S43, b[3:]); b == nil {
 		return d.In(x, 42)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 44) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 44) != 0 {
 		return d.Plan(x, b, depth, 43)
 	}
 	if b = d.String(&x.S44, b[3:]); b == nil {
 		return d.In(x, 43)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 45) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 45) != 0 {
 		return d.Plan(x, b, depth, 44)
 	}
 	if b = d.String(&x.S45, b[3:]); b == nil {
 		return d.In(x, 44)
 	}
-	if len(b) < 40 || thrift.Miss(b, 10, 46)|thrift.Miss(b[11:], 8, 47)|thrift.Miss(b[18:], 4, 48)|thrift.Miss(b[29:], 2, 49)|thrift.Miss(b[33:], 11, 50) != 0 {
+	if len(b) < 40 || impl.Miss(b, 10, 46)|impl.Miss(b[11:], 8, 47)|impl.Miss(b[18:], 4, 48)|impl.Miss(b[29:], 2, 49)|impl.Miss(b[33:], 11, 50) != 0 {
 		return d.Plan(x, b, depth, 45)
 	}
 	x.N46 = int64(binary.BigEndian.Uint64(b[3:]))

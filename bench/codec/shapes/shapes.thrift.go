@@ -4,9 +4,6 @@
 package shapes
 
 import (
-	"encoding/binary"
-	"math"
-
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/thrift"
 	"github.com/limosa-rpc/limosa/thrift/impl"
@@ -16,131 +13,25 @@ import (
 const _ = limosa.Gen1
 
 type Echo struct {
-	ID   int64   `thrift:"id,1"`
-	Text string  `thrift:"text,2"`
-	List []int64 `thrift:"list,3"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Echo) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Echo) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Echo) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
-	}
-	if n := 146 + len(x.Text); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 2)
-	} else {
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Text))), x.Text...)
-	}
-	b = impl.Numbers(e, append(b, 15, 0, 3, 10), x.List)
-	return append(b, 0)
-}
-func (x *Echo) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	var ok bool
-	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 11, 2) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
-	if b = d.String(&x.Text, b[14:]); b == nil {
-		return d.In(x, 1)
-	}
-	if b, ok = impl.ReadNumbers(d, &x.List, b, 15, 3, 10); !ok {
-		return d.Plan(x, b, depth, 2)
-	}
-	return d.Stop(x, b, depth, 3)
+	ID   int64   `thrift:"id,1" json:"id"`
+	Text string  `thrift:"text,2" json:"text"`
+	List []int64 `thrift:"list,3" json:"list"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Echo) String() string { return thrift.String(x) }
 
 type Small struct {
-	ID    int64   `thrift:"id,1"`
-	Kind  int32   `thrift:"kind,2"`
-	Sku   string  `thrift:"sku,3"`
-	Name  string  `thrift:"name,4"`
-	Price float64 `thrift:"price,5"`
-	Count int32   `thrift:"count,6"`
-	Live  bool    `thrift:"live,7"`
-	Owner string  `thrift:"owner,8"`
-	Made  int64   `thrift:"made,9"`
-	Note  string  `thrift:"note,10"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Small) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Small) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Small) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 207 + len(x.Sku) + len(x.Name) + len(x.Owner) + len(x.Note); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 10)
-	} else {
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Kind))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 3), uint32(len(x.Sku))), x.Sku...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 4), uint32(len(x.Name))), x.Name...)
-		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 5), math.Float64bits(x.Price))
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 6), uint32(x.Count))
-		b = append(b, 2, 0, 7, impl.Bool(x.Live))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 8), uint32(len(x.Owner))), x.Owner...)
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 9), uint64(x.Made))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 10), uint32(len(x.Note))), x.Note...)
-	}
-	return append(b, 0)
-}
-func (x *Small) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 25 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 8, 2)|impl.Miss(b[18:], 11, 3) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
-	x.Kind = int32(binary.BigEndian.Uint32(b[14:]))
-	if b = d.String(&x.Sku, b[21:]); b == nil {
-		return d.In(x, 2)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 4) != 0 {
-		return d.Plan(x, b, depth, 3)
-	}
-	if b = d.String(&x.Name, b[3:]); b == nil {
-		return d.In(x, 3)
-	}
-	if len(b) < 29 || impl.Miss(b, 4, 5)|impl.Miss(b[11:], 8, 6)|impl.Miss(b[18:], 2, 7)|impl.Miss(b[22:], 11, 8) != 0 {
-		return d.Plan(x, b, depth, 4)
-	}
-	x.Price = math.Float64frombits(binary.BigEndian.Uint64(b[3:]))
-	x.Count = int32(binary.BigEndian.Uint32(b[14:]))
-	x.Live = b[21] == 1
-	if b = d.String(&x.Owner, b[25:]); b == nil {
-		return d.In(x, 7)
-	}
-	if len(b) < 18 || impl.Miss(b, 10, 9)|impl.Miss(b[11:], 11, 10) != 0 {
-		return d.Plan(x, b, depth, 8)
-	}
-	x.Made = int64(binary.BigEndian.Uint64(b[3:]))
-	if b = d.String(&x.Note, b[14:]); b == nil {
-		return d.In(x, 9)
-	}
-	return d.Stop(x, b, depth, 10)
+	ID    int64   `thrift:"id,1" json:"id"`
+	Kind  int32   `thrift:"kind,2" json:"kind"`
+	Sku   string  `thrift:"sku,3" json:"sku"`
+	Name  string  `thrift:"name,4" json:"name"`
+	Price float64 `thrift:"price,5" json:"price"`
+	Count int32   `thrift:"count,6" json:"count"`
+	Live  bool    `thrift:"live,7" json:"live"`
+	Owner string  `thrift:"owner,8" json:"owner"`
+	Made  int64   `thrift:"made,9" json:"made"`
+	Note  string  `thrift:"note,10" json:"note"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -177,71 +68,14 @@ func (x *LazySmall) Note() string       { v, _ := impl.LazyText(&x.Lazy, 9); ret
 func (x *LazySmall) SetNote(v string)   { impl.LazySet(&x.Lazy, 9, v) }
 
 type Item struct {
-	ID    int64   `thrift:"id,1"`
-	Sku   string  `thrift:"sku,2"`
-	Name  string  `thrift:"name,3"`
-	Price float64 `thrift:"price,4"`
-	Count int32   `thrift:"count,5"`
-	Live  bool    `thrift:"live,6"`
-	Made  int64   `thrift:"made,7"`
-	Note  string  `thrift:"note,8"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Item) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Item) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Item) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 193 + len(x.Sku) + len(x.Name) + len(x.Note); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 8)
-	} else {
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Sku))), x.Sku...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 3), uint32(len(x.Name))), x.Name...)
-		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 4), math.Float64bits(x.Price))
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 5), uint32(x.Count))
-		b = append(b, 2, 0, 6, impl.Bool(x.Live))
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 7), uint64(x.Made))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 8), uint32(len(x.Note))), x.Note...)
-	}
-	return append(b, 0)
-}
-func (x *Item) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 11, 2) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
-	if b = d.String(&x.Sku, b[14:]); b == nil {
-		return d.In(x, 1)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 3) != 0 {
-		return d.Plan(x, b, depth, 2)
-	}
-	if b = d.String(&x.Name, b[3:]); b == nil {
-		return d.In(x, 2)
-	}
-	if len(b) < 40 || impl.Miss(b, 4, 4)|impl.Miss(b[11:], 8, 5)|impl.Miss(b[18:], 2, 6)|impl.Miss(b[22:], 10, 7)|impl.Miss(b[33:], 11, 8) != 0 {
-		return d.Plan(x, b, depth, 3)
-	}
-	x.Price = math.Float64frombits(binary.BigEndian.Uint64(b[3:]))
-	x.Count = int32(binary.BigEndian.Uint32(b[14:]))
-	x.Live = b[21] == 1
-	x.Made = int64(binary.BigEndian.Uint64(b[25:]))
-	if b = d.String(&x.Note, b[36:]); b == nil {
-		return d.In(x, 7)
-	}
-	return d.Stop(x, b, depth, 8)
+	ID    int64   `thrift:"id,1" json:"id"`
+	Sku   string  `thrift:"sku,2" json:"sku"`
+	Name  string  `thrift:"name,3" json:"name"`
+	Price float64 `thrift:"price,4" json:"price"`
+	Count int32   `thrift:"count,5" json:"count"`
+	Live  bool    `thrift:"live,6" json:"live"`
+	Made  int64   `thrift:"made,7" json:"made"`
+	Note  string  `thrift:"note,8" json:"note"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -274,98 +108,20 @@ func (x *LazyItem) Note() string       { v, _ := impl.LazyText(&x.Lazy, 7); retu
 func (x *LazyItem) SetNote(v string)   { impl.LazySet(&x.Lazy, 7, v) }
 
 type Medium struct {
-	ID     int64             `thrift:"id,1"`
-	Head   *Small            `thrift:"head,2"`
-	Items  []*Item           `thrift:"items,3"`
-	Tags   map[string]string `thrift:"tags,4"`
-	Words  []string          `thrift:"words,5"`
-	Counts []int32           `thrift:"counts,6"`
-	Blob   []byte            `thrift:"blob,7"`
+	ID     int64             `thrift:"id,1" json:"id"`
+	Head   *Small            `thrift:"head,2" json:"head"`
+	Items  []*Item           `thrift:"items,3" json:"items"`
+	Tags   map[string]string `thrift:"tags,4" json:"tags"`
+	Words  []string          `thrift:"words,5" json:"words"`
+	Counts []int32           `thrift:"counts,6" json:"counts"`
+	Blob   []byte            `thrift:"blob,7" json:"blob"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Medium) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Medium) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Medium) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
+func (x *Medium) GetHead() *Small {
+	if x == nil {
+		return nil
 	}
-	if cap(b)-len(b) < 139 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
-	if x.Head != nil {
-		b = x.Head.AppendThrift(e, append(b, 12, 0, 2), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.Count(append(b, 15, 0, 3, 12), len(x.Items))
-	for _, v := range x.Items {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.StringMap(append(b, 13, 0, 4, 11, 11), x.Tags)
-	b = e.Strings(append(b, 15, 0, 5, 11), x.Words)
-	b = impl.Numbers(e, append(b, 15, 0, 6, 8), x.Counts)
-	if n := 135 + len(x.Blob); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 6, 7)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 7), uint32(len(x.Blob))), x.Blob...)
-	}
-	return append(b, 0)
-}
-func (x *Medium) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	var ok bool
-	if len(b) < 11 || impl.Miss(b, 10, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
-	b = b[11:]
-	if impl.Has(b, 4, 12, 2) {
-		x.Head = impl.New[Small](d)
-		if b = x.Head.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	if s, rest := impl.List[Item](d, b, 15, 3); rest == nil {
-		return d.Plan(x, b, depth, 2)
-	} else {
-		x.Items, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Item]); i < len(x.Items); i++ {
-		x.Items[i] = slab.Next(d, len(x.Items)-i)
-		if b = x.Items[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 2)
-		}
-	}
-	if b, ok = d.StringMap(&x.Tags, b, 4); !ok {
-		return d.Plan(x, b, depth, 3)
-	}
-	if b, ok = impl.ReadStrings(d, &x.Words, b, 15, 5); !ok {
-		return d.Plan(x, b, depth, 4)
-	}
-	if b, ok = impl.ReadNumbers(d, &x.Counts, b, 15, 6, 8); !ok {
-		return d.Plan(x, b, depth, 5)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 7) != 0 {
-		return d.Plan(x, b, depth, 6)
-	}
-	if b = d.Bytes(&x.Blob, b[3:]); b == nil {
-		return d.In(x, 6)
-	}
-	return d.Stop(x, b, depth, 7)
+	return x.Head
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -408,111 +164,24 @@ func (x *LazyMedium) Blob() []byte        { return impl.LazyGet[[]byte](&x.Lazy,
 func (x *LazyMedium) SetBlob(v []byte)    { impl.LazySet(&x.Lazy, 6, v) }
 
 type Large struct {
-	ID    int64     `thrift:"id,1"`
-	Parts []*Medium `thrift:"parts,2"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Large) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Large) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Large) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < 139 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
-	b = e.Count(append(b, 15, 0, 2, 12), len(x.Parts))
-	for _, v := range x.Parts {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	return append(b, 0)
-}
-func (x *Large) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 11 || impl.Miss(b, 10, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
-	b = b[11:]
-	if s, rest := impl.List[Medium](d, b, 15, 2); rest == nil {
-		return d.Plan(x, b, depth, 1)
-	} else {
-		x.Parts, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Medium]); i < len(x.Parts); i++ {
-		x.Parts[i] = slab.Next(d, len(x.Parts)-i)
-		if b = x.Parts[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	return d.Stop(x, b, depth, 2)
+	ID    int64     `thrift:"id,1" json:"id"`
+	Parts []*Medium `thrift:"parts,2" json:"parts"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Large) String() string { return thrift.String(x) }
 
 type Numbers struct {
-	ID      int64   `thrift:"id,1"`
-	Item    *Item   `thrift:"item,2"`
-	Numbers []int64 `thrift:"numbers,3"`
+	ID      int64   `thrift:"id,1" json:"id"`
+	Item    *Item   `thrift:"item,2" json:"item"`
+	Numbers []int64 `thrift:"numbers,3" json:"numbers"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Numbers) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Numbers) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Numbers) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
+func (x *Numbers) GetItem() *Item {
+	if x == nil {
+		return nil
 	}
-	if cap(b)-len(b) < 139 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
-	if x.Item != nil {
-		b = x.Item.AppendThrift(e, append(b, 12, 0, 2), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = impl.Numbers(e, append(b, 15, 0, 3, 10), x.Numbers)
-	return append(b, 0)
-}
-func (x *Numbers) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	var ok bool
-	if len(b) < 11 || impl.Miss(b, 10, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
-	b = b[11:]
-	if impl.Has(b, 4, 12, 2) {
-		x.Item = impl.New[Item](d)
-		if b = x.Item.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	if b, ok = impl.ReadNumbers(d, &x.Numbers, b, 15, 3, 10); !ok {
-		return d.Plan(x, b, depth, 2)
-	}
-	return d.Stop(x, b, depth, 3)
+	return x.Item
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -543,488 +212,83 @@ func (x *LazyNumbers) Numbers() thrift.LazyNumbers[int64] {
 func (x *LazyNumbers) SetNumbers(v []int64) { impl.LazySet(&x.Lazy, 2, v) }
 
 type Text struct {
-	Text string `thrift:"text,1"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Text) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Text) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Text) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 135 + len(x.Text); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 1)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Text))), x.Text...)
-	}
-	return append(b, 0)
-}
-func (x *Text) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.Text, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	return d.Stop(x, b, depth, 1)
+	Text string `thrift:"text,1" json:"text"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Text) String() string { return thrift.String(x) }
 
 type Maps struct {
-	Pairs map[string]string `thrift:"pairs,1"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Maps) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Maps) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Maps) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.StringMap(append(b, 13, 0, 1, 11, 11), x.Pairs)
-	return append(b, 0)
-}
-func (x *Maps) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	var ok bool
-	if b, ok = d.StringMap(&x.Pairs, b, 1); !ok {
-		return d.Plan(x, b, depth, 0)
-	}
-	return d.Stop(x, b, depth, 1)
+	Pairs map[string]string `thrift:"pairs,1" json:"pairs"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Maps) String() string { return thrift.String(x) }
 
 type Wide struct {
-	N1  int64             `thrift:"n1,1"`
-	N2  int32             `thrift:"n2,2"`
-	N3  float64           `thrift:"n3,3"`
-	N4  bool              `thrift:"n4,4"`
-	N5  int64             `thrift:"n5,5"`
-	N6  int32             `thrift:"n6,6"`
-	N7  float64           `thrift:"n7,7"`
-	N8  bool              `thrift:"n8,8"`
-	N9  int64             `thrift:"n9,9"`
-	N10 int64             `thrift:"n10,10"`
-	S11 string            `thrift:"s11,11"`
-	S12 string            `thrift:"s12,12"`
-	S13 string            `thrift:"s13,13"`
-	S14 string            `thrift:"s14,14"`
-	S15 string            `thrift:"s15,15"`
-	S16 string            `thrift:"s16,16"`
-	S17 string            `thrift:"s17,17"`
-	S18 string            `thrift:"s18,18"`
-	S19 string            `thrift:"s19,19"`
-	S20 string            `thrift:"s20,20"`
-	L21 []*Item           `thrift:"l21,21"`
-	L22 []*Item           `thrift:"l22,22"`
-	L23 []int64           `thrift:"l23,23"`
-	L24 []string          `thrift:"l24,24"`
-	M25 map[string]string `thrift:"m25,25"`
-	S26 string            `thrift:"s26,26"`
-	S27 string            `thrift:"s27,27"`
-	S28 string            `thrift:"s28,28"`
-	S29 string            `thrift:"s29,29"`
-	S30 string            `thrift:"s30,30"`
-	S31 string            `thrift:"s31,31"`
-	S32 string            `thrift:"s32,32"`
-	S33 string            `thrift:"s33,33"`
-	S34 string            `thrift:"s34,34"`
-	S35 string            `thrift:"s35,35"`
-	T36 *Item             `thrift:"t36,36"`
-	T37 *Small            `thrift:"t37,37"`
-	L38 []*Item           `thrift:"l38,38"`
-	B39 []byte            `thrift:"b39,39"`
-	M40 map[string]string `thrift:"m40,40"`
-	S41 string            `thrift:"s41,41"`
-	S42 string            `thrift:"s42,42"`
-	S43 string            `thrift:"s43,43"`
-	S44 string            `thrift:"s44,44"`
-	S45 string            `thrift:"s45,45"`
-	N46 int64             `thrift:"n46,46"`
-	N47 int32             `thrift:"n47,47"`
-	N48 float64           `thrift:"n48,48"`
-	N49 bool              `thrift:"n49,49"`
-	S50 string            `thrift:"s50,50"`
+	N1  int64             `thrift:"n1,1" json:"n1"`
+	N2  int32             `thrift:"n2,2" json:"n2"`
+	N3  float64           `thrift:"n3,3" json:"n3"`
+	N4  bool              `thrift:"n4,4" json:"n4"`
+	N5  int64             `thrift:"n5,5" json:"n5"`
+	N6  int32             `thrift:"n6,6" json:"n6"`
+	N7  float64           `thrift:"n7,7" json:"n7"`
+	N8  bool              `thrift:"n8,8" json:"n8"`
+	N9  int64             `thrift:"n9,9" json:"n9"`
+	N10 int64             `thrift:"n10,10" json:"n10"`
+	S11 string            `thrift:"s11,11" json:"s11"`
+	S12 string            `thrift:"s12,12" json:"s12"`
+	S13 string            `thrift:"s13,13" json:"s13"`
+	S14 string            `thrift:"s14,14" json:"s14"`
+	S15 string            `thrift:"s15,15" json:"s15"`
+	S16 string            `thrift:"s16,16" json:"s16"`
+	S17 string            `thrift:"s17,17" json:"s17"`
+	S18 string            `thrift:"s18,18" json:"s18"`
+	S19 string            `thrift:"s19,19" json:"s19"`
+	S20 string            `thrift:"s20,20" json:"s20"`
+	L21 []*Item           `thrift:"l21,21" json:"l21"`
+	L22 []*Item           `thrift:"l22,22" json:"l22"`
+	L23 []int64           `thrift:"l23,23" json:"l23"`
+	L24 []string          `thrift:"l24,24" json:"l24"`
+	M25 map[string]string `thrift:"m25,25" json:"m25"`
+	S26 string            `thrift:"s26,26" json:"s26"`
+	S27 string            `thrift:"s27,27" json:"s27"`
+	S28 string            `thrift:"s28,28" json:"s28"`
+	S29 string            `thrift:"s29,29" json:"s29"`
+	S30 string            `thrift:"s30,30" json:"s30"`
+	S31 string            `thrift:"s31,31" json:"s31"`
+	S32 string            `thrift:"s32,32" json:"s32"`
+	S33 string            `thrift:"s33,33" json:"s33"`
+	S34 string            `thrift:"s34,34" json:"s34"`
+	S35 string            `thrift:"s35,35" json:"s35"`
+	T36 *Item             `thrift:"t36,36" json:"t36"`
+	T37 *Small            `thrift:"t37,37" json:"t37"`
+	L38 []*Item           `thrift:"l38,38" json:"l38"`
+	B39 []byte            `thrift:"b39,39" json:"b39"`
+	M40 map[string]string `thrift:"m40,40" json:"m40"`
+	S41 string            `thrift:"s41,41" json:"s41"`
+	S42 string            `thrift:"s42,42" json:"s42"`
+	S43 string            `thrift:"s43,43" json:"s43"`
+	S44 string            `thrift:"s44,44" json:"s44"`
+	S45 string            `thrift:"s45,45" json:"s45"`
+	N46 int64             `thrift:"n46,46" json:"n46"`
+	N47 int32             `thrift:"n47,47" json:"n47"`
+	N48 float64           `thrift:"n48,48" json:"n48"`
+	N49 bool              `thrift:"n49,49" json:"n49"`
+	S50 string            `thrift:"s50,50" json:"s50"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Wide) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
+func (x *Wide) GetT36() *Item {
+	if x == nil {
+		return nil
+	}
+	return x.T36
 }
-func (x *Wide) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Wide) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
-	}
-	if n := 258 + len(x.S11) + len(x.S12) + len(x.S13) + len(x.S14) + len(x.S15) + len(x.S16); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 16)
-	} else {
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.N1))
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.N2))
-		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 3), math.Float64bits(x.N3))
-		b = append(b, 2, 0, 4, impl.Bool(x.N4))
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 5), uint64(x.N5))
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 6), uint32(x.N6))
-		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 7), math.Float64bits(x.N7))
-		b = append(b, 2, 0, 8, impl.Bool(x.N8))
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 9), uint64(x.N9))
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 10), uint64(x.N10))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 11), uint32(len(x.S11))), x.S11...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 12), uint32(len(x.S12))), x.S12...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 13), uint32(len(x.S13))), x.S13...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 14), uint32(len(x.S14))), x.S14...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 15), uint32(len(x.S15))), x.S15...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 16), uint32(len(x.S16))), x.S16...)
-	}
-	if n := 156 + len(x.S17) + len(x.S18) + len(x.S19) + len(x.S20); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 16, 20)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 17), uint32(len(x.S17))), x.S17...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 18), uint32(len(x.S18))), x.S18...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 19), uint32(len(x.S19))), x.S19...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 20), uint32(len(x.S20))), x.S20...)
-	}
-	b = e.Count(append(b, 15, 0, 21, 12), len(x.L21))
-	for _, v := range x.L21 {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.Count(append(b, 15, 0, 22, 12), len(x.L22))
-	for _, v := range x.L22 {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = impl.Numbers(e, append(b, 15, 0, 23, 10), x.L23)
-	b = e.Strings(append(b, 15, 0, 24, 11), x.L24)
-	b = e.StringMap(append(b, 13, 0, 25, 11, 11), x.M25)
-	if n := 198 + len(x.S26) + len(x.S27) + len(x.S28) + len(x.S29) + len(x.S30) + len(x.S31) + len(x.S32) + len(x.S33) + len(x.S34) + len(x.S35); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 25, 35)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 26), uint32(len(x.S26))), x.S26...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 27), uint32(len(x.S27))), x.S27...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 28), uint32(len(x.S28))), x.S28...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 29), uint32(len(x.S29))), x.S29...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 30), uint32(len(x.S30))), x.S30...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 31), uint32(len(x.S31))), x.S31...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 32), uint32(len(x.S32))), x.S32...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 33), uint32(len(x.S33))), x.S33...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 34), uint32(len(x.S34))), x.S34...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 35), uint32(len(x.S35))), x.S35...)
-	}
-	if x.T36 != nil {
-		b = x.T36.AppendThrift(e, append(b, 12, 0, 36), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.T37 != nil {
-		b = x.T37.AppendThrift(e, append(b, 12, 0, 37), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.Count(append(b, 15, 0, 38, 12), len(x.L38))
-	for _, v := range x.L38 {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if n := 135 + len(x.B39); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 38, 39)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 39), uint32(len(x.B39))), x.B39...)
-	}
-	b = e.StringMap(append(b, 13, 0, 40, 11, 11), x.M40)
-	if n := 203 + len(x.S41) + len(x.S42) + len(x.S43) + len(x.S44) + len(x.S45) + len(x.S50); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 40, 50)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 41), uint32(len(x.S41))), x.S41...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 42), uint32(len(x.S42))), x.S42...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 43), uint32(len(x.S43))), x.S43...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 44), uint32(len(x.S44))), x.S44...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 45), uint32(len(x.S45))), x.S45...)
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 46), uint64(x.N46))
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 47), uint32(x.N47))
-		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 48), math.Float64bits(x.N48))
-		b = append(b, 2, 0, 49, impl.Bool(x.N49))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 50), uint32(len(x.S50))), x.S50...)
-	}
-	return append(b, 0)
-}
-func (x *Wide) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	var ok bool
-	if len(b) < 51 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 8, 2)|impl.Miss(b[18:], 4, 3)|impl.Miss(b[29:], 2, 4)|impl.Miss(b[33:], 10, 5)|impl.Miss(b[44:], 8, 6) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.N1 = int64(binary.BigEndian.Uint64(b[3:]))
-	x.N2 = int32(binary.BigEndian.Uint32(b[14:]))
-	x.N3 = math.Float64frombits(binary.BigEndian.Uint64(b[21:]))
-	x.N4 = b[32] == 1
-	x.N5 = int64(binary.BigEndian.Uint64(b[36:]))
-	x.N6 = int32(binary.BigEndian.Uint32(b[47:]))
-	b = b[51:]
-	if len(b) < 44 || impl.Miss(b, 4, 7)|impl.Miss(b[11:], 2, 8)|impl.Miss(b[15:], 10, 9)|impl.Miss(b[26:], 10, 10)|impl.Miss(b[37:], 11, 11) != 0 {
-		return d.Plan(x, b, depth, 6)
-	}
-	x.N7 = math.Float64frombits(binary.BigEndian.Uint64(b[3:]))
-	x.N8 = b[14] == 1
-	x.N9 = int64(binary.BigEndian.Uint64(b[18:]))
-	x.N10 = int64(binary.BigEndian.Uint64(b[29:]))
-	if b = d.String(&x.S11, b[40:]); b == nil {
-		return d.In(x, 10)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 12) != 0 {
-		return d.Plan(x, b, depth, 11)
-	}
-	if b = d.String(&x.S12, b[3:]); b == nil {
-		return d.In(x, 11)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 13) != 0 {
-		return d.Plan(x, b, depth, 12)
-	}
-	if b = d.String(&x.S13, b[3:]); b == nil {
-		return d.In(x, 12)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 14) != 0 {
-		return d.Plan(x, b, depth, 13)
-	}
-	if b = d.String(&x.S14, b[3:]); b == nil {
-		return d.In(x, 13)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 15) != 0 {
-		return d.Plan(x, b, depth, 14)
-	}
-	if b = d.String(&x.S15, b[3:]); b == nil {
-		return d.In(x, 14)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 16) != 0 {
-		return d.Plan(x, b, depth, 15)
-	}
-	if b = d.String(&x.S16, b[3:]); b == nil {
-		return d.In(x, 15)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 17) != 0 {
-		return d.Plan(x, b, depth, 16)
-	}
-	if b = d.String(&x.S17, b[3:]); b == nil {
-		return d.In(x, 16)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 18) != 0 {
-		return d.Plan(x, b, depth, 17)
-	}
-	if b = d.String(&x.S18, b[3:]); b == nil {
-		return d.In(x, 17)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 19) != 0 {
-		return d.Plan(x, b, depth, 18)
-	}
-	if b = d.String(&x.S19, b[3:]); b == nil {
-		return d.In(x, 18)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 20) != 0 {
-		return d.Plan(x, b, depth, 19)
-	}
-	if b = d.String(&x.S20, b[3:]); b == nil {
-		return d.In(x, 19)
-	}
-	if s, rest := impl.List[Item](d, b, 15, 21); rest == nil {
-		return d.Plan(x, b, depth, 20)
-	} else {
-		x.L21, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Item]); i < len(x.L21); i++ {
-		x.L21[i] = slab.Next(d, len(x.L21)-i)
-		if b = x.L21[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 20)
-		}
-	}
-	if s, rest := impl.List[Item](d, b, 15, 22); rest == nil {
-		return d.Plan(x, b, depth, 21)
-	} else {
-		x.L22, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Item]); i < len(x.L22); i++ {
-		x.L22[i] = slab.Next(d, len(x.L22)-i)
-		if b = x.L22[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 21)
-		}
-	}
-	if b, ok = impl.ReadNumbers(d, &x.L23, b, 15, 23, 10); !ok {
-		return d.Plan(x, b, depth, 22)
-	}
-	if b, ok = impl.ReadStrings(d, &x.L24, b, 15, 24); !ok {
-		return d.Plan(x, b, depth, 23)
-	}
-	if b, ok = d.StringMap(&x.M25, b, 25); !ok {
-		return d.Plan(x, b, depth, 24)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 26) != 0 {
-		return d.Plan(x, b, depth, 25)
-	}
-	if b = d.String(&x.S26, b[3:]); b == nil {
-		return d.In(x, 25)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 27) != 0 {
-		return d.Plan(x, b, depth, 26)
-	}
-	if b = d.String(&x.S27, b[3:]); b == nil {
-		return d.In(x, 26)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 28) != 0 {
-		return d.Plan(x, b, depth, 27)
-	}
-	if b = d.String(&x.S28, b[3:]); b == nil {
-		return d.In(x, 27)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 29) != 0 {
-		return d.Plan(x, b, depth, 28)
-	}
-	if b = d.String(&x.S29, b[3:]); b == nil {
-		return d.In(x, 28)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 30) != 0 {
-		return d.Plan(x, b, depth, 29)
-	}
-	if b = d.String(&x.S30, b[3:]); b == nil {
-		return d.In(x, 29)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 31) != 0 {
-		return d.Plan(x, b, depth, 30)
-	}
-	if b = d.String(&x.S31, b[3:]); b == nil {
-		return d.In(x, 30)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 32) != 0 {
-		return d.Plan(x, b, depth, 31)
-	}
-	if b = d.String(&x.S32, b[3:]); b == nil {
-		return d.In(x, 31)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 33) != 0 {
-		return d.Plan(x, b, depth, 32)
-	}
-	if b = d.String(&x.S33, b[3:]); b == nil {
-		return d.In(x, 32)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 34) != 0 {
-		return d.Plan(x, b, depth, 33)
-	}
-	if b = d.String(&x.S34, b[3:]); b == nil {
-		return d.In(x, 33)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 35) != 0 {
-		return d.Plan(x, b, depth, 34)
-	}
-	if b = d.String(&x.S35, b[3:]); b == nil {
-		return d.In(x, 34)
-	}
-	if impl.Has(b, 4, 12, 36) {
-		x.T36 = impl.New[Item](d)
-		if b = x.T36.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 35)
-		}
-	}
-	if impl.Has(b, 4, 12, 37) {
-		x.T37 = impl.New[Small](d)
-		if b = x.T37.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 36)
-		}
-	}
-	if s, rest := impl.List[Item](d, b, 15, 38); rest == nil {
-		return d.Plan(x, b, depth, 37)
-	} else {
-		x.L38, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Item]); i < len(x.L38); i++ {
-		x.L38[i] = slab.Next(d, len(x.L38)-i)
-		if b = x.L38[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 37)
-		}
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 39) != 0 {
-		return d.Plan(x, b, depth, 38)
-	}
-	if b = d.Bytes(&x.B39, b[3:]); b == nil {
-		return d.In(x, 38)
-	}
-	if b, ok = d.StringMap(&x.M40, b, 40); !ok {
-		return d.Plan(x, b, depth, 39)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 41) != 0 {
-		return d.Plan(x, b, depth, 40)
-	}
-	if b = d.String(&x.S41, b[3:]); b == nil {
-		return d.In(x, 40)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 42) != 0 {
-		return d.Plan(x, b, depth, 41)
-	}
-	if b = d.String(&x.S42, b[3:]); b == nil {
-		return d.In(x, 41)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 43) != 0 {
-		return d.Plan(x, b, depth, 42)
-	}
-	if b = d.String(&x.S43, b[3:]); b == nil {
-		return d.In(x, 42)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 44) != 0 {
-		return d.Plan(x, b, depth, 43)
-	}
-	if b = d.String(&x.S44, b[3:]); b == nil {
-		return d.In(x, 43)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 45) != 0 {
-		return d.Plan(x, b, depth, 44)
-	}
-	if b = d.String(&x.S45, b[3:]); b == nil {
-		return d.In(x, 44)
-	}
-	if len(b) < 40 || impl.Miss(b, 10, 46)|impl.Miss(b[11:], 8, 47)|impl.Miss(b[18:], 4, 48)|impl.Miss(b[29:], 2, 49)|impl.Miss(b[33:], 11, 50) != 0 {
-		return d.Plan(x, b, depth, 45)
-	}
-	x.N46 = int64(binary.BigEndian.Uint64(b[3:]))
-	x.N47 = int32(binary.BigEndian.Uint32(b[14:]))
-	x.N48 = math.Float64frombits(binary.BigEndian.Uint64(b[21:]))
-	x.N49 = b[32] == 1
-	if b = d.String(&x.S50, b[36:]); b == nil {
-		return d.In(x, 49)
-	}
-	return d.Stop(x, b, depth, 50)
+func (x *Wide) GetT37() *Small {
+	if x == nil {
+		return nil
+	}
+	return x.T37
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -1161,19 +425,3 @@ func (x *LazyWide) N49() bool                  { v, _ := impl.LazyBool(&x.Lazy, 
 func (x *LazyWide) SetN49(v bool)              { impl.LazySet(&x.Lazy, 48, v) }
 func (x *LazyWide) S50() string                { v, _ := impl.LazyText(&x.Lazy, 49); return v }
 func (x *LazyWide) SetS50(v string)            { impl.LazySet(&x.Lazy, 49, v) }
-
-// ShapesIDL gives the IDL of this file; idl.Unpack reads it.
-func ShapesIDL() string {
-	return `#file shapes/shapes.thrift
-namespace go shapes
-struct Echo{1:i64 id 2:string text 3:list<i64>list}
-struct Small{1:i64 id 2:i32 kind 3:string sku 4:string name 5:double price 6:i32 count 7:bool live 8:string owner 9:i64 made 10:string note}(lazy)
-struct Item{1:i64 id 2:string sku 3:string name 4:double price 5:i32 count 6:bool live 7:i64 made 8:string note}(lazy)
-struct Medium{1:i64 id 2:Small head 3:list<Item>items 4:map<string,string>tags 5:list<string>words 6:list<i32>counts 7:binary blob}(lazy)
-struct Large{1:i64 id 2:list<Medium>parts}
-struct Numbers{1:i64 id 2:Item item 3:list<i64>numbers}(lazy)
-struct Text{1:string text}
-struct Maps{1:map<string,string>pairs}
-struct Wide{1:i64 n1,2:i32 n2,3:double n3,4:bool n4,5:i64 n5,6:i32 n6,7:double n7,8:bool n8,9:i64 n9,10:i64 n10 11:string s11,12:string s12,13:string s13,14:string s14,15:string s15 16:string s16,17:string s17,18:string s18,19:string s19,20:string s20 21:list<Item>l21,22:list<Item>l22,23:list<i64>l23,24:list<string>l24,25:map<string,string>m25 26:string s26,27:string s27,28:string s28,29:string s29,30:string s30 31:string s31,32:string s32,33:string s33,34:string s34,35:string s35 36:Item t36,37:Small t37,38:list<Item>l38,39:binary b39,40:map<string,string>m40 41:string s41,42:string s42,43:string s43,44:string s44,45:string s45 46:i64 n46,47:i32 n47,48:double n48,49:bool n49,50:string s50}(lazy)
-`
-}

@@ -9,70 +9,71 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of describe.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
 // calls on a message, AppendThrift and ReadThrift what they call within one.
 
-func (x *Description) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Description) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Description) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Description) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Description) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Description) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.Count(append(b, 15, 0, 1, 12), len(x.Services))
 	for _, v := range x.Services {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.Strings(append(b, 15, 0, 2, 11), x.Texts)
 	return append(b, 0)
 }
-func (x *Description) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Description) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
 	var ok bool
-	if s, rest := thrift.List[ServiceName](d, b, 15, 1); rest == nil {
+	if s, rest := impl.List[ServiceName](d, b, 15, 1); rest == nil {
 		return d.Plan(x, b, depth, 0)
 	} else {
 		x.Services, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[ServiceName]); i < len(x.Services); i++ {
+	for i, slab := 0, new(impl.Slab[ServiceName]); i < len(x.Services); i++ {
 		x.Services[i] = slab.Next(d, len(x.Services)-i)
 		if b = x.Services[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 0)
 		}
 	}
-	if b, ok = thrift.ReadStrings(d, &x.Texts, b, 15, 2); !ok {
+	if b, ok = impl.ReadStrings(d, &x.Texts, b, 15, 2); !ok {
 		return d.Plan(x, b, depth, 1)
 	}
 	return d.Stop(x, b, depth, 2)
 }
-func (x *ServiceName) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *ServiceName) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *ServiceName) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *ServiceName) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *ServiceName) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *ServiceName) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 142 + len(x.Name); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 142 + len(x.Name); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 2)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Name))), x.Name...)
@@ -80,18 +81,18 @@ func (x *ServiceName) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byt
 	}
 	return append(b, 0)
 }
-func (x *ServiceName) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *ServiceName) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
 	x.SetDefaults()
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.Name, b[3:]); b == nil {
 		return d.In(x, 0)
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 2) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 2) != 0 {
 		return d.Plan(x, b, depth, 1)
 	}
 	x.Text = int32(binary.BigEndian.Uint32(b[3:]))
@@ -104,19 +105,19 @@ type limosaReflectionLimosaDescribeResult struct {
 	Success *Description `thrift:"success,0,optional"`
 }
 
-func (x *limosaReflectionLimosaDescribeResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *limosaReflectionLimosaDescribeResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *limosaReflectionLimosaDescribeResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *limosaReflectionLimosaDescribeResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 0) {
-		x.Success = thrift.New[Description](d)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Description](d)
 		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -125,7 +126,7 @@ func (x *limosaReflectionLimosaDescribeResult) DecodeThrift(in thrift.Input, dep
 }
 
 var limosaReflectionLimosaDescribe = rpc.Method{
-	Service: "LimosaReflection", Name: "limosaDescribe", Codec: thrift.Binary{}, New: stub.New[limosaReflectionLimosaDescribeArgs, limosaReflectionLimosaDescribeResult], Raise: thrift.NoResult,
+	Service: "LimosaReflection", Name: "limosaDescribe", Codec: thrift.Binary{}, New: stub.New[limosaReflectionLimosaDescribeArgs, limosaReflectionLimosaDescribeResult], Raise: impl.NoResult,
 }
 
 // DescribeIDL gives the IDL of this file; thriftidl.Unpack reads it.

@@ -5,13 +5,11 @@ package describe
 
 import (
 	"context"
-	"encoding/binary"
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
-	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -19,57 +17,9 @@ const _ = limosa.Gen1
 
 // What one server serves.
 type Description struct {
-	Services []*ServiceName `thrift:"services,1"`
+	Services []*ServiceName `thrift:"services,1" json:"services"`
 	// Packed IDL; each text stands once, however many services it describes.
-	Texts []string `thrift:"texts,2"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Description) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Description) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Description) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.Count(append(b, 15, 0, 1, 12), len(x.Services))
-	for _, v := range x.Services {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.Strings(append(b, 15, 0, 2, 11), x.Texts)
-	return append(b, 0)
-}
-func (x *Description) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	var ok bool
-	if s, rest := impl.List[ServiceName](d, b, 15, 1); rest == nil {
-		return d.Plan(x, b, depth, 0)
-	} else {
-		x.Services, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[ServiceName]); i < len(x.Services); i++ {
-		x.Services[i] = slab.Next(d, len(x.Services)-i)
-		if b = x.Services[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 0)
-		}
-	}
-	if b, ok = impl.ReadStrings(d, &x.Texts, b, 15, 2); !ok {
-		return d.Plan(x, b, depth, 1)
-	}
-	return d.Stop(x, b, depth, 2)
+	Texts []string `thrift:"texts,2" json:"texts"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -77,9 +27,9 @@ func (x *Description) String() string { return thrift.String(x) }
 
 type ServiceName struct {
 	// The name under which the service is registered.
-	Name string `thrift:"name,1"`
+	Name string `thrift:"name,1" json:"name"`
 	// Where its IDL lies in texts, from 0; below zero: it has none.
-	Text int32 `thrift:"text,2"`
+	Text int32 `thrift:"text,2" json:"text"`
 }
 
 // NewServiceName makes one with the defaults of the IDL.
@@ -94,46 +44,6 @@ func (x *ServiceName) SetDefaults() {
 	x.Text = -1
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *ServiceName) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *ServiceName) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *ServiceName) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 142 + len(x.Name); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 2)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Name))), x.Name...)
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Text))
-	}
-	return append(b, 0)
-}
-func (x *ServiceName) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	x.SetDefaults()
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.Name, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	if len(b) < 7 || impl.Miss(b, 8, 2) != 0 {
-		return d.Plan(x, b, depth, 1)
-	}
-	x.Text = int32(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	return d.Stop(x, b, depth, 2)
-}
-
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *ServiceName) String() string { return thrift.String(x) }
 
@@ -141,38 +51,6 @@ func (x *ServiceName) String() string { return thrift.String(x) }
 // Thrift whose messages carry the method's name alone.
 type LimosaReflection interface {
 	LimosaDescribe(ctx context.Context) (*Description, error)
-}
-
-type limosaReflectionLimosaDescribeArgs struct{}
-
-type limosaReflectionLimosaDescribeResult struct {
-	Success *Description `thrift:"success,0,optional"`
-}
-
-func (x *limosaReflectionLimosaDescribeResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *limosaReflectionLimosaDescribeResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Description](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-var limosaReflectionLimosaDescribe = rpc.Method{
-	Service: "LimosaReflection", Name: "limosaDescribe", Codec: thrift.Binary{},
-	New:   stub.New[limosaReflectionLimosaDescribeArgs, limosaReflectionLimosaDescribeResult],
-	Raise: impl.NoResult,
 }
 
 // LimosaReflectionService makes a service of an implementation.
@@ -193,14 +71,19 @@ func LimosaReflectionService(impl LimosaReflection) rpc.Service {
 }
 
 // LimosaReflectionClient calls a LimosaReflection elsewhere.
-type LimosaReflectionClient struct {
-	caller rpc.Caller
-	dialed bool
-}
+type LimosaReflectionClient struct{ caller, dialed rpc.Caller }
 
-// NewLimosaReflectionClient makes a client that calls through c.
+// NewLimosaReflectionClient makes a client that calls through c; whoever made c closes it.
 func NewLimosaReflectionClient(c rpc.Caller) *LimosaReflectionClient {
 	return &LimosaReflectionClient{caller: c}
+}
+
+// Close closes what DialLimosaReflection has opened. It does not close what NewLimosaReflectionClient was given.
+func (c *LimosaReflectionClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
 }
 
 // DialLimosaReflection makes a client of the LimosaReflection at target; it connects with the first call.
@@ -209,17 +92,7 @@ func DialLimosaReflection(target string) (*LimosaReflectionClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewLimosaReflectionClient(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialLimosaReflection; a caller that NewLimosaReflectionClient was given stays open.
-func (c *LimosaReflectionClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &LimosaReflectionClient{caller: c, dialed: c}, nil
 }
 
 func (c *LimosaReflectionClient) LimosaDescribe(ctx context.Context) (*Description, error) {
@@ -248,13 +121,3 @@ type Unimplemented = UnimplementedLimosaReflection
 
 // Dial is DialLimosaReflection.
 func Dial(target string) (*LimosaReflectionClient, error) { return DialLimosaReflection(target) }
-
-// DescribeIDL gives the IDL of this file; idl.Unpack reads it.
-func DescribeIDL() string {
-	return `#file describe/describe.thrift
-namespace go describe
-struct Description{1:list<ServiceName>services 2:list<string>texts}
-struct ServiceName{1:string name 2:i32 text=-1}
-service LimosaReflection{Description limosaDescribe()}
-`
-}

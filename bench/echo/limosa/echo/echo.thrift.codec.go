@@ -9,45 +9,46 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of echo.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
 // calls on a message, AppendThrift and ReadThrift what they call within one.
 
-func (x *Message) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Message) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Message) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Message) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Message) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Message) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	if n := 146 + len(x.Text); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 146 + len(x.Text); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 2)
 	} else {
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Text))), x.Text...)
 	}
-	b = thrift.Numbers(e, append(b, 15, 0, 3, 10), x.List)
+	b = impl.Numbers(e, append(b, 15, 0, 3, 10), x.List)
 	return append(b, 0)
 }
-func (x *Message) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Message) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
 	var ok bool
-	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 11, 2) != 0 {
+	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 11, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
 	if b = d.String(&x.Text, b[14:]); b == nil {
 		return d.In(x, 1)
 	}
-	if b, ok = thrift.ReadNumbers(d, &x.List, b, 15, 3, 10); !ok {
+	if b, ok = impl.ReadNumbers(d, &x.List, b, 15, 3, 10); !ok {
 		return d.Plan(x, b, depth, 2)
 	}
 	return d.Stop(x, b, depth, 3)
@@ -57,19 +58,19 @@ type echoEchoArgs struct {
 	Msg *Message `thrift:"msg,1"`
 }
 
-func (x *echoEchoArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *echoEchoArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Msg != nil {
 		b = x.Msg.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *echoEchoArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *echoEchoArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 1) {
-		x.Msg = thrift.New[Message](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Msg = impl.New[Message](d)
 		if b = x.Msg.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -81,19 +82,19 @@ type echoEchoResult struct {
 	Success *Message `thrift:"success,0,optional"`
 }
 
-func (x *echoEchoResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *echoEchoResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *echoEchoResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *echoEchoResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 0) {
-		x.Success = thrift.New[Message](d)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Message](d)
 		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -102,7 +103,7 @@ func (x *echoEchoResult) DecodeThrift(in thrift.Input, depth int) thrift.Result 
 }
 
 var echoEcho = rpc.Method{
-	Service: "Echo", Name: "echo", Codec: thrift.Binary{}, New: stub.New[echoEchoArgs, echoEchoResult], Raise: thrift.NoResult,
+	Service: "Echo", Name: "echo", Codec: thrift.Binary{}, New: stub.New[echoEchoArgs, echoEchoResult], Raise: impl.NoResult,
 }
 
 // EchoIDL gives the IDL of this file; thriftidl.Unpack reads it.

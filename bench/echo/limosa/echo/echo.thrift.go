@@ -5,62 +5,20 @@ package echo
 
 import (
 	"context"
-	"encoding/binary"
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
-	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
 const _ = limosa.Gen1
 
 type Message struct {
-	ID   int64   `thrift:"id,1"`
-	Text string  `thrift:"text,2"`
-	List []int64 `thrift:"list,3"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Message) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Message) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Message) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
-	}
-	if n := 146 + len(x.Text); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 2)
-	} else {
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Text))), x.Text...)
-	}
-	b = impl.Numbers(e, append(b, 15, 0, 3, 10), x.List)
-	return append(b, 0)
-}
-func (x *Message) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	var ok bool
-	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 11, 2) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
-	if b = d.String(&x.Text, b[14:]); b == nil {
-		return d.In(x, 1)
-	}
-	if b, ok = impl.ReadNumbers(d, &x.List, b, 15, 3, 10); !ok {
-		return d.Plan(x, b, depth, 2)
-	}
-	return d.Stop(x, b, depth, 3)
+	ID   int64   `thrift:"id,1" json:"id"`
+	Text string  `thrift:"text,2" json:"text"`
+	List []int64 `thrift:"list,3" json:"list"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -68,60 +26,6 @@ func (x *Message) String() string { return thrift.String(x) }
 
 type Echo interface {
 	Echo(ctx context.Context, msg *Message) (*Message, error)
-}
-
-type echoEchoArgs struct {
-	Msg *Message `thrift:"msg,1"`
-}
-
-func (x *echoEchoArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Msg != nil {
-		b = x.Msg.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *echoEchoArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 1) {
-		x.Msg = impl.New[Message](d)
-		if b = x.Msg.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-type echoEchoResult struct {
-	Success *Message `thrift:"success,0,optional"`
-}
-
-func (x *echoEchoResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *echoEchoResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Message](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-var echoEcho = rpc.Method{
-	Service: "Echo", Name: "echo", Codec: thrift.Binary{},
-	New:   stub.New[echoEchoArgs, echoEchoResult],
-	Raise: impl.NoResult,
 }
 
 // EchoService makes a service of an implementation.
@@ -143,13 +47,18 @@ func EchoService(impl Echo) rpc.Service {
 }
 
 // EchoClient calls a Echo elsewhere.
-type EchoClient struct {
-	caller rpc.Caller
-	dialed bool
-}
+type EchoClient struct{ caller, dialed rpc.Caller }
 
-// NewEchoClient makes a client that calls through c.
+// NewEchoClient makes a client that calls through c; whoever made c closes it.
 func NewEchoClient(c rpc.Caller) *EchoClient { return &EchoClient{caller: c} }
+
+// Close closes what DialEcho has opened. It does not close what NewEchoClient was given.
+func (c *EchoClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
 
 // DialEcho makes a client of the Echo at target; it connects with the first call.
 func DialEcho(target string) (*EchoClient, error) {
@@ -157,17 +66,7 @@ func DialEcho(target string) (*EchoClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewEchoClient(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialEcho; a caller that NewEchoClient was given stays open.
-func (c *EchoClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &EchoClient{caller: c, dialed: c}, nil
 }
 
 func (c *EchoClient) Echo(ctx context.Context, msg *Message) (*Message, error) {
@@ -197,12 +96,3 @@ type Unimplemented = UnimplementedEcho
 
 // Dial is DialEcho.
 func Dial(target string) (*EchoClient, error) { return DialEcho(target) }
-
-// EchoIDL gives the IDL of this file; idl.Unpack reads it.
-func EchoIDL() string {
-	return `#file echo/echo.thrift
-namespace go echo
-struct Message{1:i64 id 2:string text 3:list<i64>list}
-service Echo{Message echo(1:Message msg)}
-`
-}

@@ -9,20 +9,21 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of annotated.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
 // calls on a message, AppendThrift and ReadThrift what they call within one.
 
-func (x *Book) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Book) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Book) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Book) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Book) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Book) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -32,26 +33,26 @@ func (x *Book) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
 	return append(b, 0)
 }
-func (x *Book) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Book) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 11 || thrift.Miss(b, 10, 1) != 0 {
+	if len(b) < 11 || impl.Miss(b, 10, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
 	b = b[11:]
 	return d.Stop(x, b, depth, 1)
 }
-func (x *Receipt) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Receipt) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Receipt) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Receipt) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Receipt) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Receipt) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -61,11 +62,11 @@ func (x *Receipt) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.Cents))
 	return append(b, 0)
 }
-func (x *Receipt) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Receipt) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 11 || thrift.Miss(b, 10, 1) != 0 {
+	if len(b) < 11 || impl.Miss(b, 10, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.Cents = int64(binary.BigEndian.Uint64(b[3:]))

@@ -5,90 +5,26 @@ package annotated
 
 import (
 	"context"
-	"encoding/binary"
 	"iter"
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
-	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
 const _ = limosa.Gen1
 
 type Book struct {
-	ID int64 `thrift:"id,1"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Book) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Book) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Book) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < 139 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
-	return append(b, 0)
-}
-func (x *Book) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 11 || impl.Miss(b, 10, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
-	b = b[11:]
-	return d.Stop(x, b, depth, 1)
+	ID int64 `thrift:"id,1" json:"id"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Book) String() string { return thrift.String(x) }
 
 type Receipt struct {
-	Cents int64 `thrift:"cents,1"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Receipt) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Receipt) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Receipt) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < 139 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.Cents))
-	return append(b, 0)
-}
-func (x *Receipt) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 11 || impl.Miss(b, 10, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.Cents = int64(binary.BigEndian.Uint64(b[3:]))
-	b = b[11:]
-	return d.Stop(x, b, depth, 1)
+	Cents int64 `thrift:"cents,1" json:"cents"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -98,18 +34,6 @@ type Books interface {
 	Search(ctx context.Context, like *Book) iter.Seq2[*Book, error]
 	Restock(ctx context.Context, book iter.Seq2[*Book, error]) (*Receipt, error)
 	Checkout(ctx context.Context, book iter.Seq2[*Book, error]) iter.Seq2[*Receipt, error]
-}
-
-var booksSearch = rpc.Method{
-	Service: "Books", Name: "search", Codec: thrift.Binary{}, Kind: rpc.ServerStream, New: stub.New[Book, Book],
-}
-
-var booksRestock = rpc.Method{
-	Service: "Books", Name: "restock", Codec: thrift.Binary{}, Kind: rpc.ClientStream, New: stub.New[Book, Receipt],
-}
-
-var booksCheckout = rpc.Method{
-	Service: "Books", Name: "checkout", Codec: thrift.Binary{}, Kind: rpc.Bidi, New: stub.New[Book, Receipt],
 }
 
 // BooksService makes a service of an implementation.
@@ -133,13 +57,18 @@ func BooksService(impl Books) rpc.Service {
 }
 
 // BooksClient calls a Books elsewhere.
-type BooksClient struct {
-	caller rpc.Caller
-	dialed bool
-}
+type BooksClient struct{ caller, dialed rpc.Caller }
 
-// NewBooksClient makes a client that calls through c.
+// NewBooksClient makes a client that calls through c; whoever made c closes it.
 func NewBooksClient(c rpc.Caller) *BooksClient { return &BooksClient{caller: c} }
+
+// Close closes what DialBooks has opened. It does not close what NewBooksClient was given.
+func (c *BooksClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
 
 // DialBooks makes a client of the Books at target; it connects with the first call.
 func DialBooks(target string) (*BooksClient, error) {
@@ -147,17 +76,7 @@ func DialBooks(target string) (*BooksClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewBooksClient(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialBooks; a caller that NewBooksClient was given stays open.
-func (c *BooksClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &BooksClient{caller: c, dialed: c}, nil
 }
 
 func (c *BooksClient) Search(ctx context.Context, like *Book) iter.Seq2[*Book, error] {
@@ -196,13 +115,3 @@ type Unimplemented = UnimplementedBooks
 
 // Dial is DialBooks.
 func Dial(target string) (*BooksClient, error) { return DialBooks(target) }
-
-// AnnotatedIDL gives the IDL of this file; idl.Unpack reads it.
-func AnnotatedIDL() string {
-	return `#file annotated/annotated.thrift
-namespace go annotated
-struct Book{1:i64 id}
-struct Receipt{1:i64 cents}
-service Books{Book search(1:Book like)(streaming.mode="server")Receipt restock(1:Book book)(streaming.mode="client")Receipt checkout(1:Book book)(streaming.mode="bidirectional")}
-`
-}

@@ -9,24 +9,25 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of archive.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
 // calls on a message, AppendThrift and ReadThrift what they call within one.
 
-func (x *Page) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Page) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Page) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Page) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Page) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Page) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 142 + len(x.Text); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 142 + len(x.Text); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 2)
 	} else {
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Number))
@@ -34,11 +35,11 @@ func (x *Page) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Page) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Page) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 14 || thrift.Miss(b, 8, 1)|thrift.Miss(b[7:], 11, 2) != 0 {
+	if len(b) < 14 || impl.Miss(b, 8, 1)|impl.Miss(b[7:], 11, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.Number = int32(binary.BigEndian.Uint32(b[3:]))
@@ -47,19 +48,19 @@ func (x *Page) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 2)
 }
-func (x *Volume) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Volume) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Volume) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Volume) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Volume) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Volume) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	if n := 142 + len(x.Title); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 142 + len(x.Title); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 2)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Title))), x.Title...)
@@ -71,27 +72,27 @@ func (x *Volume) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Volume) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Volume) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.Title, b[3:]); b == nil {
 		return d.In(x, 0)
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 2) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 2) != 0 {
 		return d.Plan(x, b, depth, 1)
 	}
 	x.Copies = int32(binary.BigEndian.Uint32(b[3:]))
 	b = b[7:]
-	if s, rest := thrift.List[Page](d, b, 15, 3); rest == nil {
+	if s, rest := impl.List[Page](d, b, 15, 3); rest == nil {
 		return d.Plan(x, b, depth, 2)
 	} else {
 		x.Pages, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Page]); i < len(x.Pages); i++ {
+	for i, slab := 0, new(impl.Slab[Page]); i < len(x.Pages); i++ {
 		x.Pages[i] = slab.Next(d, len(x.Pages)-i)
 		if b = x.Pages[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 2)
@@ -108,7 +109,7 @@ type archiveRestoreResult struct {
 }
 
 var archiveRestore = rpc.Method{
-	Service: "Archive", Name: "restore", Codec: thrift.Binary{}, New: stub.New[archiveRestoreArgs, archiveRestoreResult], Raise: thrift.NoResult,
+	Service: "Archive", Name: "restore", Codec: thrift.Binary{}, New: stub.New[archiveRestoreArgs, archiveRestoreResult], Raise: impl.NoResult,
 }
 
 // ArchiveIDL gives the IDL of this file; thriftidl.Unpack reads it.

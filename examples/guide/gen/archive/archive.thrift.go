@@ -5,7 +5,6 @@ package archive
 
 import (
 	"context"
-	"encoding/binary"
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -18,43 +17,8 @@ import (
 const _ = limosa.Gen1
 
 type Page struct {
-	Number int32  `thrift:"number,1"`
-	Text   string `thrift:"text,2"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Page) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Page) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Page) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 142 + len(x.Text); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 2)
-	} else {
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Number))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Text))), x.Text...)
-	}
-	return append(b, 0)
-}
-func (x *Page) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 14 || impl.Miss(b, 8, 1)|impl.Miss(b[7:], 11, 2) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.Number = int32(binary.BigEndian.Uint32(b[3:]))
-	if b = d.String(&x.Text, b[10:]); b == nil {
-		return d.In(x, 1)
-	}
-	return d.Stop(x, b, depth, 2)
+	Number int32  `thrift:"number,1" json:"number"`
+	Text   string `thrift:"text,2" json:"text"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -75,63 +39,9 @@ func (x *LazyPage) Text() string      { v, _ := impl.LazyText(&x.Lazy, 1); retur
 func (x *LazyPage) SetText(v string)  { impl.LazySet(&x.Lazy, 1, v) }
 
 type Volume struct {
-	Title  string  `thrift:"title,1"`
-	Copies int32   `thrift:"copies,2"`
-	Pages  []*Page `thrift:"pages,3"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Volume) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Volume) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Volume) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
-	}
-	if n := 142 + len(x.Title); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 2)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Title))), x.Title...)
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Copies))
-	}
-	b = e.Count(append(b, 15, 0, 3, 12), len(x.Pages))
-	for _, v := range x.Pages {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	return append(b, 0)
-}
-func (x *Volume) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.Title, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	if len(b) < 7 || impl.Miss(b, 8, 2) != 0 {
-		return d.Plan(x, b, depth, 1)
-	}
-	x.Copies = int32(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	if s, rest := impl.List[Page](d, b, 15, 3); rest == nil {
-		return d.Plan(x, b, depth, 2)
-	} else {
-		x.Pages, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Page]); i < len(x.Pages); i++ {
-		x.Pages[i] = slab.Next(d, len(x.Pages)-i)
-		if b = x.Pages[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 2)
-		}
-	}
-	return d.Stop(x, b, depth, 3)
+	Title  string  `thrift:"title,1" json:"title"`
+	Copies int32   `thrift:"copies,2" json:"copies"`
+	Pages  []*Page `thrift:"pages,3" json:"pages"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -159,20 +69,6 @@ type Archive interface {
 	Restore(ctx context.Context, volume *LazyVolume) (*LazyVolume, error)
 }
 
-type archiveRestoreArgs struct {
-	Volume *LazyVolume `thrift:"volume,1"`
-}
-
-type archiveRestoreResult struct {
-	Success *LazyVolume `thrift:"success,0,optional"`
-}
-
-var archiveRestore = rpc.Method{
-	Service: "Archive", Name: "restore", Codec: thrift.Binary{},
-	New:   stub.New[archiveRestoreArgs, archiveRestoreResult],
-	Raise: impl.NoResult,
-}
-
 // ArchiveService makes a service of an implementation.
 func ArchiveService(impl Archive) rpc.Service {
 	return rpc.Service{Name: "Archive", IDL: ArchiveIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
@@ -192,13 +88,18 @@ func ArchiveService(impl Archive) rpc.Service {
 }
 
 // ArchiveClient calls a Archive elsewhere.
-type ArchiveClient struct {
-	caller rpc.Caller
-	dialed bool
-}
+type ArchiveClient struct{ caller, dialed rpc.Caller }
 
-// NewArchiveClient makes a client that calls through c.
+// NewArchiveClient makes a client that calls through c; whoever made c closes it.
 func NewArchiveClient(c rpc.Caller) *ArchiveClient { return &ArchiveClient{caller: c} }
+
+// Close closes what DialArchive has opened. It does not close what NewArchiveClient was given.
+func (c *ArchiveClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
 
 // DialArchive makes a client of the Archive at target; it connects with the first call.
 func DialArchive(target string) (*ArchiveClient, error) {
@@ -206,17 +107,7 @@ func DialArchive(target string) (*ArchiveClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewArchiveClient(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialArchive; a caller that NewArchiveClient was given stays open.
-func (c *ArchiveClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &ArchiveClient{caller: c, dialed: c}, nil
 }
 
 func (c *ArchiveClient) Restore(ctx context.Context, volume *LazyVolume) (*LazyVolume, error) {
@@ -246,13 +137,3 @@ type Unimplemented = UnimplementedArchive
 
 // Dial is DialArchive.
 func Dial(target string) (*ArchiveClient, error) { return DialArchive(target) }
-
-// ArchiveIDL gives the IDL of this file; idl.Unpack reads it.
-func ArchiveIDL() string {
-	return `#file archive/archive.thrift
-namespace go archive
-struct Page{1:i32 number 2:string text}(lazy)
-struct Volume{1:string title 2:i32 copies 3:list<Page>pages}(lazy)
-service Archive{Volume restore(1:Volume volume)(lazy)}
-`
-}

@@ -10,24 +10,25 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of books.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
 // calls on a message, AppendThrift and ReadThrift what they call within one.
 
-func (x *Book) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Book) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Book) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Book) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Book) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Book) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 146 + len(x.Title); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 146 + len(x.Title); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 2)
 	} else {
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
@@ -38,33 +39,33 @@ func (x *Book) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Book) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Book) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 11, 2) != 0 {
+	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 11, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
 	if b = d.String(&x.Title, b[14:]); b == nil {
 		return d.In(x, 1)
 	}
-	if thrift.Has(b, 7, 11, 3) {
+	if impl.Has(b, 7, 11, 3) {
 		if b = d.OptionalString(&x.Subtitle, b); b == nil {
 			return d.In(x, 2)
 		}
 	}
 	return d.Stop(x, b, depth, 3)
 }
-func (x *Order) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Order) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Order) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Order) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Order) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Order) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -75,12 +76,12 @@ func (x *Order) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Copies))
 	return append(b, 0)
 }
-func (x *Order) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Order) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
 	x.SetDefaults()
-	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 8, 2) != 0 {
+	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 8, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.Book = int64(binary.BigEndian.Uint64(b[3:]))
@@ -88,15 +89,15 @@ func (x *Order) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	b = b[18:]
 	return d.Stop(x, b, depth, 2)
 }
-func (x *Receipt) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Receipt) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Receipt) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Receipt) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Receipt) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Receipt) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -108,11 +109,11 @@ func (x *Receipt) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 3), uint64(x.Cents))
 	return append(b, 0)
 }
-func (x *Receipt) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Receipt) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 29 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 8, 2)|thrift.Miss(b[18:], 10, 3) != 0 {
+	if len(b) < 29 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 8, 2)|impl.Miss(b[18:], 10, 3) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.Book = int64(binary.BigEndian.Uint64(b[3:]))
@@ -121,15 +122,15 @@ func (x *Receipt) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	b = b[29:]
 	return d.Stop(x, b, depth, 3)
 }
-func (x *SoldOut) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *SoldOut) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *SoldOut) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *SoldOut) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *SoldOut) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *SoldOut) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -140,11 +141,11 @@ func (x *SoldOut) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Left))
 	return append(b, 0)
 }
-func (x *SoldOut) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *SoldOut) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 8, 2) != 0 {
+	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 8, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.Book = int64(binary.BigEndian.Uint64(b[3:]))
@@ -160,19 +161,19 @@ type booksGetResult struct {
 	Success *Book `thrift:"success,0,optional"`
 }
 
-func (x *booksGetResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *booksGetResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *booksGetResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *booksGetResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 0) {
-		x.Success = thrift.New[Book](d)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Book](d)
 		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -181,26 +182,26 @@ func (x *booksGetResult) DecodeThrift(in thrift.Input, depth int) thrift.Result 
 }
 
 var booksGet = rpc.Method{
-	Service: "Books", Name: "get", Codec: thrift.Binary{}, Idempotent: true, New: stub.New[booksGetArgs, booksGetResult], Raise: thrift.NoResult,
+	Service: "Books", Name: "get", Codec: thrift.Binary{}, Idempotent: true, New: stub.New[booksGetArgs, booksGetResult], Raise: impl.NoResult,
 }
 
 type booksBuyArgs struct {
 	Order *Order `thrift:"order,1"`
 }
 
-func (x *booksBuyArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *booksBuyArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Order != nil {
 		b = x.Order.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *booksBuyArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *booksBuyArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 1) {
-		x.Order = thrift.New[Order](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Order = impl.New[Order](d)
 		if b = x.Order.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -213,13 +214,13 @@ type booksBuyResult struct {
 	SoldOut *SoldOut `thrift:"sold_out,1,optional"`
 }
 
-func (x *booksBuyResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *booksBuyResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.SoldOut != nil {
@@ -227,17 +228,17 @@ func (x *booksBuyResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]
 	}
 	return e.End(append(b, 0))
 }
-func (x *booksBuyResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *booksBuyResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 0) {
-		x.Success = thrift.New[Receipt](d)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Receipt](d)
 		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
 	}
-	if thrift.Has(b, 4, 12, 1) {
-		x.SoldOut = thrift.New[SoldOut](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.SoldOut = impl.New[SoldOut](d)
 		if b = x.SoldOut.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 1))
 		}
@@ -256,7 +257,7 @@ var booksBuy = rpc.Method{
 		case r.SoldOut != nil:
 			return r.SoldOut
 		}
-		return thrift.NoResult(result)
+		return impl.NoResult(result)
 	},
 }
 

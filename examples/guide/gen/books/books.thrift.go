@@ -5,8 +5,6 @@ package books
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"iter"
 
@@ -14,67 +12,30 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
-	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
 const _ = limosa.Gen1
 
 type Book struct {
-	ID       int64   `thrift:"id,1,required"`
-	Title    string  `thrift:"title,2"`
-	Subtitle *string `thrift:"subtitle,3,optional"`
+	ID       int64   `thrift:"id,1,required" json:"id"`
+	Title    string  `thrift:"title,2" json:"title"`
+	Subtitle *string `thrift:"subtitle,3,optional" json:"subtitle,omitempty"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Book) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Book) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Book) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
+func (x *Book) GetSubtitle() string {
+	if x == nil || x.Subtitle == nil {
+		return ""
 	}
-	if n := 146 + len(x.Title); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 2)
-	} else {
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Title))), x.Title...)
-	}
-	if x.Subtitle != nil {
-		b = e.String(append(b, 11, 0, 3), *x.Subtitle)
-	}
-	return append(b, 0)
-}
-func (x *Book) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 11, 2) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
-	if b = d.String(&x.Title, b[14:]); b == nil {
-		return d.In(x, 1)
-	}
-	if impl.Has(b, 7, 11, 3) {
-		if b = d.OptionalString(&x.Subtitle, b); b == nil {
-			return d.In(x, 2)
-		}
-	}
-	return d.Stop(x, b, depth, 3)
+	return *x.Subtitle
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Book) String() string { return thrift.String(x) }
 
 type Order struct {
-	Book   int64 `thrift:"book,1,required"`
-	Copies int32 `thrift:"copies,2"`
+	Book   int64 `thrift:"book,1,required" json:"book"`
+	Copies int32 `thrift:"copies,2" json:"copies"`
 }
 
 // NewOrder makes one with the defaults of the IDL.
@@ -89,127 +50,25 @@ func (x *Order) SetDefaults() {
 	x.Copies = 1
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Order) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Order) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Order) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < 146 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.Book))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Copies))
-	return append(b, 0)
-}
-func (x *Order) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	x.SetDefaults()
-	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 8, 2) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.Book = int64(binary.BigEndian.Uint64(b[3:]))
-	x.Copies = int32(binary.BigEndian.Uint32(b[14:]))
-	b = b[18:]
-	return d.Stop(x, b, depth, 2)
-}
-
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Order) String() string { return thrift.String(x) }
 
 type Receipt struct {
-	Book   int64 `thrift:"book,1"`
-	Copies int32 `thrift:"copies,2"`
-	Cents  int64 `thrift:"cents,3"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Receipt) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Receipt) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Receipt) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < 157 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.Book))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Copies))
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 3), uint64(x.Cents))
-	return append(b, 0)
-}
-func (x *Receipt) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 29 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 8, 2)|impl.Miss(b[18:], 10, 3) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.Book = int64(binary.BigEndian.Uint64(b[3:]))
-	x.Copies = int32(binary.BigEndian.Uint32(b[14:]))
-	x.Cents = int64(binary.BigEndian.Uint64(b[21:]))
-	b = b[29:]
-	return d.Stop(x, b, depth, 3)
+	Book   int64 `thrift:"book,1" json:"book"`
+	Copies int32 `thrift:"copies,2" json:"copies"`
+	Cents  int64 `thrift:"cents,3" json:"cents"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Receipt) String() string { return thrift.String(x) }
 
 type SoldOut struct {
-	Book int64 `thrift:"book,1"`
-	Left int32 `thrift:"left,2"`
+	Book int64 `thrift:"book,1" json:"book"`
+	Left int32 `thrift:"left,2" json:"left"`
 }
 
 func (x *SoldOut) Error() string {
 	return fmt.Sprintf("SoldOut: book=%v left=%v", x.Book, x.Left)
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *SoldOut) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *SoldOut) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *SoldOut) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < 146 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.Book))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Left))
-	return append(b, 0)
-}
-func (x *SoldOut) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 8, 2) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.Book = int64(binary.BigEndian.Uint64(b[3:]))
-	x.Left = int32(binary.BigEndian.Uint32(b[14:]))
-	b = b[18:]
-	return d.Stop(x, b, depth, 2)
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -221,130 +80,6 @@ type Books interface {
 	Search(ctx context.Context, like *Book) iter.Seq2[*Book, error]
 	Restock(ctx context.Context, deliveries iter.Seq2[*Order, error]) (*Receipt, error)
 	Checkout(ctx context.Context, orders iter.Seq2[*Order, error]) iter.Seq2[*Receipt, error]
-}
-
-type booksGetArgs struct {
-	ID int64 `thrift:"id,1"`
-}
-
-type booksGetResult struct {
-	Success *Book `thrift:"success,0,optional"`
-}
-
-func (x *booksGetResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *booksGetResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Book](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-var booksGet = rpc.Method{
-	Service: "Books", Name: "get", Codec: thrift.Binary{},
-	Idempotent: true,
-	New:        stub.New[booksGetArgs, booksGetResult],
-	Raise:      impl.NoResult,
-}
-
-type booksBuyArgs struct {
-	Order *Order `thrift:"order,1"`
-}
-
-func (x *booksBuyArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Order != nil {
-		b = x.Order.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *booksBuyArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 1) {
-		x.Order = impl.New[Order](d)
-		if b = x.Order.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-type booksBuyResult struct {
-	Success *Receipt `thrift:"success,0,optional"`
-	SoldOut *SoldOut `thrift:"sold_out,1,optional"`
-}
-
-func (x *booksBuyResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.SoldOut != nil {
-		b = x.SoldOut.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *booksBuyResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Receipt](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	if impl.Has(b, 4, 12, 1) {
-		x.SoldOut = impl.New[SoldOut](d)
-		if b = x.SoldOut.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 1))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 2))
-}
-
-var booksBuy = rpc.Method{
-	Service: "Books", Name: "buy", Codec: thrift.Binary{},
-	New: stub.New[booksBuyArgs, booksBuyResult],
-	Except: func(result any, err error) bool {
-		r := result.(*booksBuyResult)
-		return errors.As(err, &r.SoldOut) && r.SoldOut != nil
-	},
-	Raise: func(result any) error {
-		switch r := result.(*booksBuyResult); {
-		case r.SoldOut != nil:
-			return r.SoldOut
-		}
-		return impl.NoResult(result)
-	},
-}
-
-var booksSearch = rpc.Method{
-	Service: "Books", Name: "search", Codec: thrift.Binary{}, Kind: rpc.ServerStream, New: stub.New[Book, Book],
-}
-
-var booksRestock = rpc.Method{
-	Service: "Books", Name: "restock", Codec: thrift.Binary{}, Kind: rpc.ClientStream, New: stub.New[Order, Receipt],
-}
-
-var booksCheckout = rpc.Method{
-	Service: "Books", Name: "checkout", Codec: thrift.Binary{}, Kind: rpc.Bidi, New: stub.New[Order, Receipt],
 }
 
 // BooksService makes a service of an implementation.
@@ -392,13 +127,18 @@ func BooksService(impl Books) rpc.Service {
 }
 
 // BooksClient calls a Books elsewhere.
-type BooksClient struct {
-	caller rpc.Caller
-	dialed bool
-}
+type BooksClient struct{ caller, dialed rpc.Caller }
 
-// NewBooksClient makes a client that calls through c.
+// NewBooksClient makes a client that calls through c; whoever made c closes it.
 func NewBooksClient(c rpc.Caller) *BooksClient { return &BooksClient{caller: c} }
+
+// Close closes what DialBooks has opened. It does not close what NewBooksClient was given.
+func (c *BooksClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
 
 // DialBooks makes a client of the Books at target; it connects with the first call.
 func DialBooks(target string) (*BooksClient, error) {
@@ -406,17 +146,7 @@ func DialBooks(target string) (*BooksClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewBooksClient(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialBooks; a caller that NewBooksClient was given stays open.
-func (c *BooksClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &BooksClient{caller: c, dialed: c}, nil
 }
 
 func (c *BooksClient) Get(ctx context.Context, id int64) (*Book, error) {
@@ -479,15 +209,3 @@ type Unimplemented = UnimplementedBooks
 
 // Dial is DialBooks.
 func Dial(target string) (*BooksClient, error) { return DialBooks(target) }
-
-// BooksIDL gives the IDL of this file; idl.Unpack reads it.
-func BooksIDL() string {
-	return `#file books/books.thrift
-namespace go books
-struct Book{1:required i64 id 2:string title 3:optional string subtitle}
-struct Order{1:required i64 book 2:i32 copies=1}
-struct Receipt{1:i64 book 2:i32 copies 3:i64 cents}
-exception SoldOut{1:i64 book 2:i32 left}
-service Books{Book get(1:i64 id)(idempotent)Receipt buy(1:Order order)throws(1:SoldOut sold_out)stream<Book>search(1:Book like)Receipt restock(1:stream<Order>deliveries)stream<Receipt>checkout(1:stream<Order>orders)}
-`
-}

@@ -9,35 +9,36 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of hello.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
 // calls on a message, AppendThrift and ReadThrift what they call within one.
 
-func (x *Request) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Request) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Request) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Request) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Request) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Request) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 135 + len(x.Message); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 135 + len(x.Message); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 1)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Message))), x.Message...)
 	}
 	return append(b, 0)
 }
-func (x *Request) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Request) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.Message, b[3:]); b == nil {
@@ -45,30 +46,30 @@ func (x *Request) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 1)
 }
-func (x *Response) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Response) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Response) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Response) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Response) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Response) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 135 + len(x.Message); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 135 + len(x.Message); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 1)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Message))), x.Message...)
 	}
 	return append(b, 0)
 }
-func (x *Response) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Response) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.Message, b[3:]); b == nil {
@@ -76,15 +77,15 @@ func (x *Response) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 1)
 }
-func (x *Number) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Number) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Number) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Number) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Number) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Number) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -94,11 +95,11 @@ func (x *Number) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.N))
 	return append(b, 0)
 }
-func (x *Number) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Number) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 11 || thrift.Miss(b, 10, 1) != 0 {
+	if len(b) < 11 || impl.Miss(b, 10, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.N = int64(binary.BigEndian.Uint64(b[3:]))
@@ -110,19 +111,19 @@ type helloEchoArgs struct {
 	Req *Request `thrift:"req,1"`
 }
 
-func (x *helloEchoArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *helloEchoArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Req != nil {
 		b = x.Req.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *helloEchoArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *helloEchoArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 1) {
-		x.Req = thrift.New[Request](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Req = impl.New[Request](d)
 		if b = x.Req.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -134,19 +135,19 @@ type helloEchoResult struct {
 	Success *Response `thrift:"success,0,optional"`
 }
 
-func (x *helloEchoResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *helloEchoResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *helloEchoResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *helloEchoResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 0) {
-		x.Success = thrift.New[Response](d)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Response](d)
 		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -155,7 +156,7 @@ func (x *helloEchoResult) DecodeThrift(in thrift.Input, depth int) thrift.Result
 }
 
 var helloEcho = rpc.Method{
-	Service: "Hello", Name: "echo", Codec: thrift.Binary{}, New: stub.New[helloEchoArgs, helloEchoResult], Raise: thrift.NoResult,
+	Service: "Hello", Name: "echo", Codec: thrift.Binary{}, New: stub.New[helloEchoArgs, helloEchoResult], Raise: impl.NoResult,
 }
 
 var helloCount = rpc.Method{

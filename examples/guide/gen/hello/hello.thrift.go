@@ -5,132 +5,33 @@ package hello
 
 import (
 	"context"
-	"encoding/binary"
 	"iter"
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
-	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
 const _ = limosa.Gen1
 
 type Request struct {
-	Message string `thrift:"message,1"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Request) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Request) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Request) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 135 + len(x.Message); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 1)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Message))), x.Message...)
-	}
-	return append(b, 0)
-}
-func (x *Request) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.Message, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	return d.Stop(x, b, depth, 1)
+	Message string `thrift:"message,1" json:"message"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Request) String() string { return thrift.String(x) }
 
 type Response struct {
-	Message string `thrift:"message,1"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Response) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Response) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Response) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 135 + len(x.Message); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 1)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Message))), x.Message...)
-	}
-	return append(b, 0)
-}
-func (x *Response) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.Message, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	return d.Stop(x, b, depth, 1)
+	Message string `thrift:"message,1" json:"message"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Response) String() string { return thrift.String(x) }
 
 type Number struct {
-	N int64 `thrift:"n,1"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Number) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Number) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Number) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < 139 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.N))
-	return append(b, 0)
-}
-func (x *Number) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 11 || impl.Miss(b, 10, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.N = int64(binary.BigEndian.Uint64(b[3:]))
-	b = b[11:]
-	return d.Stop(x, b, depth, 1)
+	N int64 `thrift:"n,1" json:"n"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -139,64 +40,6 @@ func (x *Number) String() string { return thrift.String(x) }
 type Hello interface {
 	Echo(ctx context.Context, req *Request) (*Response, error)
 	Count(ctx context.Context, to *Number) iter.Seq2[*Number, error]
-}
-
-type helloEchoArgs struct {
-	Req *Request `thrift:"req,1"`
-}
-
-func (x *helloEchoArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Req != nil {
-		b = x.Req.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *helloEchoArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 1) {
-		x.Req = impl.New[Request](d)
-		if b = x.Req.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-type helloEchoResult struct {
-	Success *Response `thrift:"success,0,optional"`
-}
-
-func (x *helloEchoResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *helloEchoResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Response](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-var helloEcho = rpc.Method{
-	Service: "Hello", Name: "echo", Codec: thrift.Binary{},
-	New:   stub.New[helloEchoArgs, helloEchoResult],
-	Raise: impl.NoResult,
-}
-
-var helloCount = rpc.Method{
-	Service: "Hello", Name: "count", Codec: thrift.Binary{}, Kind: rpc.ServerStream, New: stub.New[Number, Number],
 }
 
 // HelloService makes a service of an implementation.
@@ -225,13 +68,18 @@ func HelloService(impl Hello) rpc.Service {
 }
 
 // HelloClient calls a Hello elsewhere.
-type HelloClient struct {
-	caller rpc.Caller
-	dialed bool
-}
+type HelloClient struct{ caller, dialed rpc.Caller }
 
-// NewHelloClient makes a client that calls through c.
+// NewHelloClient makes a client that calls through c; whoever made c closes it.
 func NewHelloClient(c rpc.Caller) *HelloClient { return &HelloClient{caller: c} }
+
+// Close closes what DialHello has opened. It does not close what NewHelloClient was given.
+func (c *HelloClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
 
 // DialHello makes a client of the Hello at target; it connects with the first call.
 func DialHello(target string) (*HelloClient, error) {
@@ -239,17 +87,7 @@ func DialHello(target string) (*HelloClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewHelloClient(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialHello; a caller that NewHelloClient was given stays open.
-func (c *HelloClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &HelloClient{caller: c, dialed: c}, nil
 }
 
 func (c *HelloClient) Echo(ctx context.Context, req *Request) (*Response, error) {
@@ -286,14 +124,3 @@ type Unimplemented = UnimplementedHello
 
 // Dial is DialHello.
 func Dial(target string) (*HelloClient, error) { return DialHello(target) }
-
-// HelloIDL gives the IDL of this file; idl.Unpack reads it.
-func HelloIDL() string {
-	return `#file hello/hello.thrift
-namespace go hello
-struct Request{1:string message}
-struct Response{1:string message}
-struct Number{1:i64 n}
-service Hello{Response echo(1:Request req)stream<Number>count(1:Number to)}
-`
-}

@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 	"strconv"
 
-	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of parcels.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
@@ -31,15 +31,15 @@ func (x *Size) UnmarshalText(p []byte) (err error) {
 	return err
 }
 
-func (x *Parcel) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Parcel) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Parcel) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Parcel) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Parcel) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Parcel) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
@@ -55,7 +55,7 @@ func (x *Parcel) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.Grams))
 	b = e.Strings(append(b, 15, 0, 4, 11), x.Labels)
-	b = thrift.Numbers(e, append(b, 14, 0, 5, 8), x.Zones)
+	b = impl.Numbers(e, append(b, 14, 0, 5, 8), x.Zones)
 	b = e.StringMap(append(b, 13, 0, 6, 11, 11), x.Tags)
 	if cap(b)-len(b) < 135 {
 		b = e.Next(b)
@@ -70,38 +70,38 @@ func (x *Parcel) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Parcel) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Parcel) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
 	x.SetDefaults()
 	var done bool
 	var ok bool
-	if len(b) < 11 || thrift.Miss(b, 10, 1) != 0 {
+	if len(b) < 11 || impl.Miss(b, 10, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
 	b = b[11:]
-	if thrift.Has(b, 7, 11, 2) {
+	if impl.Has(b, 7, 11, 2) {
 		if b = d.OptionalString(&x.Note, b); b == nil {
 			return d.In(x, 1)
 		}
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 3) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 3) != 0 {
 		return d.Plan(x, b, depth, 2)
 	}
 	x.Grams = int32(binary.BigEndian.Uint32(b[3:]))
 	b = b[7:]
-	if b, ok = thrift.ReadStrings(d, &x.Labels, b, 15, 4); !ok {
+	if b, ok = impl.ReadStrings(d, &x.Labels, b, 15, 4); !ok {
 		return d.Plan(x, b, depth, 3)
 	}
-	if b, ok = thrift.ReadNumbers(d, &x.Zones, b, 14, 5, 8); !ok {
+	if b, ok = impl.ReadNumbers(d, &x.Zones, b, 14, 5, 8); !ok {
 		return d.Plan(x, b, depth, 4)
 	}
 	if b, ok = d.StringMap(&x.Tags, b, 6); !ok {
 		return d.Plan(x, b, depth, 5)
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 7) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 7) != 0 {
 		return d.Plan(x, b, depth, 6)
 	}
 	x.Size = Size(binary.BigEndian.Uint32(b[3:]))
@@ -109,13 +109,13 @@ func (x *Parcel) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if b, done = d.Fields(x, b, depth, 7, 8); done {
 		return b
 	}
-	if thrift.Has(b, 7, 11, 9) {
+	if impl.Has(b, 7, 11, 9) {
 		if b = d.Bytes(&x.Photo, b[3:]); b == nil {
 			return d.In(x, 8)
 		}
 	}
-	if thrift.Has(b, 4, 12, 10) {
-		x.Inner = thrift.New[Parcel](d)
+	if impl.Has(b, 4, 12, 10) {
+		x.Inner = impl.New[Parcel](d)
 		if b = x.Inner.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 9)
 		}

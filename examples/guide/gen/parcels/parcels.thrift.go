@@ -4,13 +4,11 @@
 package parcels
 
 import (
-	"encoding/binary"
 	"fmt"
 	"strconv"
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/thrift"
-	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -45,32 +43,34 @@ func ParseSize(s string) (Size, error) {
 	return 0, fmt.Errorf("%q is no Size", s)
 }
 
+// Payment is one of these, or nil, which is unset:
+// *PaymentCash, *PaymentCard.
 type Payment interface {
 	isPayment(*PaymentCash, *PaymentCard)
 }
 
 type PaymentCash struct {
-	Cash int64 `thrift:"cash,1"`
+	Cash int64 `thrift:"cash,1" json:"cash"`
 }
 
 type PaymentCard struct {
-	Card string `thrift:"card,2"`
+	Card string `thrift:"card,2" json:"card"`
 }
 
 func (*PaymentCash) isPayment(*PaymentCash, *PaymentCard) {}
 func (*PaymentCard) isPayment(*PaymentCash, *PaymentCard) {}
 
 type Parcel struct {
-	ID      int64             `thrift:"id,1,required"`
-	Note    *string           `thrift:"note,2,optional"`
-	Grams   int32             `thrift:"grams,3"`
-	Labels  []string          `thrift:"labels,4"`
-	Zones   thrift.Set[int32] `thrift:"zones,5"`
-	Tags    map[string]string `thrift:"tags,6"`
-	Size    Size              `thrift:"size,7"`
-	Payment Payment           `thrift:"payment,8"`
-	Photo   []byte            `thrift:"photo,9,optional"`
-	Inner   *Parcel           `thrift:"inner,10"`
+	ID      int64             `thrift:"id,1,required" json:"id"`
+	Note    *string           `thrift:"note,2,optional" json:"note,omitempty"`
+	Grams   int32             `thrift:"grams,3" json:"grams"`
+	Labels  []string          `thrift:"labels,4" json:"labels"`
+	Zones   thrift.Set[int32] `thrift:"zones,5" json:"zones"`
+	Tags    map[string]string `thrift:"tags,6" json:"tags"`
+	Size    Size              `thrift:"size,7" json:"size"`
+	Payment Payment           `thrift:"payment,8" json:"payment"`
+	Photo   []byte            `thrift:"photo,9,optional" json:"photo,omitzero"`
+	Inner   *Parcel           `thrift:"inner,10" json:"inner"`
 }
 
 // NewParcel makes one with the defaults of the IDL.
@@ -85,108 +85,24 @@ func (x *Parcel) SetDefaults() {
 	x.Grams = 500
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Parcel) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
+func (x *Parcel) GetNote() string {
+	if x == nil || x.Note == nil {
+		return ""
+	}
+	return *x.Note
 }
-func (x *Parcel) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
+func (x *Parcel) GetPhoto() []byte {
+	if x == nil {
+		return nil
+	}
+	return x.Photo
 }
-func (x *Parcel) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
+func (x *Parcel) GetInner() *Parcel {
+	if x == nil {
+		return nil
 	}
-	if cap(b)-len(b) < 139 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
-	if x.Note != nil {
-		b = e.String(append(b, 11, 0, 2), *x.Note)
-	}
-	if cap(b)-len(b) < 135 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.Grams))
-	b = e.Strings(append(b, 15, 0, 4, 11), x.Labels)
-	b = impl.Numbers(e, append(b, 14, 0, 5, 8), x.Zones)
-	b = e.StringMap(append(b, 13, 0, 6, 11, 11), x.Tags)
-	if cap(b)-len(b) < 135 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 7), uint32(x.Size))
-	b = e.Fields(b, x, depth, 7, 8)
-	if x.Photo != nil {
-		b = e.Bytes(append(b, 11, 0, 9), x.Photo)
-	}
-	if x.Inner != nil {
-		b = x.Inner.AppendThrift(e, append(b, 12, 0, 10), depth-1)
-	}
-	return append(b, 0)
-}
-func (x *Parcel) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	x.SetDefaults()
-	var done bool
-	var ok bool
-	if len(b) < 11 || impl.Miss(b, 10, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
-	b = b[11:]
-	if impl.Has(b, 7, 11, 2) {
-		if b = d.OptionalString(&x.Note, b); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	if len(b) < 7 || impl.Miss(b, 8, 3) != 0 {
-		return d.Plan(x, b, depth, 2)
-	}
-	x.Grams = int32(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	if b, ok = impl.ReadStrings(d, &x.Labels, b, 15, 4); !ok {
-		return d.Plan(x, b, depth, 3)
-	}
-	if b, ok = impl.ReadNumbers(d, &x.Zones, b, 14, 5, 8); !ok {
-		return d.Plan(x, b, depth, 4)
-	}
-	if b, ok = d.StringMap(&x.Tags, b, 6); !ok {
-		return d.Plan(x, b, depth, 5)
-	}
-	if len(b) < 7 || impl.Miss(b, 8, 7) != 0 {
-		return d.Plan(x, b, depth, 6)
-	}
-	x.Size = Size(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	if b, done = d.Fields(x, b, depth, 7, 8); done {
-		return b
-	}
-	if impl.Has(b, 7, 11, 9) {
-		if b = d.Bytes(&x.Photo, b[3:]); b == nil {
-			return d.In(x, 8)
-		}
-	}
-	if impl.Has(b, 4, 12, 10) {
-		x.Inner = impl.New[Parcel](d)
-		if b = x.Inner.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 9)
-		}
-	}
-	return d.Stop(x, b, depth, 10)
+	return x.Inner
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Parcel) String() string { return thrift.String(x) }
-
-// ParcelsIDL gives the IDL of this file; idl.Unpack reads it.
-func ParcelsIDL() string {
-	return `#file parcels/parcels.thrift
-namespace go parcels
-enum Size{SMALL=1,LARGE=2}
-union Payment{1:i64 cash 2:string card}
-struct Parcel{1:required i64 id 2:optional string note 3:i32 grams=500 4:list<string>labels 5:set<i32>zones 6:map<string,string>tags 7:Size size 8:Payment payment 9:optional binary photo 10:Parcel inner}
-`
-}

@@ -10,24 +10,25 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of orders.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
 // calls on a message, AppendThrift and ReadThrift what they call within one.
 
-func (x *Line) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Line) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Line) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Line) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Line) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Line) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 142 + len(x.Item); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 142 + len(x.Item); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 2)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Item))), x.Item...)
@@ -35,37 +36,37 @@ func (x *Line) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Line) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Line) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
 	x.SetDefaults()
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.Item, b[3:]); b == nil {
 		return d.In(x, 0)
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 2) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 2) != 0 {
 		return d.Plan(x, b, depth, 1)
 	}
 	x.Count = int32(binary.BigEndian.Uint32(b[3:]))
 	b = b[7:]
 	return d.Stop(x, b, depth, 2)
 }
-func (x *Confirmation) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Confirmation) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Confirmation) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Confirmation) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Confirmation) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Confirmation) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 146 + len(x.Number); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 146 + len(x.Number); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 2)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Number))), x.Number...)
@@ -73,36 +74,36 @@ func (x *Confirmation) AppendThrift(e *thrift.Encoder, b []byte, depth int) []by
 	}
 	return append(b, 0)
 }
-func (x *Confirmation) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Confirmation) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.Number, b[3:]); b == nil {
 		return d.In(x, 0)
 	}
-	if len(b) < 11 || thrift.Miss(b, 10, 2) != 0 {
+	if len(b) < 11 || impl.Miss(b, 10, 2) != 0 {
 		return d.Plan(x, b, depth, 1)
 	}
 	x.Cents = int64(binary.BigEndian.Uint64(b[3:]))
 	b = b[11:]
 	return d.Stop(x, b, depth, 2)
 }
-func (x *OutOfStock) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *OutOfStock) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *OutOfStock) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *OutOfStock) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *OutOfStock) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *OutOfStock) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 142 + len(x.Item); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 142 + len(x.Item); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 2)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Item))), x.Item...)
@@ -110,17 +111,17 @@ func (x *OutOfStock) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte
 	}
 	return append(b, 0)
 }
-func (x *OutOfStock) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *OutOfStock) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.Item, b[3:]); b == nil {
 		return d.In(x, 0)
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 2) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 2) != 0 {
 		return d.Plan(x, b, depth, 1)
 	}
 	x.Left = int32(binary.BigEndian.Uint32(b[3:]))
@@ -132,19 +133,19 @@ type ordersPlaceArgs struct {
 	Line *Line `thrift:"line,1"`
 }
 
-func (x *ordersPlaceArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *ordersPlaceArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Line != nil {
 		b = x.Line.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *ordersPlaceArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *ordersPlaceArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 1) {
-		x.Line = thrift.New[Line](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Line = impl.New[Line](d)
 		if b = x.Line.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -157,13 +158,13 @@ type ordersPlaceResult struct {
 	Out     *OutOfStock   `thrift:"out,1,optional"`
 }
 
-func (x *ordersPlaceResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *ordersPlaceResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Out != nil {
@@ -171,17 +172,17 @@ func (x *ordersPlaceResult) EncodeThrift(to thrift.Output, b []byte, depth int) 
 	}
 	return e.End(append(b, 0))
 }
-func (x *ordersPlaceResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *ordersPlaceResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 0) {
-		x.Success = thrift.New[Confirmation](d)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Confirmation](d)
 		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
 	}
-	if thrift.Has(b, 4, 12, 1) {
-		x.Out = thrift.New[OutOfStock](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Out = impl.New[OutOfStock](d)
 		if b = x.Out.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 1))
 		}
@@ -200,7 +201,7 @@ var ordersPlace = rpc.Method{
 		case r.Out != nil:
 			return r.Out
 		}
-		return thrift.NoResult(result)
+		return impl.NoResult(result)
 	},
 }
 

@@ -5,23 +5,20 @@ package orders
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
-	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
 const _ = limosa.Gen1
 
 type Line struct {
-	Item  string `thrift:"item,1,required"`
-	Count int32  `thrift:"count,2"`
+	Item  string `thrift:"item,1,required" json:"item"`
+	Count int32  `thrift:"count,2" json:"count"`
 }
 
 // NewLine makes one with the defaults of the IDL.
@@ -36,142 +33,24 @@ func (x *Line) SetDefaults() {
 	x.Count = 1
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Line) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Line) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Line) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 142 + len(x.Item); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 2)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Item))), x.Item...)
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Count))
-	}
-	return append(b, 0)
-}
-func (x *Line) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	x.SetDefaults()
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.Item, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	if len(b) < 7 || impl.Miss(b, 8, 2) != 0 {
-		return d.Plan(x, b, depth, 1)
-	}
-	x.Count = int32(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	return d.Stop(x, b, depth, 2)
-}
-
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Line) String() string { return thrift.String(x) }
 
 type Confirmation struct {
-	Number string `thrift:"number,1"`
-	Cents  int64  `thrift:"cents,2"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Confirmation) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Confirmation) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Confirmation) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 146 + len(x.Number); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 2)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Number))), x.Number...)
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 2), uint64(x.Cents))
-	}
-	return append(b, 0)
-}
-func (x *Confirmation) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.Number, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	if len(b) < 11 || impl.Miss(b, 10, 2) != 0 {
-		return d.Plan(x, b, depth, 1)
-	}
-	x.Cents = int64(binary.BigEndian.Uint64(b[3:]))
-	b = b[11:]
-	return d.Stop(x, b, depth, 2)
+	Number string `thrift:"number,1" json:"number"`
+	Cents  int64  `thrift:"cents,2" json:"cents"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Confirmation) String() string { return thrift.String(x) }
 
 type OutOfStock struct {
-	Item string `thrift:"item,1"`
-	Left int32  `thrift:"left,2"`
+	Item string `thrift:"item,1" json:"item"`
+	Left int32  `thrift:"left,2" json:"left"`
 }
 
 func (x *OutOfStock) Error() string {
 	return fmt.Sprintf("OutOfStock: item=%v left=%v", x.Item, x.Left)
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *OutOfStock) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *OutOfStock) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *OutOfStock) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 142 + len(x.Item); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 2)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Item))), x.Item...)
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Left))
-	}
-	return append(b, 0)
-}
-func (x *OutOfStock) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.Item, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	if len(b) < 7 || impl.Miss(b, 8, 2) != 0 {
-		return d.Plan(x, b, depth, 1)
-	}
-	x.Left = int32(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	return d.Stop(x, b, depth, 2)
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -179,83 +58,6 @@ func (x *OutOfStock) String() string { return thrift.String(x) }
 
 type Orders interface {
 	Place(ctx context.Context, line *Line) (*Confirmation, error)
-}
-
-type ordersPlaceArgs struct {
-	Line *Line `thrift:"line,1"`
-}
-
-func (x *ordersPlaceArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Line != nil {
-		b = x.Line.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *ordersPlaceArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 1) {
-		x.Line = impl.New[Line](d)
-		if b = x.Line.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-type ordersPlaceResult struct {
-	Success *Confirmation `thrift:"success,0,optional"`
-	Out     *OutOfStock   `thrift:"out,1,optional"`
-}
-
-func (x *ordersPlaceResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Out != nil {
-		b = x.Out.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *ordersPlaceResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Confirmation](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	if impl.Has(b, 4, 12, 1) {
-		x.Out = impl.New[OutOfStock](d)
-		if b = x.Out.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 1))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 2))
-}
-
-var ordersPlace = rpc.Method{
-	Service: "Orders", Name: "place", Codec: thrift.Binary{},
-	New: stub.New[ordersPlaceArgs, ordersPlaceResult],
-	Except: func(result any, err error) bool {
-		r := result.(*ordersPlaceResult)
-		return errors.As(err, &r.Out) && r.Out != nil
-	},
-	Raise: func(result any) error {
-		switch r := result.(*ordersPlaceResult); {
-		case r.Out != nil:
-			return r.Out
-		}
-		return impl.NoResult(result)
-	},
 }
 
 // OrdersService makes a service of an implementation.
@@ -277,13 +79,18 @@ func OrdersService(impl Orders) rpc.Service {
 }
 
 // OrdersClient calls a Orders elsewhere.
-type OrdersClient struct {
-	caller rpc.Caller
-	dialed bool
-}
+type OrdersClient struct{ caller, dialed rpc.Caller }
 
-// NewOrdersClient makes a client that calls through c.
+// NewOrdersClient makes a client that calls through c; whoever made c closes it.
 func NewOrdersClient(c rpc.Caller) *OrdersClient { return &OrdersClient{caller: c} }
+
+// Close closes what DialOrders has opened. It does not close what NewOrdersClient was given.
+func (c *OrdersClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
 
 // DialOrders makes a client of the Orders at target; it connects with the first call.
 func DialOrders(target string) (*OrdersClient, error) {
@@ -291,17 +98,7 @@ func DialOrders(target string) (*OrdersClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewOrdersClient(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialOrders; a caller that NewOrdersClient was given stays open.
-func (c *OrdersClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &OrdersClient{caller: c, dialed: c}, nil
 }
 
 func (c *OrdersClient) Place(ctx context.Context, line *Line) (*Confirmation, error) {
@@ -331,14 +128,3 @@ type Unimplemented = UnimplementedOrders
 
 // Dial is DialOrders.
 func Dial(target string) (*OrdersClient, error) { return DialOrders(target) }
-
-// OrdersIDL gives the IDL of this file; idl.Unpack reads it.
-func OrdersIDL() string {
-	return `#file orders/orders.thrift
-namespace go orders
-struct Line{1:required string item 2:i32 count=1}
-struct Confirmation{1:string number 2:i64 cents}
-exception OutOfStock{1:string item 2:i32 left}
-service Orders{Confirmation place(1:Line line)throws(1:OutOfStock out)}
-`
-}

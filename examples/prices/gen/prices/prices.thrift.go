@@ -5,61 +5,20 @@ package prices
 
 import (
 	"context"
-	"encoding/binary"
 	"iter"
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
-	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
 const _ = limosa.Gen1
 
 type Price struct {
-	Symbol string `thrift:"symbol,1"`
-	Cents  int64  `thrift:"cents,2"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Price) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Price) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Price) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 146 + len(x.Symbol); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 2)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Symbol))), x.Symbol...)
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 2), uint64(x.Cents))
-	}
-	return append(b, 0)
-}
-func (x *Price) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.Symbol, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	if len(b) < 11 || impl.Miss(b, 10, 2) != 0 {
-		return d.Plan(x, b, depth, 1)
-	}
-	x.Cents = int64(binary.BigEndian.Uint64(b[3:]))
-	b = b[11:]
-	return d.Stop(x, b, depth, 2)
+	Symbol string `thrift:"symbol,1" json:"symbol"`
+	Cents  int64  `thrift:"cents,2" json:"cents"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -67,10 +26,6 @@ func (x *Price) String() string { return thrift.String(x) }
 
 type Prices interface {
 	Watch(ctx context.Context, symbol *Price) iter.Seq2[*Price, error]
-}
-
-var pricesWatch = rpc.Method{
-	Service: "Prices", Name: "watch", Codec: thrift.Binary{}, Kind: rpc.ServerStream, New: stub.New[Price, Price],
 }
 
 // PricesService makes a service of an implementation.
@@ -87,13 +42,18 @@ func PricesService(impl Prices) rpc.Service {
 }
 
 // PricesClient calls a Prices elsewhere.
-type PricesClient struct {
-	caller rpc.Caller
-	dialed bool
-}
+type PricesClient struct{ caller, dialed rpc.Caller }
 
-// NewPricesClient makes a client that calls through c.
+// NewPricesClient makes a client that calls through c; whoever made c closes it.
 func NewPricesClient(c rpc.Caller) *PricesClient { return &PricesClient{caller: c} }
+
+// Close closes what DialPrices has opened. It does not close what NewPricesClient was given.
+func (c *PricesClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
 
 // DialPrices makes a client of the Prices at target; it connects with the first call.
 func DialPrices(target string) (*PricesClient, error) {
@@ -101,17 +61,7 @@ func DialPrices(target string) (*PricesClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewPricesClient(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialPrices; a caller that NewPricesClient was given stays open.
-func (c *PricesClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &PricesClient{caller: c, dialed: c}, nil
 }
 
 func (c *PricesClient) Watch(ctx context.Context, symbol *Price) iter.Seq2[*Price, error] {
@@ -136,12 +86,3 @@ type Unimplemented = UnimplementedPrices
 
 // Dial is DialPrices.
 func Dial(target string) (*PricesClient, error) { return DialPrices(target) }
-
-// PricesIDL gives the IDL of this file; idl.Unpack reads it.
-func PricesIDL() string {
-	return `#file prices/prices.thrift
-namespace go prices
-struct Price{1:string symbol 2:i64 cents}
-service Prices{stream<Price>watch(1:Price symbol)}
-`
-}

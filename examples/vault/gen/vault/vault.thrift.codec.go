@@ -7,6 +7,7 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of vault.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
@@ -20,7 +21,7 @@ type vaultSecretResult struct {
 }
 
 var vaultSecret = rpc.Method{
-	Service: "Vault", Name: "secret", Codec: thrift.Binary{}, New: stub.New[vaultSecretArgs, vaultSecretResult], Raise: thrift.NoResult,
+	Service: "Vault", Name: "secret", Codec: thrift.Binary{}, New: stub.New[vaultSecretArgs, vaultSecretResult], Raise: impl.NoResult,
 }
 
 // VaultIDL gives the IDL of this file; thriftidl.Unpack reads it.

@@ -9,8 +9,6 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
-	"github.com/limosa-rpc/limosa/thrift"
-	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -18,20 +16,6 @@ const _ = limosa.Gen1
 
 type Vault interface {
 	Secret(ctx context.Context, name string) (string, error)
-}
-
-type vaultSecretArgs struct {
-	Name string `thrift:"name,1"`
-}
-
-type vaultSecretResult struct {
-	Success *string `thrift:"success,0,optional"`
-}
-
-var vaultSecret = rpc.Method{
-	Service: "Vault", Name: "secret", Codec: thrift.Binary{},
-	New:   stub.New[vaultSecretArgs, vaultSecretResult],
-	Raise: impl.NoResult,
 }
 
 // VaultService makes a service of an implementation.
@@ -53,13 +37,18 @@ func VaultService(impl Vault) rpc.Service {
 }
 
 // VaultClient calls a Vault elsewhere.
-type VaultClient struct {
-	caller rpc.Caller
-	dialed bool
-}
+type VaultClient struct{ caller, dialed rpc.Caller }
 
-// NewVaultClient makes a client that calls through c.
+// NewVaultClient makes a client that calls through c; whoever made c closes it.
 func NewVaultClient(c rpc.Caller) *VaultClient { return &VaultClient{caller: c} }
+
+// Close closes what DialVault has opened. It does not close what NewVaultClient was given.
+func (c *VaultClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
 
 // DialVault makes a client of the Vault at target; it connects with the first call.
 func DialVault(target string) (*VaultClient, error) {
@@ -67,17 +56,7 @@ func DialVault(target string) (*VaultClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewVaultClient(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialVault; a caller that NewVaultClient was given stays open.
-func (c *VaultClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &VaultClient{caller: c, dialed: c}, nil
 }
 
 func (c *VaultClient) Secret(ctx context.Context, name string) (string, error) {
@@ -107,11 +86,3 @@ type Unimplemented = UnimplementedVault
 
 // Dial is DialVault.
 func Dial(target string) (*VaultClient, error) { return DialVault(target) }
-
-// VaultIDL gives the IDL of this file; idl.Unpack reads it.
-func VaultIDL() string {
-	return `#file vault/vault.thrift
-namespace go vault
-service Vault{string secret(1:string name)}
-`
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of clash.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
@@ -35,19 +36,19 @@ func (x *Func) UnmarshalText(p []byte) (err error) {
 	return err
 }
 
-func (x *UserName) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *UserName) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *UserName) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *UserName) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *UserName) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *UserName) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 170 + len(x.AB) + len(x.AB_) + len(x.AB__) + len(x.Type) + len(x.Hidden) + len(x.X1); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 170 + len(x.AB) + len(x.AB_) + len(x.AB__) + len(x.Type) + len(x.Hidden) + len(x.X1); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 6)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.AB))), x.AB...)
@@ -59,41 +60,41 @@ func (x *UserName) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *UserName) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *UserName) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.AB, b[3:]); b == nil {
 		return d.In(x, 0)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 2) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 2) != 0 {
 		return d.Plan(x, b, depth, 1)
 	}
 	if b = d.String(&x.AB_, b[3:]); b == nil {
 		return d.In(x, 1)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 3) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 3) != 0 {
 		return d.Plan(x, b, depth, 2)
 	}
 	if b = d.String(&x.AB__, b[3:]); b == nil {
 		return d.In(x, 2)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 4) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 4) != 0 {
 		return d.Plan(x, b, depth, 3)
 	}
 	if b = d.String(&x.Type, b[3:]); b == nil {
 		return d.In(x, 3)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 5) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 5) != 0 {
 		return d.Plan(x, b, depth, 4)
 	}
 	if b = d.String(&x.Hidden, b[3:]); b == nil {
 		return d.In(x, 4)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 6) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 6) != 0 {
 		return d.Plan(x, b, depth, 5)
 	}
 	if b = d.String(&x.X1, b[3:]); b == nil {
@@ -101,19 +102,19 @@ func (x *UserName) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 6)
 }
-func (x *UserName_) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *UserName_) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *UserName_) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *UserName_) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *UserName_) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *UserName_) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 156 + len(x.F1_2) + len(x.F12) + len(x.SetDefaults_) + len(x.SecondChance); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 156 + len(x.F1_2) + len(x.F12) + len(x.SetDefaults_) + len(x.SecondChance); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 4)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.F1_2))), x.F1_2...)
@@ -123,30 +124,30 @@ func (x *UserName_) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte 
 	}
 	return append(b, 0)
 }
-func (x *UserName_) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *UserName_) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
 	x.SetDefaults()
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.F1_2, b[3:]); b == nil {
 		return d.In(x, 0)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 2) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 2) != 0 {
 		return d.Plan(x, b, depth, 1)
 	}
 	if b = d.String(&x.F12, b[3:]); b == nil {
 		return d.In(x, 1)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 3) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 3) != 0 {
 		return d.Plan(x, b, depth, 2)
 	}
 	if b = d.String(&x.SetDefaults_, b[3:]); b == nil {
 		return d.In(x, 2)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 4) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 4) != 0 {
 		return d.Plan(x, b, depth, 3)
 	}
 	if b = d.String(&x.SecondChance, b[3:]); b == nil {
@@ -154,65 +155,65 @@ func (x *UserName_) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 4)
 }
-func (x *UserName__) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *UserName__) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *UserName__) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *UserName__) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *UserName__) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *UserName__) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	return append(b, 0)
 }
-func (x *UserName__) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *UserName__) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
 	return d.Stop(x, b, depth, 0)
 }
-func (x *NewuserName) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *NewuserName) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *NewuserName) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *NewuserName) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *NewuserName) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *NewuserName) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	return append(b, 0)
 }
-func (x *NewuserName) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *NewuserName) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
 	return d.Stop(x, b, depth, 0)
 }
-func (x *Error) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Error) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Error) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Error) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Error) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Error) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 142 + len(x.Error_) + len(x.Error__); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 142 + len(x.Error_) + len(x.Error__); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 2)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Error_))), x.Error_...)
@@ -220,17 +221,17 @@ func (x *Error) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Error) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Error) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.Error_, b[3:]); b == nil {
 		return d.In(x, 0)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 2) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 2) != 0 {
 		return d.Plan(x, b, depth, 1)
 	}
 	if b = d.String(&x.Error__, b[3:]); b == nil {
@@ -238,15 +239,15 @@ func (x *Error) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 2)
 }
-func (x *Oops) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Oops) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Oops) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Oops) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Oops) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Oops) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -256,41 +257,41 @@ func (x *Oops) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Result))
 	return append(b, 0)
 }
-func (x *Oops) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Oops) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.Result = int32(binary.BigEndian.Uint32(b[3:]))
 	b = b[7:]
 	return d.Stop(x, b, depth, 1)
 }
-func (x *Calls) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Calls) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Calls) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Calls) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Calls) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Calls) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 135 + len(x.New); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 135 + len(x.New); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 1)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.New))), x.New...)
 	}
 	return append(b, 0)
 }
-func (x *Calls) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Calls) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.New, b[3:]); b == nil {
@@ -298,147 +299,147 @@ func (x *Calls) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 1)
 }
-func (x *CallsClient) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *CallsClient) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *CallsClient) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *CallsClient) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *CallsClient) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *CallsClient) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	return append(b, 0)
 }
-func (x *CallsClient) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *CallsClient) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
 	return d.Stop(x, b, depth, 0)
 }
-func (x *CallsService) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *CallsService) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *CallsService) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *CallsService) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *CallsService) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *CallsService) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	return append(b, 0)
 }
-func (x *CallsService) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *CallsService) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
 	return d.Stop(x, b, depth, 0)
 }
-func (x *DialCalls) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *DialCalls) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *DialCalls) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *DialCalls) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *DialCalls) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *DialCalls) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	return append(b, 0)
 }
-func (x *DialCalls) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *DialCalls) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
 	return d.Stop(x, b, depth, 0)
 }
-func (x *String_) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *String_) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *String_) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *String_) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *String_) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *String_) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	return append(b, 0)
 }
-func (x *String_) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *String_) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
 	return d.Stop(x, b, depth, 0)
 }
-func (x *ChoiceA) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *ChoiceA) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *ChoiceA) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *ChoiceA) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *ChoiceA) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *ChoiceA) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	return append(b, 0)
 }
-func (x *ChoiceA) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *ChoiceA) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
 	return d.Stop(x, b, depth, 0)
 }
-func (x *Uses) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Uses) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Uses) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Uses) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Uses) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Uses) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Thing != nil {
 		b = x.Thing.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.Count(append(b, 15, 0, 2, 12), len(x.Many))
 	for _, v := range x.Many {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.One != nil {
@@ -446,32 +447,32 @@ func (x *Uses) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Uses) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Uses) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
 	if !d.Defaults(x, b) {
 		return nil
 	}
-	if thrift.Has(b, 4, 12, 1) {
-		x.Thing = thrift.New[x_.Thing](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Thing = impl.New[x_.Thing](d)
 		if b = x.Thing.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 0)
 		}
 	}
-	if s, rest := thrift.List[x_.Thing](d, b, 15, 2); rest == nil {
+	if s, rest := impl.List[x_.Thing](d, b, 15, 2); rest == nil {
 		return d.Plan(x, b, depth, 1)
 	} else {
 		x.Many, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[x_.Thing]); i < len(x.Many); i++ {
+	for i, slab := 0, new(impl.Slab[x_.Thing]); i < len(x.Many); i++ {
 		x.Many[i] = slab.Next(d, len(x.Many)-i)
 		if b = x.Many[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 1)
 		}
 	}
-	if thrift.Has(b, 4, 12, 3) {
-		x.One = thrift.New[x_.Thing](d)
+	if impl.Has(b, 4, 12, 3) {
+		x.One = impl.New[x_.Thing](d)
 		if b = x.One.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 2)
 		}
@@ -501,8 +502,8 @@ type calls_GetItResult struct {
 	Success_ *Oops   `thrift:"success,1,optional"`
 }
 
-func (x *calls_GetItResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *calls_GetItResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = e.String(append(b, 11, 0, 0), *x.Success)
@@ -512,16 +513,16 @@ func (x *calls_GetItResult) EncodeThrift(to thrift.Output, b []byte, depth int) 
 	}
 	return e.End(append(b, 0))
 }
-func (x *calls_GetItResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *calls_GetItResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 7, 11, 0) {
+	if impl.Has(b, 7, 11, 0) {
 		if b = d.OptionalString(&x.Success, b); b == nil {
 			return d.End(d.In(x, 0))
 		}
 	}
-	if thrift.Has(b, 4, 12, 1) {
-		x.Success_ = thrift.New[Oops](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Success_ = impl.New[Oops](d)
 		if b = x.Success_.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 1))
 		}
@@ -540,7 +541,7 @@ var calls_GetIt = rpc.Method{
 		case r.Success_ != nil:
 			return r.Success_
 		}
-		return thrift.NoResult(result)
+		return impl.NoResult(result)
 	},
 }
 
@@ -548,8 +549,8 @@ type calls_GetIt_Args struct {
 	Args []*x_.Thing `thrift:"args,1"`
 }
 
-func (x *calls_GetIt_Args) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *calls_GetIt_Args) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if depth <= 1 {
 		return e.End(e.Plan(b, x, depth))
@@ -560,18 +561,18 @@ func (x *calls_GetIt_Args) EncodeThrift(to thrift.Output, b []byte, depth int) (
 	}
 	return e.End(append(b, 0))
 }
-func (x *calls_GetIt_Args) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *calls_GetIt_Args) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
 	if depth <= 1 {
 		return d.End(d.Whole(x, b, depth))
 	}
-	if s, rest := thrift.List[x_.Thing](d, b, 15, 1); rest == nil {
+	if s, rest := impl.List[x_.Thing](d, b, 15, 1); rest == nil {
 		return d.End(d.Plan(x, b, depth, 0))
 	} else {
 		x.Args, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[x_.Thing]); i < len(x.Args); i++ {
+	for i, slab := 0, new(impl.Slab[x_.Thing]); i < len(x.Args); i++ {
 		x.Args[i] = slab.Next(d, len(x.Args)-i)
 		if b = x.Args[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.End(d.In(x, 0))
@@ -584,8 +585,8 @@ type calls_GetIt_Result struct {
 	Success []*x_.Thing `thrift:"success,0,optional"`
 }
 
-func (x *calls_GetIt_Result) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *calls_GetIt_Result) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if depth <= 1 {
 		return e.End(e.Plan(b, x, depth))
@@ -598,19 +599,19 @@ func (x *calls_GetIt_Result) EncodeThrift(to thrift.Output, b []byte, depth int)
 	}
 	return e.End(append(b, 0))
 }
-func (x *calls_GetIt_Result) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *calls_GetIt_Result) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
 	if depth <= 1 {
 		return d.End(d.Whole(x, b, depth))
 	}
-	if thrift.Has(b, 4, 15, 0) {
-		if s, rest := thrift.List[x_.Thing](d, b, 15, 0); rest == nil {
+	if impl.Has(b, 4, 15, 0) {
+		if s, rest := impl.List[x_.Thing](d, b, 15, 0); rest == nil {
 			return d.End(d.Plan(x, b, depth, 0))
 		} else {
 			x.Success, b = s, rest
 		}
-		for i, slab := 0, new(thrift.Slab[x_.Thing]); i < len(x.Success); i++ {
+		for i, slab := 0, new(impl.Slab[x_.Thing]); i < len(x.Success); i++ {
 			x.Success[i] = slab.Next(d, len(x.Success)-i)
 			if b = x.Success[i].ReadThrift(d, b, depth-2); b == nil {
 				return d.End(d.In(x, 0))
@@ -621,7 +622,7 @@ func (x *calls_GetIt_Result) DecodeThrift(in thrift.Input, depth int) thrift.Res
 }
 
 var calls_GetIt_ = rpc.Method{
-	Service: "calls_", Name: "getIt", Codec: thrift.Binary{}, New: stub.New[calls_GetIt_Args, calls_GetIt_Result], Raise: thrift.NoResult,
+	Service: "calls_", Name: "getIt", Codec: thrift.Binary{}, New: stub.New[calls_GetIt_Args, calls_GetIt_Result], Raise: impl.NoResult,
 }
 
 type calls_GetIt__Args struct {

@@ -5,8 +5,6 @@ package clash
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -15,7 +13,6 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
-	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -61,90 +58,22 @@ func ParseFunc(s string) (Func, error) {
 }
 
 type UserName struct {
-	AB     string `thrift:"a_b,1"`
-	AB_    string `thrift:"aB,2"`
-	AB__   string `thrift:"a_B,3"`
-	Type   string `thrift:"type,4"`
-	Hidden string `thrift:"_hidden,5"`
-	X1     string `thrift:"_1,6"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *UserName) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *UserName) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *UserName) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 170 + len(x.AB) + len(x.AB_) + len(x.AB__) + len(x.Type) + len(x.Hidden) + len(x.X1); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 6)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.AB))), x.AB...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.AB_))), x.AB_...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 3), uint32(len(x.AB__))), x.AB__...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 4), uint32(len(x.Type))), x.Type...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 5), uint32(len(x.Hidden))), x.Hidden...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 6), uint32(len(x.X1))), x.X1...)
-	}
-	return append(b, 0)
-}
-func (x *UserName) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.AB, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 2) != 0 {
-		return d.Plan(x, b, depth, 1)
-	}
-	if b = d.String(&x.AB_, b[3:]); b == nil {
-		return d.In(x, 1)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 3) != 0 {
-		return d.Plan(x, b, depth, 2)
-	}
-	if b = d.String(&x.AB__, b[3:]); b == nil {
-		return d.In(x, 2)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 4) != 0 {
-		return d.Plan(x, b, depth, 3)
-	}
-	if b = d.String(&x.Type, b[3:]); b == nil {
-		return d.In(x, 3)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 5) != 0 {
-		return d.Plan(x, b, depth, 4)
-	}
-	if b = d.String(&x.Hidden, b[3:]); b == nil {
-		return d.In(x, 4)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 6) != 0 {
-		return d.Plan(x, b, depth, 5)
-	}
-	if b = d.String(&x.X1, b[3:]); b == nil {
-		return d.In(x, 5)
-	}
-	return d.Stop(x, b, depth, 6)
+	AB     string `thrift:"a_b,1" json:"a_b"`
+	AB_    string `thrift:"aB,2" json:"aB"`
+	AB__   string `thrift:"a_B,3" json:"a_B"`
+	Type   string `thrift:"type,4" json:"type"`
+	Hidden string `thrift:"_hidden,5" json:"_hidden"`
+	X1     string `thrift:"_1,6" json:"_1"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *UserName) String() string { return thrift.String(x) }
 
 type UserName_ struct {
-	F1_2         string `thrift:"f_1_2,1"`
-	F12          string `thrift:"f_12,2"`
-	SetDefaults_ string `thrift:"SetDefaults,3"`
-	SecondChance string `thrift:"SECOND_CHANCE,4"`
+	F1_2         string `thrift:"f_1_2,1" json:"f_1_2"`
+	F12          string `thrift:"f_12,2" json:"f_12"`
+	SetDefaults_ string `thrift:"SetDefaults,3" json:"SetDefaults"`
+	SecondChance string `thrift:"SECOND_CHANCE,4" json:"SECOND_CHANCE"`
 }
 
 // NewUserName_ makes one with the defaults of the IDL.
@@ -159,253 +88,44 @@ func (x *UserName_) SetDefaults() {
 	x.SetDefaults_ = "x"
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *UserName_) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *UserName_) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *UserName_) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 156 + len(x.F1_2) + len(x.F12) + len(x.SetDefaults_) + len(x.SecondChance); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 4)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.F1_2))), x.F1_2...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.F12))), x.F12...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 3), uint32(len(x.SetDefaults_))), x.SetDefaults_...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 4), uint32(len(x.SecondChance))), x.SecondChance...)
-	}
-	return append(b, 0)
-}
-func (x *UserName_) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	x.SetDefaults()
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.F1_2, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 2) != 0 {
-		return d.Plan(x, b, depth, 1)
-	}
-	if b = d.String(&x.F12, b[3:]); b == nil {
-		return d.In(x, 1)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 3) != 0 {
-		return d.Plan(x, b, depth, 2)
-	}
-	if b = d.String(&x.SetDefaults_, b[3:]); b == nil {
-		return d.In(x, 2)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 4) != 0 {
-		return d.Plan(x, b, depth, 3)
-	}
-	if b = d.String(&x.SecondChance, b[3:]); b == nil {
-		return d.In(x, 3)
-	}
-	return d.Stop(x, b, depth, 4)
-}
-
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *UserName_) String() string { return thrift.String(x) }
 
 type UserName__ struct{}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *UserName__) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *UserName__) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *UserName__) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	return append(b, 0)
-}
-func (x *UserName__) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	return d.Stop(x, b, depth, 0)
-}
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *UserName__) String() string { return thrift.String(x) }
 
 type NewuserName struct{}
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *NewuserName) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *NewuserName) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *NewuserName) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	return append(b, 0)
-}
-func (x *NewuserName) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	return d.Stop(x, b, depth, 0)
-}
-
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *NewuserName) String() string { return thrift.String(x) }
 
 type Error struct {
-	Error_  string `thrift:"error,1"`
-	Error__ string `thrift:"Error,2"`
+	Error_  string `thrift:"error,1" json:"error"`
+	Error__ string `thrift:"Error,2" json:"Error"`
 }
 
 func (x *Error) Error() string {
 	return fmt.Sprintf("error: error=%v Error=%v", x.Error_, x.Error__)
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Error) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Error) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Error) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 142 + len(x.Error_) + len(x.Error__); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 2)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Error_))), x.Error_...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Error__))), x.Error__...)
-	}
-	return append(b, 0)
-}
-func (x *Error) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.Error_, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 2) != 0 {
-		return d.Plan(x, b, depth, 1)
-	}
-	if b = d.String(&x.Error__, b[3:]); b == nil {
-		return d.In(x, 1)
-	}
-	return d.Stop(x, b, depth, 2)
-}
-
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Error) String() string { return thrift.String(x) }
 
 type Oops struct {
-	Result int32 `thrift:"result,1"`
+	Result int32 `thrift:"result,1" json:"result"`
 }
 
 func (x *Oops) Error() string {
 	return fmt.Sprintf("Oops: result=%v", x.Result)
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Oops) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Oops) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Oops) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < 135 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Result))
-	return append(b, 0)
-}
-func (x *Oops) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.Result = int32(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	return d.Stop(x, b, depth, 1)
-}
-
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Oops) String() string { return thrift.String(x) }
 
 type Calls struct {
-	New string `thrift:"New,1"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Calls) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Calls) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Calls) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 135 + len(x.New); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 1)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.New))), x.New...)
-	}
-	return append(b, 0)
-}
-func (x *Calls) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.New, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	return d.Stop(x, b, depth, 1)
+	New string `thrift:"New,1" json:"New"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -413,132 +133,34 @@ func (x *Calls) String() string { return thrift.String(x) }
 
 type CallsClient struct{}
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *CallsClient) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *CallsClient) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *CallsClient) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	return append(b, 0)
-}
-func (x *CallsClient) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	return d.Stop(x, b, depth, 0)
-}
-
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *CallsClient) String() string { return thrift.String(x) }
 
 type CallsService struct{}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *CallsService) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *CallsService) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *CallsService) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	return append(b, 0)
-}
-func (x *CallsService) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	return d.Stop(x, b, depth, 0)
-}
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *CallsService) String() string { return thrift.String(x) }
 
 type DialCalls struct{}
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *DialCalls) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *DialCalls) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *DialCalls) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	return append(b, 0)
-}
-func (x *DialCalls) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	return d.Stop(x, b, depth, 0)
-}
-
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *DialCalls) String() string { return thrift.String(x) }
 
 type String_ struct{}
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *String_) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *String_) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *String_) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	return append(b, 0)
-}
-func (x *String_) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	return d.Stop(x, b, depth, 0)
-}
-
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *String_) String() string { return thrift.String(x) }
 
+// Choice is one of these, or nil, which is unset:
+// *ChoiceA_, *ChoiceA__.
 type Choice interface{ isChoice(*ChoiceA_, *ChoiceA__) }
 
 type ChoiceA_ struct {
-	A int32 `thrift:"a,1"`
+	A int32 `thrift:"a,1" json:"a"`
 }
 
 type ChoiceA__ struct {
-	A int32 `thrift:"A,2"`
+	A int32 `thrift:"A,2" json:"A"`
 }
 
 func (*ChoiceA_) isChoice(*ChoiceA_, *ChoiceA__)  {}
@@ -546,38 +168,13 @@ func (*ChoiceA__) isChoice(*ChoiceA_, *ChoiceA__) {}
 
 type ChoiceA struct{}
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *ChoiceA) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *ChoiceA) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *ChoiceA) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	return append(b, 0)
-}
-func (x *ChoiceA) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	return d.Stop(x, b, depth, 0)
-}
-
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *ChoiceA) String() string { return thrift.String(x) }
 
 type Uses struct {
-	Thing *x_.Thing   `thrift:"thing,1"`
-	Many  []*x_.Thing `thrift:"many,2"`
-	One   *x_.Thing   `thrift:"one,3"`
+	Thing *x_.Thing   `thrift:"thing,1" json:"thing"`
+	Many  []*x_.Thing `thrift:"many,2" json:"many"`
+	One   *x_.Thing   `thrift:"one,3" json:"one"`
 }
 
 // NewUses makes one with the defaults of the IDL.
@@ -603,71 +200,21 @@ func (x *Uses) SetDefaults() {
 	}()
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Uses) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Uses) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Uses) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Thing != nil {
-		b = x.Thing.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.Count(append(b, 15, 0, 2, 12), len(x.Many))
-	for _, v := range x.Many {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.One != nil {
-		b = x.One.AppendThrift(e, append(b, 12, 0, 3), depth-1)
-	}
-	return append(b, 0)
-}
-func (x *Uses) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	if !d.Defaults(x, b) {
+func (x *Uses) GetThing() *x_.Thing {
+	if x == nil {
 		return nil
 	}
-	if impl.Has(b, 4, 12, 1) {
-		x.Thing = impl.New[x_.Thing](d)
-		if b = x.Thing.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 0)
-		}
+	return x.Thing
+}
+func (x *Uses) GetOne() *x_.Thing {
+	if x == nil || x.One == nil {
+		return func() *x_.Thing {
+			x := x_.NewThing()
+			x.N = 2
+			return x
+		}()
 	}
-	if s, rest := impl.List[x_.Thing](d, b, 15, 2); rest == nil {
-		return d.Plan(x, b, depth, 1)
-	} else {
-		x.Many, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[x_.Thing]); i < len(x.Many); i++ {
-		x.Many[i] = slab.Next(d, len(x.Many)-i)
-		if b = x.Many[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	if impl.Has(b, 4, 12, 3) {
-		x.One = impl.New[x_.Thing](d)
-		if b = x.One.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 2)
-		}
-	}
-	return d.Stop(x, b, depth, 3)
+	return x.One
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -678,166 +225,6 @@ type Calls_ interface {
 	GetIt(ctx context.Context, impl_ string) (string, error)
 	GetIt_(ctx context.Context, args []*x_.Thing) ([]*x_.Thing, error)
 	GetIt__(ctx context.Context, x_ int32, x__ int32) error
-}
-
-type calls_Close_Args struct {
-	Ctx  string `thrift:"ctx,1"`
-	C    string `thrift:"c,2"`
-	X    string `thrift:"x,3"`
-	Err  string `thrift:"err,4"`
-	RPC  string `thrift:"rpc,5"`
-	Type string `thrift:"type,6"`
-	Func string `thrift:"func,7"`
-}
-
-var calls_Close_ = rpc.Method{
-	Service: "calls_", Name: "close", Codec: thrift.Binary{},
-	New: stub.New[calls_Close_Args, struct{}],
-}
-
-type calls_GetItArgs struct {
-	Impl string `thrift:"impl,1"`
-}
-
-type calls_GetItResult struct {
-	Success  *string `thrift:"success,0,optional"`
-	Success_ *Oops   `thrift:"success,1,optional"`
-}
-
-func (x *calls_GetItResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = e.String(append(b, 11, 0, 0), *x.Success)
-	}
-	if x.Success_ != nil {
-		b = x.Success_.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *calls_GetItResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 7, 11, 0) {
-		if b = d.OptionalString(&x.Success, b); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	if impl.Has(b, 4, 12, 1) {
-		x.Success_ = impl.New[Oops](d)
-		if b = x.Success_.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 1))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 2))
-}
-
-var calls_GetIt = rpc.Method{
-	Service: "calls_", Name: "get_it", Codec: thrift.Binary{},
-	New: stub.New[calls_GetItArgs, calls_GetItResult],
-	Except: func(result any, err error) bool {
-		r := result.(*calls_GetItResult)
-		return errors.As(err, &r.Success_) && r.Success_ != nil
-	},
-	Raise: func(result any) error {
-		switch r := result.(*calls_GetItResult); {
-		case r.Success_ != nil:
-			return r.Success_
-		}
-		return impl.NoResult(result)
-	},
-}
-
-type calls_GetIt_Args struct {
-	Args []*x_.Thing `thrift:"args,1"`
-}
-
-func (x *calls_GetIt_Args) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if depth <= 1 {
-		return e.End(e.Plan(b, x, depth))
-	}
-	b = e.Count(append(b, 15, 0, 1, 12), len(x.Args))
-	for _, v := range x.Args {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	return e.End(append(b, 0))
-}
-func (x *calls_GetIt_Args) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if depth <= 1 {
-		return d.End(d.Whole(x, b, depth))
-	}
-	if s, rest := impl.List[x_.Thing](d, b, 15, 1); rest == nil {
-		return d.End(d.Plan(x, b, depth, 0))
-	} else {
-		x.Args, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[x_.Thing]); i < len(x.Args); i++ {
-		x.Args[i] = slab.Next(d, len(x.Args)-i)
-		if b = x.Args[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-type calls_GetIt_Result struct {
-	Success []*x_.Thing `thrift:"success,0,optional"`
-}
-
-func (x *calls_GetIt_Result) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if depth <= 1 {
-		return e.End(e.Plan(b, x, depth))
-	}
-	if x.Success != nil {
-		b = e.Count(append(b, 15, 0, 0, 12), len(x.Success))
-		for _, v := range x.Success {
-			b = v.AppendThrift(e, b, depth-2)
-		}
-	}
-	return e.End(append(b, 0))
-}
-func (x *calls_GetIt_Result) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if depth <= 1 {
-		return d.End(d.Whole(x, b, depth))
-	}
-	if impl.Has(b, 4, 15, 0) {
-		if s, rest := impl.List[x_.Thing](d, b, 15, 0); rest == nil {
-			return d.End(d.Plan(x, b, depth, 0))
-		} else {
-			x.Success, b = s, rest
-		}
-		for i, slab := 0, new(impl.Slab[x_.Thing]); i < len(x.Success); i++ {
-			x.Success[i] = slab.Next(d, len(x.Success)-i)
-			if b = x.Success[i].ReadThrift(d, b, depth-2); b == nil {
-				return d.End(d.In(x, 0))
-			}
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-var calls_GetIt_ = rpc.Method{
-	Service: "calls_", Name: "getIt", Codec: thrift.Binary{},
-	New:   stub.New[calls_GetIt_Args, calls_GetIt_Result],
-	Raise: impl.NoResult,
-}
-
-type calls_GetIt__Args struct {
-	X_  int32 `thrift:"_,1"`
-	X__ int32 `thrift:"__,2"`
-}
-
-var calls_GetIt__ = rpc.Method{
-	Service: "calls_", Name: "GetIt", Codec: thrift.Binary{},
-	New: stub.New[calls_GetIt__Args, struct{}],
 }
 
 // Calls_Service makes a service of an implementation.
@@ -888,13 +275,18 @@ func Calls_Service(impl Calls_) rpc.Service {
 }
 
 // Calls_Client calls a Calls_ elsewhere.
-type Calls_Client struct {
-	caller rpc.Caller
-	dialed bool
-}
+type Calls_Client struct{ caller, dialed rpc.Caller }
 
-// NewCalls_Client makes a client that calls through c.
+// NewCalls_Client makes a client that calls through c; whoever made c closes it.
 func NewCalls_Client(c rpc.Caller) *Calls_Client { return &Calls_Client{caller: c} }
+
+// Close closes what DialCalls_ has opened. It does not close what NewCalls_Client was given.
+func (c *Calls_Client) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
 
 // DialCalls_ makes a client of the Calls_ at target; it connects with the first call.
 func DialCalls_(target string) (*Calls_Client, error) {
@@ -902,17 +294,7 @@ func DialCalls_(target string) (*Calls_Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewCalls_Client(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialCalls_; a caller that NewCalls_Client was given stays open.
-func (c *Calls_Client) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &Calls_Client{caller: c, dialed: c}, nil
 }
 
 func (c *Calls_Client) Close_(ctx context.Context, ctx_ string, c_ string, x_ string, err string, rpc_ string, type_ string, func_ string) error {
@@ -974,28 +356,6 @@ type More interface {
 	CallsClient(ctx context.Context) error
 }
 
-type moreGetIt___Args struct {
-	Nil          int32 `thrift:"nil,1"`
-	SetDefaults_ int32 `thrift:"SetDefaults,2"`
-}
-
-// SetDefaults sets the fields that have a default in the IDL.
-func (x *moreGetIt___Args) SetDefaults() {
-	x.SetDefaults_ = 4
-}
-
-var moreGetIt___ = rpc.Method{
-	Service: "more", Name: "get_It", Codec: thrift.Binary{},
-	New: stub.New[moreGetIt___Args, struct{}],
-}
-
-type moreCallsClientArgs struct{}
-
-var moreCallsClient = rpc.Method{
-	Service: "more", Name: "Calls_Client", Codec: thrift.Binary{},
-	New: stub.New[moreCallsClientArgs, struct{}],
-}
-
 // MoreService makes a service of an implementation.
 func MoreService(impl More) rpc.Service {
 	return rpc.Service{Name: "more", IDL: ClashIDL() + x_.XIDL(), Unbound: impl == nil, Methods: append(Calls_Service(impl).Methods, []rpc.Handler{
@@ -1018,11 +378,10 @@ func MoreService(impl More) rpc.Service {
 // MoreClient calls a More elsewhere.
 type MoreClient struct {
 	*Calls_Client
-	caller rpc.Caller
-	dialed bool
+	caller, dialed rpc.Caller
 }
 
-// NewMoreClient makes a client that calls through c.
+// NewMoreClient makes a client that calls through c; whoever made c closes it.
 func NewMoreClient(c rpc.Caller) *MoreClient {
 	return &MoreClient{Calls_Client: NewCalls_Client(moreCaller{c}), caller: c}
 }
@@ -1035,6 +394,14 @@ func (x moreCaller) Do(ctx context.Context, c *rpc.Call) error {
 	return x.Caller.Do(ctx, c)
 }
 
+// Close closes what DialMore has opened. It does not close what NewMoreClient was given.
+func (c *MoreClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
+
 // DialMore makes a client of the More at target; it connects with the first call.
 func DialMore(target string) (*MoreClient, error) {
 	c, err := limosa.Dial(target)
@@ -1042,16 +409,8 @@ func DialMore(target string) (*MoreClient, error) {
 		return nil, err
 	}
 	x := NewMoreClient(c)
-	x.dialed = true
+	x.dialed = c
 	return x, nil
-}
-
-// Close ends a client of DialMore; a caller that NewMoreClient was given stays open.
-func (c *MoreClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
 }
 
 func (c *MoreClient) GetIt___(ctx context.Context, nil_ int32, setDefaults int32) error {
@@ -1077,30 +436,3 @@ func (UnimplementedMore) CallsClient(ctx context.Context) error { return rpc.Uni
 const GEN int32 = 1
 
 const Gen int32 = 2
-
-// ClashIDL gives the IDL of this file; idl.Unpack reads it.
-func ClashIDL() string {
-	return `#file clash/clash.thrift
-namespace go clash
-include"x/x.thrift"
-struct user_name{1:string a_b,2:string aB,3:string a_B,4:string type,5:string _hidden,6:string _1}
-struct userName{1:string f_1_2,2:string f_12,3:string SetDefaults="x",4:string SECOND_CHANCE}
-struct UserName{}
-struct NewuserName{}
-exception error{1:string error,2:string Error}
-exception Oops{1:i32 result}
-struct Calls{1:string New}
-struct CallsClient{}
-struct CallsService{}
-struct DialCalls{}
-struct string_{}
-enum func{break,String,_,__}
-union choice{1:i32 a,2:i32 A}
-struct ChoiceA{}
-const i32 GEN=1
-const i32 gen=2
-struct uses{1:x.thing thing,2:list<x.thing>many=[{"n":1}],3:x.thing one={"n":2}}
-service calls_{void close(1:string ctx,2:string c,3:string x,4:string err,5:string rpc,6:string type,7:string func)string get_it(1:string impl)throws(1:Oops success)list<x.thing>getIt(1:list<x.thing>args)void GetIt(1:i32 _,2:i32 __)}
-service more extends calls_{void get_It(1:i32 nil,2:i32 SetDefaults=4)void Calls_Client()}
-`
-}

@@ -8,7 +8,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of face.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
@@ -32,23 +32,23 @@ func (x *Level) UnmarshalText(p []byte) (err error) {
 	return err
 }
 
-func (x *Absent) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Absent) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Absent) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Absent) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Absent) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Absent) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Flag != nil {
-		b = append(b, 2, 0, 1, thrift.Bool(*x.Flag))
+		b = append(b, 2, 0, 1, impl.Bool(*x.Flag))
 	}
 	if x.Number != nil {
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 2), uint64(*x.Number))
@@ -75,7 +75,7 @@ func (x *Absent) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x.Inner != nil {
 		b = x.Inner.AppendThrift(e, append(b, 12, 0, 10), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Other != nil {
@@ -83,12 +83,12 @@ func (x *Absent) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	b = e.Fields(b, x, depth, 11, 12)
 	if x.Bare != nil {
-		b = thrift.Numbers(e, append(b, 15, 0, 13, 8), x.Bare)
+		b = impl.Numbers(e, append(b, 15, 0, 13, 8), x.Bare)
 	}
 	if x.Plain != nil {
 		b = x.Plain.AppendThrift(e, append(b, 12, 0, 14), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Made != nil {
@@ -96,7 +96,7 @@ func (x *Absent) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Absent) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Absent) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
@@ -105,57 +105,57 @@ func (x *Absent) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	var done bool
 	var ok bool
-	if thrift.Has(b, 4, 2, 1) {
-		if b = thrift.Optional(d, &x.Flag, b); b == nil {
+	if impl.Has(b, 4, 2, 1) {
+		if b = impl.Optional(d, &x.Flag, b); b == nil {
 			return d.In(x, 0)
 		}
 	}
-	if thrift.Has(b, 11, 10, 2) {
-		if b = thrift.Optional(d, &x.Number, b); b == nil {
+	if impl.Has(b, 11, 10, 2) {
+		if b = impl.Optional(d, &x.Number, b); b == nil {
 			return d.In(x, 1)
 		}
 	}
-	if thrift.Has(b, 11, 4, 3) {
-		if b = thrift.Optional(d, &x.Ratio, b); b == nil {
+	if impl.Has(b, 11, 4, 3) {
+		if b = impl.Optional(d, &x.Ratio, b); b == nil {
 			return d.In(x, 2)
 		}
 	}
-	if thrift.Has(b, 7, 11, 4) {
+	if impl.Has(b, 7, 11, 4) {
 		if b = d.OptionalString(&x.Text, b); b == nil {
 			return d.In(x, 3)
 		}
 	}
-	if thrift.Has(b, 7, 11, 5) {
+	if impl.Has(b, 7, 11, 5) {
 		if b = d.Bytes(&x.Raw, b[3:]); b == nil {
 			return d.In(x, 4)
 		}
 	}
-	if thrift.Has(b, 19, 16, 6) {
-		if b = thrift.Optional(d, &x.ID, b); b == nil {
+	if impl.Has(b, 19, 16, 6) {
+		if b = impl.Optional(d, &x.ID, b); b == nil {
 			return d.In(x, 5)
 		}
 	}
-	if thrift.Has(b, 7, 8, 7) {
-		if b = thrift.Optional(d, &x.Level, b); b == nil {
+	if impl.Has(b, 7, 8, 7) {
+		if b = impl.Optional(d, &x.Level, b); b == nil {
 			return d.In(x, 6)
 		}
 	}
-	if thrift.Has(b, 4, 15, 8) {
-		if b, ok = thrift.ReadStrings(d, &x.Strings, b, 15, 8); !ok {
+	if impl.Has(b, 4, 15, 8) {
+		if b, ok = impl.ReadStrings(d, &x.Strings, b, 15, 8); !ok {
 			return d.Plan(x, b, depth, 7)
 		}
 	}
 	if b, done = d.Fields(x, b, depth, 8, 9); done {
 		return b
 	}
-	if thrift.Has(b, 4, 12, 10) {
-		x.Inner = thrift.New[Inner](d)
+	if impl.Has(b, 4, 12, 10) {
+		x.Inner = impl.New[Inner](d)
 		if b = x.Inner.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 9)
 		}
 	}
-	if thrift.Has(b, 4, 12, 11) {
-		x.Other = thrift.New[Inner](d)
+	if impl.Has(b, 4, 12, 11) {
+		x.Other = impl.New[Inner](d)
 		if b = x.Other.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 10)
 		}
@@ -163,34 +163,34 @@ func (x *Absent) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if b, done = d.Fields(x, b, depth, 11, 12); done {
 		return b
 	}
-	if thrift.Has(b, 4, 15, 13) {
-		if b, ok = thrift.ReadNumbers(d, &x.Bare, b, 15, 13, 8); !ok {
+	if impl.Has(b, 4, 15, 13) {
+		if b, ok = impl.ReadNumbers(d, &x.Bare, b, 15, 13, 8); !ok {
 			return d.Plan(x, b, depth, 12)
 		}
 	}
-	if thrift.Has(b, 4, 12, 14) {
-		x.Plain = thrift.New[Inner](d)
+	if impl.Has(b, 4, 12, 14) {
+		x.Plain = impl.New[Inner](d)
 		if b = x.Plain.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 13)
 		}
 	}
-	if thrift.Has(b, 4, 12, 15) {
-		x.Made = thrift.New[Inner](d)
+	if impl.Has(b, 4, 12, 15) {
+		x.Made = impl.New[Inner](d)
 		if b = x.Made.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 14)
 		}
 	}
 	return d.Stop(x, b, depth, 15)
 }
-func (x *Inner) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Inner) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Inner) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Inner) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Inner) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Inner) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -203,37 +203,37 @@ func (x *Inner) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Inner) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Inner) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
 	x.SetDefaults()
-	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.N = int32(binary.BigEndian.Uint32(b[3:]))
 	b = b[7:]
-	if thrift.Has(b, 4, 12, 2) {
-		x.Deeper = thrift.New[Inner](d)
+	if impl.Has(b, 4, 12, 2) {
+		x.Deeper = impl.New[Inner](d)
 		if b = x.Deeper.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 1)
 		}
 	}
 	return d.Stop(x, b, depth, 2)
 }
-func (x *Taken) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Taken) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Taken) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Taken) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Taken) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Taken) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.X != nil {
@@ -251,27 +251,27 @@ func (x *Taken) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Taken) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Taken) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if thrift.Has(b, 7, 8, 1) {
-		if b = thrift.Optional(d, &x.X, b); b == nil {
+	if impl.Has(b, 7, 8, 1) {
+		if b = impl.Optional(d, &x.X, b); b == nil {
 			return d.In(x, 0)
 		}
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 2) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 2) != 0 {
 		return d.Plan(x, b, depth, 1)
 	}
 	x.GetX = int32(binary.BigEndian.Uint32(b[3:]))
 	b = b[7:]
-	if thrift.Has(b, 7, 8, 3) {
-		if b = thrift.Optional(d, &x.GetX_, b); b == nil {
+	if impl.Has(b, 7, 8, 3) {
+		if b = impl.Optional(d, &x.GetX_, b); b == nil {
 			return d.In(x, 2)
 		}
 	}
-	if thrift.Has(b, 7, 8, 4) {
-		if b = thrift.Optional(d, &x.String, b); b == nil {
+	if impl.Has(b, 7, 8, 4) {
+		if b = impl.Optional(d, &x.String, b); b == nil {
 			return d.In(x, 3)
 		}
 	}

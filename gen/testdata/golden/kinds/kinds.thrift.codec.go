@@ -12,6 +12,7 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of kinds.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
@@ -35,22 +36,22 @@ func (x *Kind) UnmarshalText(p []byte) (err error) {
 	return err
 }
 
-func (x *Leaf) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Leaf) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Leaf) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Leaf) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Leaf) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Leaf) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 203 + len(x.Text) + len(x.Blob); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 203 + len(x.Text) + len(x.Blob); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 9)
 	} else {
-		b = append(b, 2, 0, 1, thrift.Bool(x.Live))
+		b = append(b, 2, 0, 1, impl.Bool(x.Live))
 		b = append(b, 3, 0, 2, byte(x.Tiny))
 		b = binary.BigEndian.AppendUint16(append(b, 6, 0, 3), uint16(x.Short))
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 4), uint32(x.Kind))
@@ -62,11 +63,11 @@ func (x *Leaf) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Leaf) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Leaf) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 42 || thrift.Miss(b, 2, 1)|thrift.Miss(b[4:], 3, 2)|thrift.Miss(b[8:], 6, 3)|thrift.Miss(b[13:], 8, 4)|thrift.Miss(b[20:], 10, 300)|thrift.Miss(b[31:], 4, 65535) != 0 {
+	if len(b) < 42 || impl.Miss(b, 2, 1)|impl.Miss(b[4:], 3, 2)|impl.Miss(b[8:], 6, 3)|impl.Miss(b[13:], 8, 4)|impl.Miss(b[20:], 10, 300)|impl.Miss(b[31:], 4, 65535) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.Live = b[3] == 1
@@ -76,14 +77,14 @@ func (x *Leaf) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	x.Far = int64(binary.BigEndian.Uint64(b[23:]))
 	x.Back = math.Float64frombits(binary.BigEndian.Uint64(b[34:]))
 	b = b[42:]
-	if len(b) < 26 || thrift.Miss(b, 16, 8)|thrift.Miss(b[19:], 11, 9) != 0 {
+	if len(b) < 26 || impl.Miss(b, 16, 8)|impl.Miss(b[19:], 11, 9) != 0 {
 		return d.Plan(x, b, depth, 6)
 	}
 	x.ID = thrift.UUID(b[3:])
 	if b = d.String(&x.Text, b[22:]); b == nil {
 		return d.In(x, 7)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 10) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 10) != 0 {
 		return d.Plan(x, b, depth, 8)
 	}
 	if b = d.Bytes(&x.Blob, b[3:]); b == nil {
@@ -91,19 +92,19 @@ func (x *Leaf) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 9)
 }
-func (x *Needs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Needs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Needs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Needs) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Needs) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Needs) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	if n := 146 + len(x.B); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 146 + len(x.B); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 2)
 	} else {
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.A))
@@ -116,10 +117,10 @@ func (x *Needs) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 		return e.Plan(b, x, depth)
 	}
 	b = x.D.AppendThrift(e, append(b, 12, 0, 4), depth-1)
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
-	b = thrift.Numbers(e, append(b, 15, 0, 5, 8), x.E)
+	b = impl.Numbers(e, append(b, 15, 0, 5, 8), x.E)
 	if x.F != nil {
 		b = e.Strings(append(b, 15, 0, 6, 11), x.F)
 	}
@@ -128,7 +129,7 @@ func (x *Needs) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	for _, v := range x.H {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.I != nil {
@@ -137,16 +138,16 @@ func (x *Needs) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 			b = v.AppendThrift(e, b, depth-2)
 		}
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.J != nil {
-		b = append(b, 2, 0, 10, thrift.Bool(*x.J))
+		b = append(b, 2, 0, 10, impl.Bool(*x.J))
 	}
 	if cap(b)-len(b) < 132 {
 		b = e.Next(b)
 	}
-	b = append(b, 2, 0, 11, thrift.Bool(x.K))
+	b = append(b, 2, 0, 11, impl.Bool(x.K))
 	if x.L != nil {
 		b = e.String(append(b, 11, 0, 12), *x.L)
 	}
@@ -172,14 +173,14 @@ func (x *Needs) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x.T != nil {
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 20), uint64(*x.T))
 	}
-	if n := 135 + len(x.U); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 135 + len(x.U); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 20, 21)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 21), uint32(len(x.U))), x.U...)
 	}
 	return append(b, 0)
 }
-func (x *Needs) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Needs) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
@@ -188,81 +189,81 @@ func (x *Needs) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	var done bool
 	var ok bool
-	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 11, 2) != 0 {
+	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 11, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.A = int64(binary.BigEndian.Uint64(b[3:]))
 	if b = d.String(&x.B, b[14:]); b == nil {
 		return d.In(x, 1)
 	}
-	if thrift.Has(b, 7, 8, 3) {
-		if b = thrift.Optional(d, &x.C, b); b == nil {
+	if impl.Has(b, 7, 8, 3) {
+		if b = impl.Optional(d, &x.C, b); b == nil {
 			return d.In(x, 2)
 		}
 	}
-	if !thrift.Has(b, 4, 12, 4) {
+	if !impl.Has(b, 4, 12, 4) {
 		return d.Plan(x, b, depth, 3)
 	}
-	x.D = thrift.New[Leaf](d)
+	x.D = impl.New[Leaf](d)
 	if b = x.D.ReadThrift(d, b[3:], depth-1); b == nil {
 		return d.In(x, 3)
 	}
-	if b, ok = thrift.ReadNumbers(d, &x.E, b, 15, 5, 8); !ok {
+	if b, ok = impl.ReadNumbers(d, &x.E, b, 15, 5, 8); !ok {
 		return d.Plan(x, b, depth, 4)
 	}
-	if thrift.Has(b, 4, 15, 6) {
-		if b, ok = thrift.ReadStrings(d, &x.F, b, 15, 6); !ok {
+	if impl.Has(b, 4, 15, 6) {
+		if b, ok = impl.ReadStrings(d, &x.F, b, 15, 6); !ok {
 			return d.Plan(x, b, depth, 5)
 		}
 	}
 	if b, done = d.Fields(x, b, depth, 6, 7); done {
 		return b
 	}
-	if s, rest := thrift.List[Leaf](d, b, 15, 8); rest == nil {
+	if s, rest := impl.List[Leaf](d, b, 15, 8); rest == nil {
 		return d.Plan(x, b, depth, 7)
 	} else {
 		x.H, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Leaf]); i < len(x.H); i++ {
+	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.H); i++ {
 		x.H[i] = slab.Next(d, len(x.H)-i)
 		if b = x.H[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 7)
 		}
 	}
-	if thrift.Has(b, 4, 14, 9) {
-		if s, rest := thrift.List[Leaf](d, b, 14, 9); rest == nil {
+	if impl.Has(b, 4, 14, 9) {
+		if s, rest := impl.List[Leaf](d, b, 14, 9); rest == nil {
 			return d.Plan(x, b, depth, 8)
 		} else {
 			x.I, b = s, rest
 		}
-		for i, slab := 0, new(thrift.Slab[Leaf]); i < len(x.I); i++ {
+		for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.I); i++ {
 			x.I[i] = slab.Next(d, len(x.I)-i)
 			if b = x.I[i].ReadThrift(d, b, depth-2); b == nil {
 				return d.In(x, 8)
 			}
 		}
 	}
-	if thrift.Has(b, 4, 2, 10) {
-		if b = thrift.Optional(d, &x.J, b); b == nil {
+	if impl.Has(b, 4, 2, 10) {
+		if b = impl.Optional(d, &x.J, b); b == nil {
 			return d.In(x, 9)
 		}
 	}
-	if len(b) < 4 || thrift.Miss(b, 2, 11) != 0 {
+	if len(b) < 4 || impl.Miss(b, 2, 11) != 0 {
 		return d.Plan(x, b, depth, 10)
 	}
 	x.K = b[3] == 1
 	b = b[4:]
-	if thrift.Has(b, 7, 11, 12) {
+	if impl.Has(b, 7, 11, 12) {
 		if b = d.OptionalString(&x.L, b); b == nil {
 			return d.In(x, 11)
 		}
 	}
-	if thrift.Has(b, 19, 16, 13) {
-		if b = thrift.Optional(d, &x.M, b); b == nil {
+	if impl.Has(b, 19, 16, 13) {
+		if b = impl.Optional(d, &x.M, b); b == nil {
 			return d.In(x, 12)
 		}
 	}
-	if thrift.Has(b, 7, 11, 14) {
+	if impl.Has(b, 7, 11, 14) {
 		if b = d.Bytes(&x.N, b[3:]); b == nil {
 			return d.In(x, 13)
 		}
@@ -270,32 +271,32 @@ func (x *Needs) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if b, done = d.Fields(x, b, depth, 14, 15); done {
 		return b
 	}
-	if thrift.Has(b, 7, 8, 16) {
-		if b = thrift.Optional(d, &x.P, b); b == nil {
+	if impl.Has(b, 7, 8, 16) {
+		if b = impl.Optional(d, &x.P, b); b == nil {
 			return d.In(x, 15)
 		}
 	}
-	if thrift.Has(b, 4, 3, 17) {
-		if b = thrift.Optional(d, &x.Q, b); b == nil {
+	if impl.Has(b, 4, 3, 17) {
+		if b = impl.Optional(d, &x.Q, b); b == nil {
 			return d.In(x, 16)
 		}
 	}
-	if thrift.Has(b, 5, 6, 18) {
-		if b = thrift.Optional(d, &x.R, b); b == nil {
+	if impl.Has(b, 5, 6, 18) {
+		if b = impl.Optional(d, &x.R, b); b == nil {
 			return d.In(x, 17)
 		}
 	}
-	if thrift.Has(b, 11, 4, 19) {
-		if b = thrift.Optional(d, &x.S, b); b == nil {
+	if impl.Has(b, 11, 4, 19) {
+		if b = impl.Optional(d, &x.S, b); b == nil {
 			return d.In(x, 18)
 		}
 	}
-	if thrift.Has(b, 11, 10, 20) {
-		if b = thrift.Optional(d, &x.T, b); b == nil {
+	if impl.Has(b, 11, 10, 20) {
+		if b = impl.Optional(d, &x.T, b); b == nil {
 			return d.In(x, 19)
 		}
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 21) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 21) != 0 {
 		return d.Plan(x, b, depth, 20)
 	}
 	if b = d.Bytes(&x.U, b[3:]); b == nil {
@@ -303,32 +304,32 @@ func (x *Needs) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 21)
 }
-func (x *Branch) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Branch) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Branch) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Branch) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Branch) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Branch) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Left != nil {
 		b = x.Left.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.Count(append(b, 15, 0, 2, 12), len(x.More))
 	for _, v := range x.More {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	if n := 135 + len(x.Name); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 135 + len(x.Name); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 2, 3)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 3), uint32(len(x.Name))), x.Name...)
@@ -342,36 +343,36 @@ func (x *Branch) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Branch) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Branch) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
 	var done bool
-	if thrift.Has(b, 4, 12, 1) {
-		x.Left = thrift.New[Branch](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Left = impl.New[Branch](d)
 		if b = x.Left.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 0)
 		}
 	}
-	if s, rest := thrift.List[Branch](d, b, 15, 2); rest == nil {
+	if s, rest := impl.List[Branch](d, b, 15, 2); rest == nil {
 		return d.Plan(x, b, depth, 1)
 	} else {
 		x.More, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Branch]); i < len(x.More); i++ {
+	for i, slab := 0, new(impl.Slab[Branch]); i < len(x.More); i++ {
 		x.More[i] = slab.Next(d, len(x.More)-i)
 		if b = x.More[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 1)
 		}
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 3) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 3) != 0 {
 		return d.Plan(x, b, depth, 2)
 	}
 	if b = d.String(&x.Name, b[3:]); b == nil {
 		return d.In(x, 2)
 	}
-	if thrift.Has(b, 4, 12, 4) {
-		x.Right = thrift.New[Branch](d)
+	if impl.Has(b, 4, 12, 4) {
+		x.Right = impl.New[Branch](d)
 		if b = x.Right.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 3)
 		}
@@ -379,33 +380,33 @@ func (x *Branch) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if b, done = d.Fields(x, b, depth, 4, 5); done {
 		return b
 	}
-	if thrift.Has(b, 4, 12, 6) {
-		x.Leaf = thrift.New[Leaf](d)
+	if impl.Has(b, 4, 12, 6) {
+		x.Leaf = impl.New[Leaf](d)
 		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 5)
 		}
 	}
 	return d.Stop(x, b, depth, 6)
 }
-func (x *Boxes) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Boxes) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Boxes) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Boxes) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Boxes) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Boxes) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
 	b = e.Fields(b, x, depth, 0, 4)
-	b = thrift.Numbers(e, append(b, 14, 0, 5, 6), x.Shorts)
-	b = thrift.Numbers(e, append(b, 15, 0, 6, 4), x.Doubles)
+	b = impl.Numbers(e, append(b, 14, 0, 5, 6), x.Shorts)
+	b = impl.Numbers(e, append(b, 15, 0, 6, 4), x.Doubles)
 	b = e.Fields(b, x, depth, 6, 14)
 	return append(b, 0)
 }
-func (x *Boxes) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Boxes) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
@@ -414,10 +415,10 @@ func (x *Boxes) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if b, done = d.Fields(x, b, depth, 0, 4); done {
 		return b
 	}
-	if b, ok = thrift.ReadNumbers(d, &x.Shorts, b, 14, 5, 6); !ok {
+	if b, ok = impl.ReadNumbers(d, &x.Shorts, b, 14, 5, 6); !ok {
 		return d.Plan(x, b, depth, 4)
 	}
-	if b, ok = thrift.ReadNumbers(d, &x.Doubles, b, 15, 6, 4); !ok {
+	if b, ok = impl.ReadNumbers(d, &x.Doubles, b, 15, 6, 4); !ok {
 		return d.Plan(x, b, depth, 5)
 	}
 	if b, done = d.Fields(x, b, depth, 6, 14); done {
@@ -425,15 +426,15 @@ func (x *Boxes) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 14)
 }
-func (x *Row) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Row) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Row) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Row) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Row) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Row) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -447,7 +448,7 @@ func (x *Row) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 5), uint32(x.E))
 	b = binary.BigEndian.AppendUint16(append(b, 6, 0, 6), uint16(x.F))
 	b = append(b, 3, 0, 7, byte(x.G))
-	b = append(b, 2, 0, 8, thrift.Bool(x.H))
+	b = append(b, 2, 0, 8, impl.Bool(x.H))
 	b = binary.BigEndian.AppendUint64(append(b, 4, 0, 9), math.Float64bits(x.I))
 	b = append(append(b, 16, 0, 10), x.J[:]...)
 	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 11), uint64(x.K))
@@ -456,11 +457,11 @@ func (x *Row) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 14), uint32(x.N))
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 15), uint32(x.O))
 	b = binary.BigEndian.AppendUint16(append(b, 6, 0, 16), uint16(x.P))
-	if n := 212 + len(x.W) + len(x.X) + len(x.Y) + len(x.Z); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 212 + len(x.W) + len(x.X) + len(x.Y) + len(x.Z); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 16, 26)
 	} else {
 		b = append(b, 3, 0, 17, byte(x.Q))
-		b = append(b, 2, 0, 18, thrift.Bool(x.R))
+		b = append(b, 2, 0, 18, impl.Bool(x.R))
 		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 19), math.Float64bits(x.S))
 		b = append(append(b, 16, 0, 20), x.T[:]...)
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 22), uint32(x.V))
@@ -472,11 +473,11 @@ func (x *Row) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Row) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Row) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 52 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 10, 2)|thrift.Miss(b[22:], 10, 3)|thrift.Miss(b[33:], 8, 4)|thrift.Miss(b[40:], 8, 5)|thrift.Miss(b[47:], 6, 6) != 0 {
+	if len(b) < 52 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 10, 2)|impl.Miss(b[22:], 10, 3)|impl.Miss(b[33:], 8, 4)|impl.Miss(b[40:], 8, 5)|impl.Miss(b[47:], 6, 6) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.A = int64(binary.BigEndian.Uint64(b[3:]))
@@ -486,7 +487,7 @@ func (x *Row) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	x.E = int32(binary.BigEndian.Uint32(b[43:]))
 	x.F = int16(binary.BigEndian.Uint16(b[50:]))
 	b = b[52:]
-	if len(b) < 60 || thrift.Miss(b, 3, 7)|thrift.Miss(b[4:], 2, 8)|thrift.Miss(b[8:], 4, 9)|thrift.Miss(b[19:], 16, 10)|thrift.Miss(b[38:], 10, 11)|thrift.Miss(b[49:], 10, 12) != 0 {
+	if len(b) < 60 || impl.Miss(b, 3, 7)|impl.Miss(b[4:], 2, 8)|impl.Miss(b[8:], 4, 9)|impl.Miss(b[19:], 16, 10)|impl.Miss(b[38:], 10, 11)|impl.Miss(b[49:], 10, 12) != 0 {
 		return d.Plan(x, b, depth, 6)
 	}
 	x.G = int8(b[3])
@@ -496,7 +497,7 @@ func (x *Row) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	x.K = int64(binary.BigEndian.Uint64(b[41:]))
 	x.L = int64(binary.BigEndian.Uint64(b[52:]))
 	b = b[60:]
-	if len(b) < 30 || thrift.Miss(b, 10, 13)|thrift.Miss(b[11:], 8, 14)|thrift.Miss(b[18:], 8, 15)|thrift.Miss(b[25:], 6, 16) != 0 {
+	if len(b) < 30 || impl.Miss(b, 10, 13)|impl.Miss(b[11:], 8, 14)|impl.Miss(b[18:], 8, 15)|impl.Miss(b[25:], 6, 16) != 0 {
 		return d.Plan(x, b, depth, 12)
 	}
 	x.M = int64(binary.BigEndian.Uint64(b[3:]))
@@ -504,7 +505,7 @@ func (x *Row) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	x.O = int32(binary.BigEndian.Uint32(b[21:]))
 	x.P = int16(binary.BigEndian.Uint16(b[28:]))
 	b = b[30:]
-	if len(b) < 56 || thrift.Miss(b, 3, 17)|thrift.Miss(b[4:], 2, 18)|thrift.Miss(b[8:], 4, 19)|thrift.Miss(b[19:], 16, 20)|thrift.Miss(b[38:], 8, 22)|thrift.Miss(b[45:], 10, 21) != 0 {
+	if len(b) < 56 || impl.Miss(b, 3, 17)|impl.Miss(b[4:], 2, 18)|impl.Miss(b[8:], 4, 19)|impl.Miss(b[19:], 16, 20)|impl.Miss(b[38:], 8, 22)|impl.Miss(b[45:], 10, 21) != 0 {
 		return d.Plan(x, b, depth, 16)
 	}
 	x.Q = int8(b[3])
@@ -514,25 +515,25 @@ func (x *Row) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	x.V = Kind(binary.BigEndian.Uint32(b[41:]))
 	x.U = int64(binary.BigEndian.Uint64(b[48:]))
 	b = b[56:]
-	if len(b) < 7 || thrift.Miss(b, 11, 23) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 23) != 0 {
 		return d.Plan(x, b, depth, 22)
 	}
 	if b = d.String(&x.W, b[3:]); b == nil {
 		return d.In(x, 22)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 24) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 24) != 0 {
 		return d.Plan(x, b, depth, 23)
 	}
 	if b = d.String(&x.X, b[3:]); b == nil {
 		return d.In(x, 23)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 25) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 25) != 0 {
 		return d.Plan(x, b, depth, 24)
 	}
 	if b = d.String(&x.Y, b[3:]); b == nil {
 		return d.In(x, 24)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 26) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 26) != 0 {
 		return d.Plan(x, b, depth, 25)
 	}
 	if b = d.String(&x.Z, b[3:]); b == nil {
@@ -540,45 +541,45 @@ func (x *Row) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 26)
 }
-func (x *None) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *None) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *None) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *None) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *None) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *None) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	return append(b, 0)
 }
-func (x *None) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *None) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
 	return d.Stop(x, b, depth, 0)
 }
-func (x *Bag) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Bag) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Bag) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Bag) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Bag) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Bag) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
 	b = e.Fields(b, x, depth, 0, 1)
 	return append(b, 0)
 }
-func (x *Bag) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Bag) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
@@ -591,32 +592,32 @@ func (x *Bag) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 1)
 }
-func (x *Bags) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Bags) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Bags) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Bags) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Bags) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Bags) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.Count(append(b, 15, 0, 1, 12), len(x.List))
 	for _, v := range x.List {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.One != nil {
 		b = x.One.AppendThrift(e, append(b, 12, 0, 2), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Other != nil {
@@ -624,44 +625,44 @@ func (x *Bags) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Bags) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Bags) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
-	if s, rest := thrift.List[Bag](d, b, 15, 1); rest == nil {
+	if s, rest := impl.List[Bag](d, b, 15, 1); rest == nil {
 		return d.Plan(x, b, depth, 0)
 	} else {
 		x.List, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Bag]); i < len(x.List); i++ {
+	for i, slab := 0, new(impl.Slab[Bag]); i < len(x.List); i++ {
 		x.List[i] = slab.Next(d, len(x.List)-i)
 		if b = x.List[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 0)
 		}
 	}
-	if thrift.Has(b, 4, 12, 2) {
-		x.One = thrift.New[Bag](d)
+	if impl.Has(b, 4, 12, 2) {
+		x.One = impl.New[Bag](d)
 		if b = x.One.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 1)
 		}
 	}
-	if thrift.Has(b, 4, 12, 3) {
-		x.Other = thrift.New[Bag](d)
+	if impl.Has(b, 4, 12, 3) {
+		x.Other = impl.New[Bag](d)
 		if b = x.Other.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 2)
 		}
 	}
 	return d.Stop(x, b, depth, 3)
 }
-func (x *Named) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Named) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Named) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Named) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Named) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Named) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
@@ -673,7 +674,7 @@ func (x *Named) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x.EncodeThrift_ != nil {
 		b = x.EncodeThrift_.AppendThrift(e, append(b, 12, 0, 3), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.Count(append(b, 15, 0, 4, 12), len(x.DecodeThrift_))
@@ -687,34 +688,34 @@ func (x *Named) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 6), uint32(x.B))
 	return append(b, 0)
 }
-func (x *Named) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Named) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 14 || thrift.Miss(b, 8, 1)|thrift.Miss(b[7:], 8, 2) != 0 {
+	if len(b) < 14 || impl.Miss(b, 8, 1)|impl.Miss(b[7:], 8, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.AppendThrift_ = int32(binary.BigEndian.Uint32(b[3:]))
 	x.ReadThrift_ = int32(binary.BigEndian.Uint32(b[10:]))
 	b = b[14:]
-	if thrift.Has(b, 4, 12, 3) {
-		x.EncodeThrift_ = thrift.New[None](d)
+	if impl.Has(b, 4, 12, 3) {
+		x.EncodeThrift_ = impl.New[None](d)
 		if b = x.EncodeThrift_.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 2)
 		}
 	}
-	if s, rest := thrift.List[None](d, b, 15, 4); rest == nil {
+	if s, rest := impl.List[None](d, b, 15, 4); rest == nil {
 		return d.Plan(x, b, depth, 3)
 	} else {
 		x.DecodeThrift_, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[None]); i < len(x.DecodeThrift_); i++ {
+	for i, slab := 0, new(impl.Slab[None]); i < len(x.DecodeThrift_); i++ {
 		x.DecodeThrift_[i] = slab.Next(d, len(x.DecodeThrift_)-i)
 		if b = x.DecodeThrift_[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 3)
 		}
 	}
-	if len(b) < 14 || thrift.Miss(b, 8, 5)|thrift.Miss(b[7:], 8, 6) != 0 {
+	if len(b) < 14 || impl.Miss(b, 8, 5)|impl.Miss(b[7:], 8, 6) != 0 {
 		return d.Plan(x, b, depth, 4)
 	}
 	x.X = int32(binary.BigEndian.Uint32(b[3:]))
@@ -722,15 +723,15 @@ func (x *Named) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	b = b[14:]
 	return d.Stop(x, b, depth, 6)
 }
-func (x *Many) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Many) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Many) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Many) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Many) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Many) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -821,22 +822,22 @@ func (x *Many) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 70), uint32(x.F70))
 	return append(b, 0)
 }
-func (x *Many) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Many) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	return d.Whole(x, b, depth)
 }
-func (x *Sorry) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Sorry) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Sorry) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Sorry) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Sorry) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Sorry) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 135 + len(x.Why); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 135 + len(x.Why); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 1)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Why))), x.Why...)
@@ -846,42 +847,42 @@ func (x *Sorry) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Sorry) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Sorry) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.Why, b[3:]); b == nil {
 		return d.In(x, 0)
 	}
-	if thrift.Has(b, 4, 12, 2) {
-		x.Leaf = thrift.New[Leaf](d)
+	if impl.Has(b, 4, 12, 2) {
+		x.Leaf = impl.New[Leaf](d)
 		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 1)
 		}
 	}
 	return d.Stop(x, b, depth, 2)
 }
-func (x *Alas) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Alas) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Alas) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Alas) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Alas) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Alas) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	return append(b, 0)
 }
-func (x *Alas) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Alas) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
@@ -911,8 +912,8 @@ func (x *kindsLeavesArgs) SetDefaults() {
 	x.K = []*Leaf{&Leaf{Live: true}}
 }
 
-func (x *kindsLeavesArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *kindsLeavesArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if depth <= 1 {
 		return e.End(e.Plan(b, x, depth))
@@ -921,20 +922,20 @@ func (x *kindsLeavesArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([
 		return e.End(e.Plan(b, x, depth))
 	}
 	b = x.A.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.Count(append(b, 14, 0, 2, 12), len(x.B))
 	for _, v := range x.B {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	if n := 142 + len(x.D); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 142 + len(x.D); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 2, 4)
 	} else {
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.C))
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 4), uint32(len(x.D))), x.D...)
 	}
-	b = thrift.Numbers(e, append(b, 15, 0, 5, 10), x.E)
+	b = impl.Numbers(e, append(b, 15, 0, 5, 10), x.E)
 	b = e.StringMap(append(b, 13, 0, 6, 11, 11), x.F)
 	b = e.Strings(append(b, 15, 0, 7, 11), x.G)
 	b = e.Fields(b, x, depth, 7, 8)
@@ -949,17 +950,17 @@ func (x *kindsLeavesArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([
 	for _, v := range x.K {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	if n := 139 + len(x.L); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 139 + len(x.L); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 11, 13)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 12), uint32(len(x.L))), x.L...)
-		b = append(b, 2, 0, 13, thrift.Bool(x.M))
+		b = append(b, 2, 0, 13, impl.Bool(x.M))
 	}
 	b = e.Fields(b, x, depth, 13, 14)
 	return e.End(append(b, 0))
 }
-func (x *kindsLeavesArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *kindsLeavesArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
 	if depth <= 1 {
 		return d.End(d.Whole(x, b, depth))
@@ -969,72 +970,72 @@ func (x *kindsLeavesArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result
 	}
 	var done bool
 	var ok bool
-	if !thrift.Has(b, 4, 12, 1) {
+	if !impl.Has(b, 4, 12, 1) {
 		return d.End(d.Plan(x, b, depth, 0))
 	}
-	x.A = thrift.New[Leaf](d)
+	x.A = impl.New[Leaf](d)
 	if b = x.A.ReadThrift(d, b[3:], depth-1); b == nil {
 		return d.End(d.In(x, 0))
 	}
-	if s, rest := thrift.List[Leaf](d, b, 14, 2); rest == nil {
+	if s, rest := impl.List[Leaf](d, b, 14, 2); rest == nil {
 		return d.End(d.Plan(x, b, depth, 1))
 	} else {
 		x.B, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Leaf]); i < len(x.B); i++ {
+	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.B); i++ {
 		x.B[i] = slab.Next(d, len(x.B)-i)
 		if b = x.B[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.End(d.In(x, 1))
 		}
 	}
-	if len(b) < 14 || thrift.Miss(b, 8, 3)|thrift.Miss(b[7:], 11, 4) != 0 {
+	if len(b) < 14 || impl.Miss(b, 8, 3)|impl.Miss(b[7:], 11, 4) != 0 {
 		return d.End(d.Plan(x, b, depth, 2))
 	}
 	x.C = int32(binary.BigEndian.Uint32(b[3:]))
 	if b = d.String(&x.D, b[10:]); b == nil {
 		return d.End(d.In(x, 3))
 	}
-	if b, ok = thrift.ReadNumbers(d, &x.E, b, 15, 5, 10); !ok {
+	if b, ok = impl.ReadNumbers(d, &x.E, b, 15, 5, 10); !ok {
 		return d.End(d.Plan(x, b, depth, 4))
 	}
 	if b, ok = d.StringMap(&x.F, b, 6); !ok {
 		return d.End(d.Plan(x, b, depth, 5))
 	}
-	if b, ok = thrift.ReadStrings(d, &x.G, b, 15, 7); !ok {
+	if b, ok = impl.ReadStrings(d, &x.G, b, 15, 7); !ok {
 		return d.End(d.Plan(x, b, depth, 6))
 	}
 	if b, done = d.Fields(x, b, depth, 7, 8); done {
 		return d.End(b)
 	}
-	if thrift.Has(b, 4, 12, 9) {
-		x.I = thrift.New[Leaf](d)
+	if impl.Has(b, 4, 12, 9) {
+		x.I = impl.New[Leaf](d)
 		if b = x.I.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 8))
 		}
 	}
-	if len(b) < 11 || thrift.Miss(b, 10, 10) != 0 {
+	if len(b) < 11 || impl.Miss(b, 10, 10) != 0 {
 		return d.End(d.Plan(x, b, depth, 9))
 	}
 	x.J = int64(binary.BigEndian.Uint64(b[3:]))
 	b = b[11:]
-	if s, rest := thrift.List[Leaf](d, b, 15, 11); rest == nil {
+	if s, rest := impl.List[Leaf](d, b, 15, 11); rest == nil {
 		return d.End(d.Plan(x, b, depth, 10))
 	} else {
 		x.K, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Leaf]); i < len(x.K); i++ {
+	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.K); i++ {
 		x.K[i] = slab.Next(d, len(x.K)-i)
 		if b = x.K[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.End(d.In(x, 10))
 		}
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 12) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 12) != 0 {
 		return d.End(d.Plan(x, b, depth, 11))
 	}
 	if b = d.Bytes(&x.L, b[3:]); b == nil {
 		return d.End(d.In(x, 11))
 	}
-	if len(b) < 4 || thrift.Miss(b, 2, 13) != 0 {
+	if len(b) < 4 || impl.Miss(b, 2, 13) != 0 {
 		return d.End(d.Plan(x, b, depth, 12))
 	}
 	x.M = b[3] == 1
@@ -1051,8 +1052,8 @@ type kindsLeavesResult struct {
 	Alas    *Alas   `thrift:"alas,-1,optional"`
 }
 
-func (x *kindsLeavesResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *kindsLeavesResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if depth <= 1 {
 		return e.End(e.Plan(b, x, depth))
@@ -1063,13 +1064,13 @@ func (x *kindsLeavesResult) EncodeThrift(to thrift.Output, b []byte, depth int) 
 			b = v.AppendThrift(e, b, depth-2)
 		}
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Sorry != nil {
 		b = x.Sorry.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Alas != nil {
@@ -1077,33 +1078,33 @@ func (x *kindsLeavesResult) EncodeThrift(to thrift.Output, b []byte, depth int) 
 	}
 	return e.End(append(b, 0))
 }
-func (x *kindsLeavesResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *kindsLeavesResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
 	if depth <= 1 {
 		return d.End(d.Whole(x, b, depth))
 	}
-	if thrift.Has(b, 4, 15, 0) {
-		if s, rest := thrift.List[Leaf](d, b, 15, 0); rest == nil {
+	if impl.Has(b, 4, 15, 0) {
+		if s, rest := impl.List[Leaf](d, b, 15, 0); rest == nil {
 			return d.End(d.Plan(x, b, depth, 0))
 		} else {
 			x.Success, b = s, rest
 		}
-		for i, slab := 0, new(thrift.Slab[Leaf]); i < len(x.Success); i++ {
+		for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.Success); i++ {
 			x.Success[i] = slab.Next(d, len(x.Success)-i)
 			if b = x.Success[i].ReadThrift(d, b, depth-2); b == nil {
 				return d.End(d.In(x, 0))
 			}
 		}
 	}
-	if thrift.Has(b, 4, 12, 1) {
-		x.Sorry = thrift.New[Sorry](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Sorry = impl.New[Sorry](d)
 		if b = x.Sorry.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 1))
 		}
 	}
-	if thrift.Has(b, 4, 12, 65535) {
-		x.Alas = thrift.New[Alas](d)
+	if impl.Has(b, 4, 12, 65535) {
+		x.Alas = impl.New[Alas](d)
 		if b = x.Alas.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 2))
 		}
@@ -1124,7 +1125,7 @@ var kindsLeaves = rpc.Method{
 		case r.Alas != nil:
 			return r.Alas
 		}
-		return thrift.NoResult(result)
+		return impl.NoResult(result)
 	},
 }
 
@@ -1133,8 +1134,8 @@ type kindsCountArgs struct {
 	ID     thrift.UUID `thrift:"id,2"`
 }
 
-func (x *kindsCountArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *kindsCountArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if depth <= 1 {
 		return e.End(e.Plan(b, x, depth))
@@ -1149,24 +1150,24 @@ func (x *kindsCountArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]
 	b = append(append(b, 16, 0, 2), x.ID[:]...)
 	return e.End(append(b, 0))
 }
-func (x *kindsCountArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *kindsCountArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
 	if depth <= 1 {
 		return d.End(d.Whole(x, b, depth))
 	}
-	if s, rest := thrift.List[Leaf](d, b, 15, 1); rest == nil {
+	if s, rest := impl.List[Leaf](d, b, 15, 1); rest == nil {
 		return d.End(d.Plan(x, b, depth, 0))
 	} else {
 		x.Leaves, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Leaf]); i < len(x.Leaves); i++ {
+	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.Leaves); i++ {
 		x.Leaves[i] = slab.Next(d, len(x.Leaves)-i)
 		if b = x.Leaves[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.End(d.In(x, 0))
 		}
 	}
-	if len(b) < 19 || thrift.Miss(b, 16, 2) != 0 {
+	if len(b) < 19 || impl.Miss(b, 16, 2) != 0 {
 		return d.End(d.Plan(x, b, depth, 1))
 	}
 	x.ID = thrift.UUID(b[3:])
@@ -1179,8 +1180,8 @@ type kindsCountResult struct {
 	Sorry   *Sorry `thrift:"sorry,1,optional"`
 }
 
-func (x *kindsCountResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *kindsCountResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 0), uint32(*x.Success))
@@ -1190,16 +1191,16 @@ func (x *kindsCountResult) EncodeThrift(to thrift.Output, b []byte, depth int) (
 	}
 	return e.End(append(b, 0))
 }
-func (x *kindsCountResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *kindsCountResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 7, 8, 0) {
-		if b = thrift.Optional(d, &x.Success, b); b == nil {
+	if impl.Has(b, 7, 8, 0) {
+		if b = impl.Optional(d, &x.Success, b); b == nil {
 			return d.End(d.In(x, 0))
 		}
 	}
-	if thrift.Has(b, 4, 12, 1) {
-		x.Sorry = thrift.New[Sorry](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Sorry = impl.New[Sorry](d)
 		if b = x.Sorry.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 1))
 		}
@@ -1218,7 +1219,7 @@ var kindsCount = rpc.Method{
 		case r.Sorry != nil:
 			return r.Sorry
 		}
-		return thrift.NoResult(result)
+		return impl.NoResult(result)
 	},
 }
 
@@ -1230,8 +1231,8 @@ type kindsOneArgs struct {
 	E             *Leaf `thrift:"e,5"`
 }
 
-func (x *kindsOneArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *kindsOneArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.AppendThrift_ != nil {
 		b = x.AppendThrift_.AppendThrift(e, append(b, 12, 0, 1), depth-1)
@@ -1243,13 +1244,13 @@ func (x *kindsOneArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]by
 	if x.DecodeThrift_ != nil {
 		b = x.DecodeThrift_.AppendThrift(e, append(b, 12, 0, 3), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.D != nil {
 		b = x.D.AppendThrift(e, append(b, 12, 0, 4), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.E != nil {
@@ -1257,34 +1258,34 @@ func (x *kindsOneArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]by
 	}
 	return e.End(append(b, 0))
 }
-func (x *kindsOneArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *kindsOneArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 1) {
-		x.AppendThrift_ = thrift.New[Leaf](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.AppendThrift_ = impl.New[Leaf](d)
 		if b = x.AppendThrift_.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 2) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 2) != 0 {
 		return d.End(d.Plan(x, b, depth, 1))
 	}
 	x.EncodeThrift_ = int32(binary.BigEndian.Uint32(b[3:]))
 	b = b[7:]
-	if thrift.Has(b, 4, 12, 3) {
-		x.DecodeThrift_ = thrift.New[Leaf](d)
+	if impl.Has(b, 4, 12, 3) {
+		x.DecodeThrift_ = impl.New[Leaf](d)
 		if b = x.DecodeThrift_.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 2))
 		}
 	}
-	if thrift.Has(b, 4, 12, 4) {
-		x.D = thrift.New[Leaf](d)
+	if impl.Has(b, 4, 12, 4) {
+		x.D = impl.New[Leaf](d)
 		if b = x.D.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 3))
 		}
 	}
-	if thrift.Has(b, 4, 12, 5) {
-		x.E = thrift.New[Leaf](d)
+	if impl.Has(b, 4, 12, 5) {
+		x.E = impl.New[Leaf](d)
 		if b = x.E.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 4))
 		}
@@ -1296,19 +1297,19 @@ type kindsOneResult struct {
 	Success *Leaf `thrift:"success,0,optional"`
 }
 
-func (x *kindsOneResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *kindsOneResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *kindsOneResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *kindsOneResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 0) {
-		x.Success = thrift.New[Leaf](d)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Leaf](d)
 		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -1317,15 +1318,15 @@ func (x *kindsOneResult) DecodeThrift(in thrift.Input, depth int) thrift.Result 
 }
 
 var kindsOne = rpc.Method{
-	Service: "Kinds", Name: "one", Codec: thrift.Binary{}, New: stub.New[kindsOneArgs, kindsOneResult], Raise: thrift.NoResult,
+	Service: "Kinds", Name: "one", Codec: thrift.Binary{}, New: stub.New[kindsOneArgs, kindsOneResult], Raise: impl.NoResult,
 }
 
 type kindsBranchesArgs struct {
 	Branches []*Branch `thrift:"branches,1"`
 }
 
-func (x *kindsBranchesArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *kindsBranchesArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if depth <= 1 {
 		return e.End(e.Plan(b, x, depth))
@@ -1336,18 +1337,18 @@ func (x *kindsBranchesArgs) EncodeThrift(to thrift.Output, b []byte, depth int) 
 	}
 	return e.End(append(b, 0))
 }
-func (x *kindsBranchesArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *kindsBranchesArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
 	if depth <= 1 {
 		return d.End(d.Whole(x, b, depth))
 	}
-	if s, rest := thrift.List[Branch](d, b, 15, 1); rest == nil {
+	if s, rest := impl.List[Branch](d, b, 15, 1); rest == nil {
 		return d.End(d.Plan(x, b, depth, 0))
 	} else {
 		x.Branches, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Branch]); i < len(x.Branches); i++ {
+	for i, slab := 0, new(impl.Slab[Branch]); i < len(x.Branches); i++ {
 		x.Branches[i] = slab.Next(d, len(x.Branches)-i)
 		if b = x.Branches[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.End(d.In(x, 0))
@@ -1360,8 +1361,8 @@ type kindsBranchesResult struct {
 	Success thrift.Set[*Branch] `thrift:"success,0,optional"`
 }
 
-func (x *kindsBranchesResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *kindsBranchesResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if depth <= 1 {
 		return e.End(e.Plan(b, x, depth))
@@ -1374,19 +1375,19 @@ func (x *kindsBranchesResult) EncodeThrift(to thrift.Output, b []byte, depth int
 	}
 	return e.End(append(b, 0))
 }
-func (x *kindsBranchesResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *kindsBranchesResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
 	if depth <= 1 {
 		return d.End(d.Whole(x, b, depth))
 	}
-	if thrift.Has(b, 4, 14, 0) {
-		if s, rest := thrift.List[Branch](d, b, 14, 0); rest == nil {
+	if impl.Has(b, 4, 14, 0) {
+		if s, rest := impl.List[Branch](d, b, 14, 0); rest == nil {
 			return d.End(d.Plan(x, b, depth, 0))
 		} else {
 			x.Success, b = s, rest
 		}
-		for i, slab := 0, new(thrift.Slab[Branch]); i < len(x.Success); i++ {
+		for i, slab := 0, new(impl.Slab[Branch]); i < len(x.Success); i++ {
 			x.Success[i] = slab.Next(d, len(x.Success)-i)
 			if b = x.Success[i].ReadThrift(d, b, depth-2); b == nil {
 				return d.End(d.In(x, 0))
@@ -1397,7 +1398,7 @@ func (x *kindsBranchesResult) DecodeThrift(in thrift.Input, depth int) thrift.Re
 }
 
 var kindsBranches = rpc.Method{
-	Service: "Kinds", Name: "branches", Codec: thrift.Binary{}, New: stub.New[kindsBranchesArgs, kindsBranchesResult], Raise: thrift.NoResult,
+	Service: "Kinds", Name: "branches", Codec: thrift.Binary{}, New: stub.New[kindsBranchesArgs, kindsBranchesResult], Raise: impl.NoResult,
 }
 
 type kindsNeedsArgs struct {
@@ -1411,8 +1412,8 @@ func (x *kindsNeedsArgs) SetDefaults() {
 	x.B = []*Leaf{}
 }
 
-func (x *kindsNeedsArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *kindsNeedsArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if depth <= 1 {
 		return e.End(e.Plan(b, x, depth))
@@ -1420,7 +1421,7 @@ func (x *kindsNeedsArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]
 	if x.A != nil {
 		b = x.A.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.Count(append(b, 15, 0, 2, 12), len(x.B))
@@ -1430,8 +1431,8 @@ func (x *kindsNeedsArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]
 	b = e.Fields(b, x, depth, 2, 3)
 	return e.End(append(b, 0))
 }
-func (x *kindsNeedsArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *kindsNeedsArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
 	if depth <= 1 {
 		return d.End(d.Whole(x, b, depth))
@@ -1440,18 +1441,18 @@ func (x *kindsNeedsArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result 
 		return d.End(nil)
 	}
 	var done bool
-	if thrift.Has(b, 4, 12, 1) {
-		x.A = thrift.New[Needs](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.A = impl.New[Needs](d)
 		if b = x.A.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
 	}
-	if s, rest := thrift.List[Leaf](d, b, 15, 2); rest == nil {
+	if s, rest := impl.List[Leaf](d, b, 15, 2); rest == nil {
 		return d.End(d.Plan(x, b, depth, 1))
 	} else {
 		x.B, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Leaf]); i < len(x.B); i++ {
+	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.B); i++ {
 		x.B[i] = slab.Next(d, len(x.B)-i)
 		if b = x.B[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.End(d.In(x, 1))
@@ -1467,19 +1468,19 @@ type kindsNeedsResult struct {
 	Success *Needs `thrift:"success,0,optional"`
 }
 
-func (x *kindsNeedsResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *kindsNeedsResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *kindsNeedsResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *kindsNeedsResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 0) {
-		x.Success = thrift.New[Needs](d)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Needs](d)
 		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -1488,7 +1489,7 @@ func (x *kindsNeedsResult) DecodeThrift(in thrift.Input, depth int) thrift.Resul
 }
 
 var kindsNeeds = rpc.Method{
-	Service: "Kinds", Name: "needs", Codec: thrift.Binary{}, New: stub.New[kindsNeedsArgs, kindsNeedsResult], Raise: thrift.NoResult,
+	Service: "Kinds", Name: "needs", Codec: thrift.Binary{}, New: stub.New[kindsNeedsArgs, kindsNeedsResult], Raise: impl.NoResult,
 }
 
 type kindsBranchArgs struct {
@@ -1496,8 +1497,8 @@ type kindsBranchArgs struct {
 	B int32   `thrift:"b,2"`
 }
 
-func (x *kindsBranchArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *kindsBranchArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.A != nil {
 		b = x.A.AppendThrift(e, append(b, 12, 0, 1), depth-1)
@@ -1508,16 +1509,16 @@ func (x *kindsBranchArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.B))
 	return e.End(append(b, 0))
 }
-func (x *kindsBranchArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *kindsBranchArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 1) {
-		x.A = thrift.New[Branch](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.A = impl.New[Branch](d)
 		if b = x.A.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 2) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 2) != 0 {
 		return d.End(d.Plan(x, b, depth, 1))
 	}
 	x.B = int32(binary.BigEndian.Uint32(b[3:]))
@@ -1529,19 +1530,19 @@ type kindsBranchResult struct {
 	Success *Branch `thrift:"success,0,optional"`
 }
 
-func (x *kindsBranchResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *kindsBranchResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *kindsBranchResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *kindsBranchResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 0) {
-		x.Success = thrift.New[Branch](d)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Branch](d)
 		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -1550,7 +1551,7 @@ func (x *kindsBranchResult) DecodeThrift(in thrift.Input, depth int) thrift.Resu
 }
 
 var kindsBranch = rpc.Method{
-	Service: "Kinds", Name: "branch", Codec: thrift.Binary{}, New: stub.New[kindsBranchArgs, kindsBranchResult], Raise: thrift.NoResult,
+	Service: "Kinds", Name: "branch", Codec: thrift.Binary{}, New: stub.New[kindsBranchArgs, kindsBranchResult], Raise: impl.NoResult,
 }
 
 // KindsIDL gives the IDL of this file; thriftidl.Unpack reads it.

@@ -5,17 +5,13 @@ package kinds
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
-	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -56,100 +52,42 @@ func ParseKind(s string) (Kind, error) {
 }
 
 type Leaf struct {
-	Live  bool        `thrift:"live,1"`
-	Tiny  int8        `thrift:"tiny,2"`
-	Short int16       `thrift:"short,3"`
-	Kind  Kind        `thrift:"kind,4"`
-	Far   int64       `thrift:"far,300"`
-	Back  float64     `thrift:"back,-1"`
-	ID    thrift.UUID `thrift:"id,8"`
-	Text  string      `thrift:"text,9"`
-	Blob  []byte      `thrift:"blob,10"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Leaf) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Leaf) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Leaf) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 203 + len(x.Text) + len(x.Blob); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 9)
-	} else {
-		b = append(b, 2, 0, 1, impl.Bool(x.Live))
-		b = append(b, 3, 0, 2, byte(x.Tiny))
-		b = binary.BigEndian.AppendUint16(append(b, 6, 0, 3), uint16(x.Short))
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 4), uint32(x.Kind))
-		b = binary.BigEndian.AppendUint64(append(b, 10, 1, 44), uint64(x.Far))
-		b = binary.BigEndian.AppendUint64(append(b, 4, 255, 255), math.Float64bits(x.Back))
-		b = append(append(b, 16, 0, 8), x.ID[:]...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 9), uint32(len(x.Text))), x.Text...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 10), uint32(len(x.Blob))), x.Blob...)
-	}
-	return append(b, 0)
-}
-func (x *Leaf) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 42 || impl.Miss(b, 2, 1)|impl.Miss(b[4:], 3, 2)|impl.Miss(b[8:], 6, 3)|impl.Miss(b[13:], 8, 4)|impl.Miss(b[20:], 10, 300)|impl.Miss(b[31:], 4, 65535) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.Live = b[3] == 1
-	x.Tiny = int8(b[7])
-	x.Short = int16(binary.BigEndian.Uint16(b[11:]))
-	x.Kind = Kind(binary.BigEndian.Uint32(b[16:]))
-	x.Far = int64(binary.BigEndian.Uint64(b[23:]))
-	x.Back = math.Float64frombits(binary.BigEndian.Uint64(b[34:]))
-	b = b[42:]
-	if len(b) < 26 || impl.Miss(b, 16, 8)|impl.Miss(b[19:], 11, 9) != 0 {
-		return d.Plan(x, b, depth, 6)
-	}
-	x.ID = thrift.UUID(b[3:])
-	if b = d.String(&x.Text, b[22:]); b == nil {
-		return d.In(x, 7)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 10) != 0 {
-		return d.Plan(x, b, depth, 8)
-	}
-	if b = d.Bytes(&x.Blob, b[3:]); b == nil {
-		return d.In(x, 8)
-	}
-	return d.Stop(x, b, depth, 9)
+	Live  bool        `thrift:"live,1" json:"live"`
+	Tiny  int8        `thrift:"tiny,2" json:"tiny"`
+	Short int16       `thrift:"short,3" json:"short"`
+	Kind  Kind        `thrift:"kind,4" json:"kind"`
+	Far   int64       `thrift:"far,300" json:"far"`
+	Back  float64     `thrift:"back,-1" json:"back"`
+	ID    thrift.UUID `thrift:"id,8" json:"id"`
+	Text  string      `thrift:"text,9" json:"text"`
+	Blob  []byte      `thrift:"blob,10" json:"blob"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Leaf) String() string { return thrift.String(x) }
 
 type Needs struct {
-	A int64             `thrift:"a,1,required"`
-	B string            `thrift:"b,2,required"`
-	C *int32            `thrift:"c,3,optional"`
-	D *Leaf             `thrift:"d,4,required"`
-	E []int32           `thrift:"e,5,required"`
-	F []string          `thrift:"f,6,optional"`
-	G map[string]int64  `thrift:"g,7,required"`
-	H []*Leaf           `thrift:"h,8,required"`
-	I thrift.Set[*Leaf] `thrift:"i,9,optional"`
-	J *bool             `thrift:"j,10,optional"`
-	K bool              `thrift:"k,11,required"`
-	L *string           `thrift:"l,12,optional"`
-	M *thrift.UUID      `thrift:"m,13,optional"`
-	N []byte            `thrift:"n,14,optional"`
-	O Choice            `thrift:"o,15,required"`
-	P *Kind             `thrift:"p,16,optional"`
-	Q *int8             `thrift:"q,17,optional"`
-	R *int16            `thrift:"r,18,optional"`
-	S *float64          `thrift:"s,19,optional"`
-	T *int64            `thrift:"t,20,optional"`
-	U []byte            `thrift:"u,21,required"`
+	A int64             `thrift:"a,1,required" json:"a"`
+	B string            `thrift:"b,2,required" json:"b"`
+	C *int32            `thrift:"c,3,optional" json:"c,omitempty"`
+	D *Leaf             `thrift:"d,4,required" json:"d"`
+	E []int32           `thrift:"e,5,required" json:"e"`
+	F []string          `thrift:"f,6,optional" json:"f,omitzero"`
+	G map[string]int64  `thrift:"g,7,required" json:"g"`
+	H []*Leaf           `thrift:"h,8,required" json:"h"`
+	I thrift.Set[*Leaf] `thrift:"i,9,optional" json:"i,omitzero"`
+	J *bool             `thrift:"j,10,optional" json:"j,omitempty"`
+	K bool              `thrift:"k,11,required" json:"k"`
+	L *string           `thrift:"l,12,optional" json:"l,omitempty"`
+	M *thrift.UUID      `thrift:"m,13,optional" json:"m,omitempty"`
+	N []byte            `thrift:"n,14,optional" json:"n,omitzero"`
+	O Choice            `thrift:"o,15,required" json:"o"`
+	P *Kind             `thrift:"p,16,optional" json:"p,omitempty"`
+	Q *int8             `thrift:"q,17,optional" json:"q,omitempty"`
+	R *int16            `thrift:"r,18,optional" json:"r,omitempty"`
+	S *float64          `thrift:"s,19,optional" json:"s,omitempty"`
+	T *int64            `thrift:"t,20,optional" json:"t,omitempty"`
+	U []byte            `thrift:"u,21,required" json:"u"`
 }
 
 // NewNeeds makes one with the defaults of the IDL.
@@ -164,343 +102,143 @@ func (x *Needs) SetDefaults() {
 	x.L = new("l")
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Needs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
+func (x *Needs) GetC() int32 {
+	if x == nil || x.C == nil {
+		return 0
+	}
+	return *x.C
 }
-func (x *Needs) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Needs) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
-	}
-	if n := 146 + len(x.B); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 2)
-	} else {
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.A))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.B))), x.B...)
-	}
-	if x.C != nil {
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(*x.C))
-	}
-	if x.D == nil {
-		return e.Plan(b, x, depth)
-	}
-	b = x.D.AppendThrift(e, append(b, 12, 0, 4), depth-1)
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = impl.Numbers(e, append(b, 15, 0, 5, 8), x.E)
-	if x.F != nil {
-		b = e.Strings(append(b, 15, 0, 6, 11), x.F)
-	}
-	b = e.Fields(b, x, depth, 6, 7)
-	b = e.Count(append(b, 15, 0, 8, 12), len(x.H))
-	for _, v := range x.H {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.I != nil {
-		b = e.Count(append(b, 14, 0, 9, 12), len(x.I))
-		for _, v := range x.I {
-			b = v.AppendThrift(e, b, depth-2)
-		}
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.J != nil {
-		b = append(b, 2, 0, 10, impl.Bool(*x.J))
-	}
-	if cap(b)-len(b) < 132 {
-		b = e.Next(b)
-	}
-	b = append(b, 2, 0, 11, impl.Bool(x.K))
-	if x.L != nil {
-		b = e.String(append(b, 11, 0, 12), *x.L)
-	}
-	if x.M != nil {
-		b = append(append(b, 16, 0, 13), x.M[:]...)
-	}
-	if x.N != nil {
-		b = e.Bytes(append(b, 11, 0, 14), x.N)
-	}
-	b = e.Fields(b, x, depth, 14, 15)
-	if x.P != nil {
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 16), uint32(*x.P))
-	}
-	if x.Q != nil {
-		b = append(b, 3, 0, 17, byte(*x.Q))
-	}
-	if x.R != nil {
-		b = binary.BigEndian.AppendUint16(append(b, 6, 0, 18), uint16(*x.R))
-	}
-	if x.S != nil {
-		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 19), math.Float64bits(*x.S))
-	}
-	if x.T != nil {
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 20), uint64(*x.T))
-	}
-	if n := 135 + len(x.U); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 20, 21)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 21), uint32(len(x.U))), x.U...)
-	}
-	return append(b, 0)
-}
-func (x *Needs) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	if !d.Defaults(x, b) {
+func (x *Needs) GetD() *Leaf {
+	if x == nil {
 		return nil
 	}
-	var done bool
-	var ok bool
-	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 11, 2) != 0 {
-		return d.Plan(x, b, depth, 0)
+	return x.D
+}
+func (x *Needs) GetF() []string {
+	if x == nil {
+		return nil
 	}
-	x.A = int64(binary.BigEndian.Uint64(b[3:]))
-	if b = d.String(&x.B, b[14:]); b == nil {
-		return d.In(x, 1)
+	return x.F
+}
+func (x *Needs) GetI() thrift.Set[*Leaf] {
+	if x == nil {
+		return nil
 	}
-	if impl.Has(b, 7, 8, 3) {
-		if b = impl.Optional(d, &x.C, b); b == nil {
-			return d.In(x, 2)
-		}
+	return x.I
+}
+func (x *Needs) GetJ() bool {
+	if x == nil || x.J == nil {
+		return false
 	}
-	if !impl.Has(b, 4, 12, 4) {
-		return d.Plan(x, b, depth, 3)
+	return *x.J
+}
+func (x *Needs) GetL() string {
+	if x == nil || x.L == nil {
+		return "l"
 	}
-	x.D = impl.New[Leaf](d)
-	if b = x.D.ReadThrift(d, b[3:], depth-1); b == nil {
-		return d.In(x, 3)
+	return *x.L
+}
+func (x *Needs) GetM() thrift.UUID {
+	if x == nil || x.M == nil {
+		return thrift.UUID{}
 	}
-	if b, ok = impl.ReadNumbers(d, &x.E, b, 15, 5, 8); !ok {
-		return d.Plan(x, b, depth, 4)
+	return *x.M
+}
+func (x *Needs) GetN() []byte {
+	if x == nil {
+		return nil
 	}
-	if impl.Has(b, 4, 15, 6) {
-		if b, ok = impl.ReadStrings(d, &x.F, b, 15, 6); !ok {
-			return d.Plan(x, b, depth, 5)
-		}
+	return x.N
+}
+func (x *Needs) GetP() Kind {
+	if x == nil || x.P == nil {
+		return 0
 	}
-	if b, done = d.Fields(x, b, depth, 6, 7); done {
-		return b
+	return *x.P
+}
+func (x *Needs) GetQ() int8 {
+	if x == nil || x.Q == nil {
+		return 0
 	}
-	if s, rest := impl.List[Leaf](d, b, 15, 8); rest == nil {
-		return d.Plan(x, b, depth, 7)
-	} else {
-		x.H, b = s, rest
+	return *x.Q
+}
+func (x *Needs) GetR() int16 {
+	if x == nil || x.R == nil {
+		return 0
 	}
-	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.H); i++ {
-		x.H[i] = slab.Next(d, len(x.H)-i)
-		if b = x.H[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 7)
-		}
+	return *x.R
+}
+func (x *Needs) GetS() float64 {
+	if x == nil || x.S == nil {
+		return 0
 	}
-	if impl.Has(b, 4, 14, 9) {
-		if s, rest := impl.List[Leaf](d, b, 14, 9); rest == nil {
-			return d.Plan(x, b, depth, 8)
-		} else {
-			x.I, b = s, rest
-		}
-		for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.I); i++ {
-			x.I[i] = slab.Next(d, len(x.I)-i)
-			if b = x.I[i].ReadThrift(d, b, depth-2); b == nil {
-				return d.In(x, 8)
-			}
-		}
+	return *x.S
+}
+func (x *Needs) GetT() int64 {
+	if x == nil || x.T == nil {
+		return 0
 	}
-	if impl.Has(b, 4, 2, 10) {
-		if b = impl.Optional(d, &x.J, b); b == nil {
-			return d.In(x, 9)
-		}
-	}
-	if len(b) < 4 || impl.Miss(b, 2, 11) != 0 {
-		return d.Plan(x, b, depth, 10)
-	}
-	x.K = b[3] == 1
-	b = b[4:]
-	if impl.Has(b, 7, 11, 12) {
-		if b = d.OptionalString(&x.L, b); b == nil {
-			return d.In(x, 11)
-		}
-	}
-	if impl.Has(b, 19, 16, 13) {
-		if b = impl.Optional(d, &x.M, b); b == nil {
-			return d.In(x, 12)
-		}
-	}
-	if impl.Has(b, 7, 11, 14) {
-		if b = d.Bytes(&x.N, b[3:]); b == nil {
-			return d.In(x, 13)
-		}
-	}
-	if b, done = d.Fields(x, b, depth, 14, 15); done {
-		return b
-	}
-	if impl.Has(b, 7, 8, 16) {
-		if b = impl.Optional(d, &x.P, b); b == nil {
-			return d.In(x, 15)
-		}
-	}
-	if impl.Has(b, 4, 3, 17) {
-		if b = impl.Optional(d, &x.Q, b); b == nil {
-			return d.In(x, 16)
-		}
-	}
-	if impl.Has(b, 5, 6, 18) {
-		if b = impl.Optional(d, &x.R, b); b == nil {
-			return d.In(x, 17)
-		}
-	}
-	if impl.Has(b, 11, 4, 19) {
-		if b = impl.Optional(d, &x.S, b); b == nil {
-			return d.In(x, 18)
-		}
-	}
-	if impl.Has(b, 11, 10, 20) {
-		if b = impl.Optional(d, &x.T, b); b == nil {
-			return d.In(x, 19)
-		}
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 21) != 0 {
-		return d.Plan(x, b, depth, 20)
-	}
-	if b = d.Bytes(&x.U, b[3:]); b == nil {
-		return d.In(x, 20)
-	}
-	return d.Stop(x, b, depth, 21)
+	return *x.T
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Needs) String() string { return thrift.String(x) }
 
 type Branch struct {
-	Left  *Branch            `thrift:"left,1,optional"`
-	More  []*Branch          `thrift:"more,2"`
-	Name  string             `thrift:"name,3"`
-	Right *Branch            `thrift:"right,4,optional"`
-	Named map[string]*Branch `thrift:"named,5"`
-	Leaf  *Leaf              `thrift:"leaf,6"`
+	Left  *Branch            `thrift:"left,1,optional" json:"left,omitempty"`
+	More  []*Branch          `thrift:"more,2" json:"more"`
+	Name  string             `thrift:"name,3" json:"name"`
+	Right *Branch            `thrift:"right,4,optional" json:"right,omitempty"`
+	Named map[string]*Branch `thrift:"named,5" json:"named"`
+	Leaf  *Leaf              `thrift:"leaf,6" json:"leaf"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Branch) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
+func (x *Branch) GetLeft() *Branch {
+	if x == nil {
+		return nil
+	}
+	return x.Left
 }
-func (x *Branch) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
+func (x *Branch) GetRight() *Branch {
+	if x == nil {
+		return nil
+	}
+	return x.Right
 }
-func (x *Branch) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
+func (x *Branch) GetLeaf() *Leaf {
+	if x == nil {
+		return nil
 	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Left != nil {
-		b = x.Left.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.Count(append(b, 15, 0, 2, 12), len(x.More))
-	for _, v := range x.More {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if n := 135 + len(x.Name); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 2, 3)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 3), uint32(len(x.Name))), x.Name...)
-	}
-	if x.Right != nil {
-		b = x.Right.AppendThrift(e, append(b, 12, 0, 4), depth-1)
-	}
-	b = e.Fields(b, x, depth, 4, 5)
-	if x.Leaf != nil {
-		b = x.Leaf.AppendThrift(e, append(b, 12, 0, 6), depth-1)
-	}
-	return append(b, 0)
-}
-func (x *Branch) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	var done bool
-	if impl.Has(b, 4, 12, 1) {
-		x.Left = impl.New[Branch](d)
-		if b = x.Left.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 0)
-		}
-	}
-	if s, rest := impl.List[Branch](d, b, 15, 2); rest == nil {
-		return d.Plan(x, b, depth, 1)
-	} else {
-		x.More, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Branch]); i < len(x.More); i++ {
-		x.More[i] = slab.Next(d, len(x.More)-i)
-		if b = x.More[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 3) != 0 {
-		return d.Plan(x, b, depth, 2)
-	}
-	if b = d.String(&x.Name, b[3:]); b == nil {
-		return d.In(x, 2)
-	}
-	if impl.Has(b, 4, 12, 4) {
-		x.Right = impl.New[Branch](d)
-		if b = x.Right.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 3)
-		}
-	}
-	if b, done = d.Fields(x, b, depth, 4, 5); done {
-		return b
-	}
-	if impl.Has(b, 4, 12, 6) {
-		x.Leaf = impl.New[Leaf](d)
-		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 5)
-		}
-	}
-	return d.Stop(x, b, depth, 6)
+	return x.Leaf
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Branch) String() string { return thrift.String(x) }
 
+// Choice is one of these, or nil, which is unset:
+// *ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain.
 type Choice interface {
 	isChoice(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain)
 }
 
 type ChoiceNumber struct {
-	Number int64 `thrift:"number,1"`
+	Number int64 `thrift:"number,1" json:"number"`
 }
 
 type ChoiceText struct {
-	Text string `thrift:"text,2"`
+	Text string `thrift:"text,2" json:"text"`
 }
 
 type ChoiceLeaf struct {
-	Leaf *Leaf `thrift:"leaf,3"`
+	Leaf *Leaf `thrift:"leaf,3" json:"leaf"`
 }
 
 type ChoiceLeaves struct {
-	Leaves []*Leaf `thrift:"leaves,4"`
+	Leaves []*Leaf `thrift:"leaves,4" json:"leaves"`
 }
 
 type ChoiceAgain struct {
-	Again Choice `thrift:"again,5"`
+	Again Choice `thrift:"again,5" json:"again"`
 }
 
 func (*ChoiceNumber) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain) {}
@@ -509,6 +247,8 @@ func (*ChoiceLeaf) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeav
 func (*ChoiceLeaves) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain) {}
 func (*ChoiceAgain) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain)  {}
 
+// Wide is one of these, or nil, which is unset:
+// *WideA, *WideB, *WideC, *WideD, *WideE, *WideF, *WideG, *WideH, *WideI, *WideJ, *WideK.
 type Wide interface{ isWide(wideVariants) }
 
 // wideVariants has the variants of Wide as its parameters.
@@ -527,47 +267,47 @@ type wideVariants func(
 )
 
 type WideA struct {
-	A bool `thrift:"a,1"`
+	A bool `thrift:"a,1" json:"a"`
 }
 
 type WideB struct {
-	B int8 `thrift:"b,2"`
+	B int8 `thrift:"b,2" json:"b"`
 }
 
 type WideC struct {
-	C int16 `thrift:"c,3"`
+	C int16 `thrift:"c,3" json:"c"`
 }
 
 type WideD struct {
-	D int32 `thrift:"d,4"`
+	D int32 `thrift:"d,4" json:"d"`
 }
 
 type WideE struct {
-	E int64 `thrift:"e,5"`
+	E int64 `thrift:"e,5" json:"e"`
 }
 
 type WideF struct {
-	F float64 `thrift:"f,6"`
+	F float64 `thrift:"f,6" json:"f"`
 }
 
 type WideG struct {
-	G string `thrift:"g,7"`
+	G string `thrift:"g,7" json:"g"`
 }
 
 type WideH struct {
-	H []byte `thrift:"h,8"`
+	H []byte `thrift:"h,8" json:"h"`
 }
 
 type WideI struct {
-	I *Leaf `thrift:"i,9"`
+	I *Leaf `thrift:"i,9" json:"i"`
 }
 
 type WideJ struct {
-	J []Wide `thrift:"j,10"`
+	J []Wide `thrift:"j,10" json:"j"`
 }
 
 type WideK struct {
-	K Nothing `thrift:"k,11"`
+	K Nothing `thrift:"k,11" json:"k"`
 }
 
 func (*WideA) isWide(wideVariants) {}
@@ -582,212 +322,63 @@ func (*WideI) isWide(wideVariants) {}
 func (*WideJ) isWide(wideVariants) {}
 func (*WideK) isWide(wideVariants) {}
 
+// Nothing is nil, which is unset: it has no variants.
 type Nothing interface{ isNothing() }
 
 type Boxes struct {
-	Grid     [][]*Leaf                   `thrift:"grid,1"`
-	Branches map[int32][]*Branch         `thrift:"branches,2"`
-	Maps     []map[string]*Leaf          `thrift:"maps,3"`
-	Flags    []bool                      `thrift:"flags,4"`
-	Shorts   thrift.Set[int16]           `thrift:"shorts,5"`
-	Doubles  []float64                   `thrift:"doubles,6"`
-	Ids      []thrift.UUID               `thrift:"ids,7"`
-	Blobs    [][]byte                    `thrift:"blobs,8"`
-	ByLeaf   thrift.Pairs[*Leaf, string] `thrift:"byLeaf,9"`
-	Choices  []Choice                    `thrift:"choices,10"`
-	ByKind   map[Kind]*Leaf              `thrift:"byKind,11"`
-	Nothing  Nothing                     `thrift:"nothing,12,optional"`
-	Choice   Choice                      `thrift:"choice,13"`
-	Wide     []Wide                      `thrift:"wide,14"`
+	Grid     [][]*Leaf                   `thrift:"grid,1" json:"grid"`
+	Branches map[int32][]*Branch         `thrift:"branches,2" json:"branches"`
+	Maps     []map[string]*Leaf          `thrift:"maps,3" json:"maps"`
+	Flags    []bool                      `thrift:"flags,4" json:"flags"`
+	Shorts   thrift.Set[int16]           `thrift:"shorts,5" json:"shorts"`
+	Doubles  []float64                   `thrift:"doubles,6" json:"doubles"`
+	Ids      []thrift.UUID               `thrift:"ids,7" json:"ids"`
+	Blobs    [][]byte                    `thrift:"blobs,8" json:"blobs"`
+	ByLeaf   thrift.Pairs[*Leaf, string] `thrift:"byLeaf,9" json:"byLeaf"`
+	Choices  []Choice                    `thrift:"choices,10" json:"choices"`
+	ByKind   map[Kind]*Leaf              `thrift:"byKind,11" json:"byKind"`
+	Nothing  Nothing                     `thrift:"nothing,12,optional" json:"nothing,omitempty"`
+	Choice   Choice                      `thrift:"choice,13" json:"choice"`
+	Wide     []Wide                      `thrift:"wide,14" json:"wide"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Boxes) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Boxes) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Boxes) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
+func (x *Boxes) GetNothing() Nothing {
+	if x == nil {
+		return nil
 	}
-	b = e.Fields(b, x, depth, 0, 4)
-	b = impl.Numbers(e, append(b, 14, 0, 5, 6), x.Shorts)
-	b = impl.Numbers(e, append(b, 15, 0, 6, 4), x.Doubles)
-	b = e.Fields(b, x, depth, 6, 14)
-	return append(b, 0)
-}
-func (x *Boxes) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	var done bool
-	var ok bool
-	if b, done = d.Fields(x, b, depth, 0, 4); done {
-		return b
-	}
-	if b, ok = impl.ReadNumbers(d, &x.Shorts, b, 14, 5, 6); !ok {
-		return d.Plan(x, b, depth, 4)
-	}
-	if b, ok = impl.ReadNumbers(d, &x.Doubles, b, 15, 6, 4); !ok {
-		return d.Plan(x, b, depth, 5)
-	}
-	if b, done = d.Fields(x, b, depth, 6, 14); done {
-		return b
-	}
-	return d.Stop(x, b, depth, 14)
+	return x.Nothing
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Boxes) String() string { return thrift.String(x) }
 
 type Row struct {
-	A int64       `thrift:"a,1"`
-	B int64       `thrift:"b,2"`
-	C int64       `thrift:"c,3"`
-	D int32       `thrift:"d,4"`
-	E int32       `thrift:"e,5"`
-	F int16       `thrift:"f,6"`
-	G int8        `thrift:"g,7"`
-	H bool        `thrift:"h,8"`
-	I float64     `thrift:"i,9"`
-	J thrift.UUID `thrift:"j,10"`
-	K int64       `thrift:"k,11"`
-	L int64       `thrift:"l,12"`
-	M int64       `thrift:"m,13"`
-	N int32       `thrift:"n,14"`
-	O int32       `thrift:"o,15"`
-	P int16       `thrift:"p,16"`
-	Q int8        `thrift:"q,17"`
-	R bool        `thrift:"r,18"`
-	S float64     `thrift:"s,19"`
-	T thrift.UUID `thrift:"t,20"`
-	V Kind        `thrift:"v,22"`
-	U int64       `thrift:"u,21"`
-	W string      `thrift:"w,23"`
-	X string      `thrift:"x,24"`
-	Y string      `thrift:"y,25"`
-	Z string      `thrift:"z,26"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Row) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Row) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Row) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < 270 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.A))
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 2), uint64(x.B))
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 3), uint64(x.C))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 4), uint32(x.D))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 5), uint32(x.E))
-	b = binary.BigEndian.AppendUint16(append(b, 6, 0, 6), uint16(x.F))
-	b = append(b, 3, 0, 7, byte(x.G))
-	b = append(b, 2, 0, 8, impl.Bool(x.H))
-	b = binary.BigEndian.AppendUint64(append(b, 4, 0, 9), math.Float64bits(x.I))
-	b = append(append(b, 16, 0, 10), x.J[:]...)
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 11), uint64(x.K))
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 12), uint64(x.L))
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 13), uint64(x.M))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 14), uint32(x.N))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 15), uint32(x.O))
-	b = binary.BigEndian.AppendUint16(append(b, 6, 0, 16), uint16(x.P))
-	if n := 212 + len(x.W) + len(x.X) + len(x.Y) + len(x.Z); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 16, 26)
-	} else {
-		b = append(b, 3, 0, 17, byte(x.Q))
-		b = append(b, 2, 0, 18, impl.Bool(x.R))
-		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 19), math.Float64bits(x.S))
-		b = append(append(b, 16, 0, 20), x.T[:]...)
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 22), uint32(x.V))
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 21), uint64(x.U))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 23), uint32(len(x.W))), x.W...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 24), uint32(len(x.X))), x.X...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 25), uint32(len(x.Y))), x.Y...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 26), uint32(len(x.Z))), x.Z...)
-	}
-	return append(b, 0)
-}
-func (x *Row) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 52 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 10, 2)|impl.Miss(b[22:], 10, 3)|impl.Miss(b[33:], 8, 4)|impl.Miss(b[40:], 8, 5)|impl.Miss(b[47:], 6, 6) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.A = int64(binary.BigEndian.Uint64(b[3:]))
-	x.B = int64(binary.BigEndian.Uint64(b[14:]))
-	x.C = int64(binary.BigEndian.Uint64(b[25:]))
-	x.D = int32(binary.BigEndian.Uint32(b[36:]))
-	x.E = int32(binary.BigEndian.Uint32(b[43:]))
-	x.F = int16(binary.BigEndian.Uint16(b[50:]))
-	b = b[52:]
-	if len(b) < 60 || impl.Miss(b, 3, 7)|impl.Miss(b[4:], 2, 8)|impl.Miss(b[8:], 4, 9)|impl.Miss(b[19:], 16, 10)|impl.Miss(b[38:], 10, 11)|impl.Miss(b[49:], 10, 12) != 0 {
-		return d.Plan(x, b, depth, 6)
-	}
-	x.G = int8(b[3])
-	x.H = b[7] == 1
-	x.I = math.Float64frombits(binary.BigEndian.Uint64(b[11:]))
-	x.J = thrift.UUID(b[22:])
-	x.K = int64(binary.BigEndian.Uint64(b[41:]))
-	x.L = int64(binary.BigEndian.Uint64(b[52:]))
-	b = b[60:]
-	if len(b) < 30 || impl.Miss(b, 10, 13)|impl.Miss(b[11:], 8, 14)|impl.Miss(b[18:], 8, 15)|impl.Miss(b[25:], 6, 16) != 0 {
-		return d.Plan(x, b, depth, 12)
-	}
-	x.M = int64(binary.BigEndian.Uint64(b[3:]))
-	x.N = int32(binary.BigEndian.Uint32(b[14:]))
-	x.O = int32(binary.BigEndian.Uint32(b[21:]))
-	x.P = int16(binary.BigEndian.Uint16(b[28:]))
-	b = b[30:]
-	if len(b) < 56 || impl.Miss(b, 3, 17)|impl.Miss(b[4:], 2, 18)|impl.Miss(b[8:], 4, 19)|impl.Miss(b[19:], 16, 20)|impl.Miss(b[38:], 8, 22)|impl.Miss(b[45:], 10, 21) != 0 {
-		return d.Plan(x, b, depth, 16)
-	}
-	x.Q = int8(b[3])
-	x.R = b[7] == 1
-	x.S = math.Float64frombits(binary.BigEndian.Uint64(b[11:]))
-	x.T = thrift.UUID(b[22:])
-	x.V = Kind(binary.BigEndian.Uint32(b[41:]))
-	x.U = int64(binary.BigEndian.Uint64(b[48:]))
-	b = b[56:]
-	if len(b) < 7 || impl.Miss(b, 11, 23) != 0 {
-		return d.Plan(x, b, depth, 22)
-	}
-	if b = d.String(&x.W, b[3:]); b == nil {
-		return d.In(x, 22)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 24) != 0 {
-		return d.Plan(x, b, depth, 23)
-	}
-	if b = d.String(&x.X, b[3:]); b == nil {
-		return d.In(x, 23)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 25) != 0 {
-		return d.Plan(x, b, depth, 24)
-	}
-	if b = d.String(&x.Y, b[3:]); b == nil {
-		return d.In(x, 24)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 26) != 0 {
-		return d.Plan(x, b, depth, 25)
-	}
-	if b = d.String(&x.Z, b[3:]); b == nil {
-		return d.In(x, 25)
-	}
-	return d.Stop(x, b, depth, 26)
+	A int64       `thrift:"a,1" json:"a"`
+	B int64       `thrift:"b,2" json:"b"`
+	C int64       `thrift:"c,3" json:"c"`
+	D int32       `thrift:"d,4" json:"d"`
+	E int32       `thrift:"e,5" json:"e"`
+	F int16       `thrift:"f,6" json:"f"`
+	G int8        `thrift:"g,7" json:"g"`
+	H bool        `thrift:"h,8" json:"h"`
+	I float64     `thrift:"i,9" json:"i"`
+	J thrift.UUID `thrift:"j,10" json:"j"`
+	K int64       `thrift:"k,11" json:"k"`
+	L int64       `thrift:"l,12" json:"l"`
+	M int64       `thrift:"m,13" json:"m"`
+	N int32       `thrift:"n,14" json:"n"`
+	O int32       `thrift:"o,15" json:"o"`
+	P int16       `thrift:"p,16" json:"p"`
+	Q int8        `thrift:"q,17" json:"q"`
+	R bool        `thrift:"r,18" json:"r"`
+	S float64     `thrift:"s,19" json:"s"`
+	T thrift.UUID `thrift:"t,20" json:"t"`
+	V Kind        `thrift:"v,22" json:"v"`
+	U int64       `thrift:"u,21" json:"u"`
+	W string      `thrift:"w,23" json:"w"`
+	X string      `thrift:"x,24" json:"x"`
+	Y string      `thrift:"y,25" json:"y"`
+	Z string      `thrift:"z,26" json:"z"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -795,36 +386,11 @@ func (x *Row) String() string { return thrift.String(x) }
 
 type None struct{}
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *None) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *None) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *None) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	return append(b, 0)
-}
-func (x *None) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	return d.Stop(x, b, depth, 0)
-}
-
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *None) String() string { return thrift.String(x) }
 
 type Bag struct {
-	Counts map[string]int32 `thrift:"counts,1"`
+	Counts map[string]int32 `thrift:"counts,1" json:"counts"`
 }
 
 // NewBag makes one with the defaults of the IDL.
@@ -850,424 +416,140 @@ func (x *Bag) SetDefaults() {
 	}
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Bag) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Bag) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Bag) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	b = e.Fields(b, x, depth, 0, 1)
-	return append(b, 0)
-}
-func (x *Bag) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if !d.Defaults(x, b) {
-		return nil
-	}
-	var done bool
-	if b, done = d.Fields(x, b, depth, 0, 1); done {
-		return b
-	}
-	return d.Stop(x, b, depth, 1)
-}
-
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Bag) String() string { return thrift.String(x) }
 
 type Bags struct {
-	List  []*Bag `thrift:"list,1"`
-	One   *Bag   `thrift:"one,2,optional"`
-	Other *Bag   `thrift:"other,3"`
+	List  []*Bag `thrift:"list,1" json:"list"`
+	One   *Bag   `thrift:"one,2,optional" json:"one,omitempty"`
+	Other *Bag   `thrift:"other,3" json:"other"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Bags) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
+func (x *Bags) GetOne() *Bag {
+	if x == nil {
+		return nil
+	}
+	return x.One
 }
-func (x *Bags) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Bags) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
+func (x *Bags) GetOther() *Bag {
+	if x == nil {
+		return nil
 	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.Count(append(b, 15, 0, 1, 12), len(x.List))
-	for _, v := range x.List {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.One != nil {
-		b = x.One.AppendThrift(e, append(b, 12, 0, 2), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Other != nil {
-		b = x.Other.AppendThrift(e, append(b, 12, 0, 3), depth-1)
-	}
-	return append(b, 0)
-}
-func (x *Bags) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	if s, rest := impl.List[Bag](d, b, 15, 1); rest == nil {
-		return d.Plan(x, b, depth, 0)
-	} else {
-		x.List, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Bag]); i < len(x.List); i++ {
-		x.List[i] = slab.Next(d, len(x.List)-i)
-		if b = x.List[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 0)
-		}
-	}
-	if impl.Has(b, 4, 12, 2) {
-		x.One = impl.New[Bag](d)
-		if b = x.One.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	if impl.Has(b, 4, 12, 3) {
-		x.Other = impl.New[Bag](d)
-		if b = x.Other.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 2)
-		}
-	}
-	return d.Stop(x, b, depth, 3)
+	return x.Other
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Bags) String() string { return thrift.String(x) }
 
 type Named struct {
-	AppendThrift_ int32   `thrift:"append_thrift,1"`
-	ReadThrift_   int32   `thrift:"ReadThrift,2"`
-	EncodeThrift_ *None   `thrift:"encodeThrift,3"`
-	DecodeThrift_ []*None `thrift:"decode_thrift,4"`
-	X             int32   `thrift:"x,5"`
-	B             int32   `thrift:"b,6"`
+	AppendThrift_ int32   `thrift:"append_thrift,1" json:"append_thrift"`
+	ReadThrift_   int32   `thrift:"ReadThrift,2" json:"ReadThrift"`
+	EncodeThrift_ *None   `thrift:"encodeThrift,3" json:"encodeThrift"`
+	DecodeThrift_ []*None `thrift:"decode_thrift,4" json:"decode_thrift"`
+	X             int32   `thrift:"x,5" json:"x"`
+	B             int32   `thrift:"b,6" json:"b"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Named) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Named) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Named) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
+func (x *Named) GetEncodeThrift_() *None {
+	if x == nil {
+		return nil
 	}
-	if cap(b)-len(b) < 142 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.AppendThrift_))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.ReadThrift_))
-	if x.EncodeThrift_ != nil {
-		b = x.EncodeThrift_.AppendThrift(e, append(b, 12, 0, 3), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.Count(append(b, 15, 0, 4, 12), len(x.DecodeThrift_))
-	for _, v := range x.DecodeThrift_ {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if cap(b)-len(b) < 142 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 5), uint32(x.X))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 6), uint32(x.B))
-	return append(b, 0)
-}
-func (x *Named) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 14 || impl.Miss(b, 8, 1)|impl.Miss(b[7:], 8, 2) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.AppendThrift_ = int32(binary.BigEndian.Uint32(b[3:]))
-	x.ReadThrift_ = int32(binary.BigEndian.Uint32(b[10:]))
-	b = b[14:]
-	if impl.Has(b, 4, 12, 3) {
-		x.EncodeThrift_ = impl.New[None](d)
-		if b = x.EncodeThrift_.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 2)
-		}
-	}
-	if s, rest := impl.List[None](d, b, 15, 4); rest == nil {
-		return d.Plan(x, b, depth, 3)
-	} else {
-		x.DecodeThrift_, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[None]); i < len(x.DecodeThrift_); i++ {
-		x.DecodeThrift_[i] = slab.Next(d, len(x.DecodeThrift_)-i)
-		if b = x.DecodeThrift_[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 3)
-		}
-	}
-	if len(b) < 14 || impl.Miss(b, 8, 5)|impl.Miss(b[7:], 8, 6) != 0 {
-		return d.Plan(x, b, depth, 4)
-	}
-	x.X = int32(binary.BigEndian.Uint32(b[3:]))
-	x.B = int32(binary.BigEndian.Uint32(b[10:]))
-	b = b[14:]
-	return d.Stop(x, b, depth, 6)
+	return x.EncodeThrift_
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Named) String() string { return thrift.String(x) }
 
 type Many struct {
-	F1  int32 `thrift:"f1,1,required"`
-	F2  int32 `thrift:"f2,2,required"`
-	F3  int32 `thrift:"f3,3,required"`
-	F4  int32 `thrift:"f4,4,required"`
-	F5  int32 `thrift:"f5,5,required"`
-	F6  int32 `thrift:"f6,6,required"`
-	F7  int32 `thrift:"f7,7,required"`
-	F8  int32 `thrift:"f8,8,required"`
-	F9  int32 `thrift:"f9,9,required"`
-	F10 int32 `thrift:"f10,10,required"`
-	F11 int32 `thrift:"f11,11,required"`
-	F12 int32 `thrift:"f12,12,required"`
-	F13 int32 `thrift:"f13,13,required"`
-	F14 int32 `thrift:"f14,14,required"`
-	F15 int32 `thrift:"f15,15,required"`
-	F16 int32 `thrift:"f16,16,required"`
-	F17 int32 `thrift:"f17,17,required"`
-	F18 int32 `thrift:"f18,18,required"`
-	F19 int32 `thrift:"f19,19,required"`
-	F20 int32 `thrift:"f20,20,required"`
-	F21 int32 `thrift:"f21,21,required"`
-	F22 int32 `thrift:"f22,22,required"`
-	F23 int32 `thrift:"f23,23,required"`
-	F24 int32 `thrift:"f24,24,required"`
-	F25 int32 `thrift:"f25,25,required"`
-	F26 int32 `thrift:"f26,26,required"`
-	F27 int32 `thrift:"f27,27,required"`
-	F28 int32 `thrift:"f28,28,required"`
-	F29 int32 `thrift:"f29,29,required"`
-	F30 int32 `thrift:"f30,30,required"`
-	F31 int32 `thrift:"f31,31,required"`
-	F32 int32 `thrift:"f32,32,required"`
-	F33 int32 `thrift:"f33,33,required"`
-	F34 int32 `thrift:"f34,34,required"`
-	F35 int32 `thrift:"f35,35,required"`
-	F36 int32 `thrift:"f36,36,required"`
-	F37 int32 `thrift:"f37,37,required"`
-	F38 int32 `thrift:"f38,38,required"`
-	F39 int32 `thrift:"f39,39,required"`
-	F40 int32 `thrift:"f40,40,required"`
-	F41 int32 `thrift:"f41,41,required"`
-	F42 int32 `thrift:"f42,42,required"`
-	F43 int32 `thrift:"f43,43,required"`
-	F44 int32 `thrift:"f44,44,required"`
-	F45 int32 `thrift:"f45,45,required"`
-	F46 int32 `thrift:"f46,46,required"`
-	F47 int32 `thrift:"f47,47,required"`
-	F48 int32 `thrift:"f48,48,required"`
-	F49 int32 `thrift:"f49,49,required"`
-	F50 int32 `thrift:"f50,50,required"`
-	F51 int32 `thrift:"f51,51,required"`
-	F52 int32 `thrift:"f52,52,required"`
-	F53 int32 `thrift:"f53,53,required"`
-	F54 int32 `thrift:"f54,54,required"`
-	F55 int32 `thrift:"f55,55,required"`
-	F56 int32 `thrift:"f56,56,required"`
-	F57 int32 `thrift:"f57,57,required"`
-	F58 int32 `thrift:"f58,58,required"`
-	F59 int32 `thrift:"f59,59,required"`
-	F60 int32 `thrift:"f60,60,required"`
-	F61 int32 `thrift:"f61,61,required"`
-	F62 int32 `thrift:"f62,62,required"`
-	F63 int32 `thrift:"f63,63,required"`
-	F64 int32 `thrift:"f64,64,required"`
-	F65 int32 `thrift:"f65,65,required"`
-	F66 int32 `thrift:"f66,66,required"`
-	F67 int32 `thrift:"f67,67,required"`
-	F68 int32 `thrift:"f68,68,required"`
-	F69 int32 `thrift:"f69,69,required"`
-	F70 int32 `thrift:"f70,70,required"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Many) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Many) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Many) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < 240 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.F1))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.F2))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.F3))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 4), uint32(x.F4))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 5), uint32(x.F5))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 6), uint32(x.F6))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 7), uint32(x.F7))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 8), uint32(x.F8))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 9), uint32(x.F9))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 10), uint32(x.F10))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 11), uint32(x.F11))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 12), uint32(x.F12))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 13), uint32(x.F13))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 14), uint32(x.F14))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 15), uint32(x.F15))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 16), uint32(x.F16))
-	if cap(b)-len(b) < 240 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 17), uint32(x.F17))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 18), uint32(x.F18))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 19), uint32(x.F19))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 20), uint32(x.F20))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 21), uint32(x.F21))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 22), uint32(x.F22))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 23), uint32(x.F23))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 24), uint32(x.F24))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 25), uint32(x.F25))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 26), uint32(x.F26))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 27), uint32(x.F27))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 28), uint32(x.F28))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 29), uint32(x.F29))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 30), uint32(x.F30))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 31), uint32(x.F31))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 32), uint32(x.F32))
-	if cap(b)-len(b) < 240 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 33), uint32(x.F33))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 34), uint32(x.F34))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 35), uint32(x.F35))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 36), uint32(x.F36))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 37), uint32(x.F37))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 38), uint32(x.F38))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 39), uint32(x.F39))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 40), uint32(x.F40))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 41), uint32(x.F41))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 42), uint32(x.F42))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 43), uint32(x.F43))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 44), uint32(x.F44))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 45), uint32(x.F45))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 46), uint32(x.F46))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 47), uint32(x.F47))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 48), uint32(x.F48))
-	if cap(b)-len(b) < 240 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 49), uint32(x.F49))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 50), uint32(x.F50))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 51), uint32(x.F51))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 52), uint32(x.F52))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 53), uint32(x.F53))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 54), uint32(x.F54))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 55), uint32(x.F55))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 56), uint32(x.F56))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 57), uint32(x.F57))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 58), uint32(x.F58))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 59), uint32(x.F59))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 60), uint32(x.F60))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 61), uint32(x.F61))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 62), uint32(x.F62))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 63), uint32(x.F63))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 64), uint32(x.F64))
-	if cap(b)-len(b) < 170 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 65), uint32(x.F65))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 66), uint32(x.F66))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 67), uint32(x.F67))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 68), uint32(x.F68))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 69), uint32(x.F69))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 70), uint32(x.F70))
-	return append(b, 0)
-}
-func (x *Many) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	return d.Whole(x, b, depth)
+	F1  int32 `thrift:"f1,1,required" json:"f1"`
+	F2  int32 `thrift:"f2,2,required" json:"f2"`
+	F3  int32 `thrift:"f3,3,required" json:"f3"`
+	F4  int32 `thrift:"f4,4,required" json:"f4"`
+	F5  int32 `thrift:"f5,5,required" json:"f5"`
+	F6  int32 `thrift:"f6,6,required" json:"f6"`
+	F7  int32 `thrift:"f7,7,required" json:"f7"`
+	F8  int32 `thrift:"f8,8,required" json:"f8"`
+	F9  int32 `thrift:"f9,9,required" json:"f9"`
+	F10 int32 `thrift:"f10,10,required" json:"f10"`
+	F11 int32 `thrift:"f11,11,required" json:"f11"`
+	F12 int32 `thrift:"f12,12,required" json:"f12"`
+	F13 int32 `thrift:"f13,13,required" json:"f13"`
+	F14 int32 `thrift:"f14,14,required" json:"f14"`
+	F15 int32 `thrift:"f15,15,required" json:"f15"`
+	F16 int32 `thrift:"f16,16,required" json:"f16"`
+	F17 int32 `thrift:"f17,17,required" json:"f17"`
+	F18 int32 `thrift:"f18,18,required" json:"f18"`
+	F19 int32 `thrift:"f19,19,required" json:"f19"`
+	F20 int32 `thrift:"f20,20,required" json:"f20"`
+	F21 int32 `thrift:"f21,21,required" json:"f21"`
+	F22 int32 `thrift:"f22,22,required" json:"f22"`
+	F23 int32 `thrift:"f23,23,required" json:"f23"`
+	F24 int32 `thrift:"f24,24,required" json:"f24"`
+	F25 int32 `thrift:"f25,25,required" json:"f25"`
+	F26 int32 `thrift:"f26,26,required" json:"f26"`
+	F27 int32 `thrift:"f27,27,required" json:"f27"`
+	F28 int32 `thrift:"f28,28,required" json:"f28"`
+	F29 int32 `thrift:"f29,29,required" json:"f29"`
+	F30 int32 `thrift:"f30,30,required" json:"f30"`
+	F31 int32 `thrift:"f31,31,required" json:"f31"`
+	F32 int32 `thrift:"f32,32,required" json:"f32"`
+	F33 int32 `thrift:"f33,33,required" json:"f33"`
+	F34 int32 `thrift:"f34,34,required" json:"f34"`
+	F35 int32 `thrift:"f35,35,required" json:"f35"`
+	F36 int32 `thrift:"f36,36,required" json:"f36"`
+	F37 int32 `thrift:"f37,37,required" json:"f37"`
+	F38 int32 `thrift:"f38,38,required" json:"f38"`
+	F39 int32 `thrift:"f39,39,required" json:"f39"`
+	F40 int32 `thrift:"f40,40,required" json:"f40"`
+	F41 int32 `thrift:"f41,41,required" json:"f41"`
+	F42 int32 `thrift:"f42,42,required" json:"f42"`
+	F43 int32 `thrift:"f43,43,required" json:"f43"`
+	F44 int32 `thrift:"f44,44,required" json:"f44"`
+	F45 int32 `thrift:"f45,45,required" json:"f45"`
+	F46 int32 `thrift:"f46,46,required" json:"f46"`
+	F47 int32 `thrift:"f47,47,required" json:"f47"`
+	F48 int32 `thrift:"f48,48,required" json:"f48"`
+	F49 int32 `thrift:"f49,49,required" json:"f49"`
+	F50 int32 `thrift:"f50,50,required" json:"f50"`
+	F51 int32 `thrift:"f51,51,required" json:"f51"`
+	F52 int32 `thrift:"f52,52,required" json:"f52"`
+	F53 int32 `thrift:"f53,53,required" json:"f53"`
+	F54 int32 `thrift:"f54,54,required" json:"f54"`
+	F55 int32 `thrift:"f55,55,required" json:"f55"`
+	F56 int32 `thrift:"f56,56,required" json:"f56"`
+	F57 int32 `thrift:"f57,57,required" json:"f57"`
+	F58 int32 `thrift:"f58,58,required" json:"f58"`
+	F59 int32 `thrift:"f59,59,required" json:"f59"`
+	F60 int32 `thrift:"f60,60,required" json:"f60"`
+	F61 int32 `thrift:"f61,61,required" json:"f61"`
+	F62 int32 `thrift:"f62,62,required" json:"f62"`
+	F63 int32 `thrift:"f63,63,required" json:"f63"`
+	F64 int32 `thrift:"f64,64,required" json:"f64"`
+	F65 int32 `thrift:"f65,65,required" json:"f65"`
+	F66 int32 `thrift:"f66,66,required" json:"f66"`
+	F67 int32 `thrift:"f67,67,required" json:"f67"`
+	F68 int32 `thrift:"f68,68,required" json:"f68"`
+	F69 int32 `thrift:"f69,69,required" json:"f69"`
+	F70 int32 `thrift:"f70,70,required" json:"f70"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Many) String() string { return thrift.String(x) }
 
 type Sorry struct {
-	Why  string `thrift:"why,1"`
-	Leaf *Leaf  `thrift:"leaf,2"`
+	Why  string `thrift:"why,1" json:"why"`
+	Leaf *Leaf  `thrift:"leaf,2" json:"leaf"`
 }
 
 func (x *Sorry) Error() string {
 	return fmt.Sprintf("Sorry: why=%v", x.Why)
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Sorry) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Sorry) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Sorry) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
+func (x *Sorry) GetLeaf() *Leaf {
+	if x == nil {
+		return nil
 	}
-	if n := 135 + len(x.Why); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 1)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Why))), x.Why...)
-	}
-	if x.Leaf != nil {
-		b = x.Leaf.AppendThrift(e, append(b, 12, 0, 2), depth-1)
-	}
-	return append(b, 0)
-}
-func (x *Sorry) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.Why, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	if impl.Has(b, 4, 12, 2) {
-		x.Leaf = impl.New[Leaf](d)
-		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	return d.Stop(x, b, depth, 2)
+	return x.Leaf
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -1276,31 +558,6 @@ func (x *Sorry) String() string { return thrift.String(x) }
 type Alas struct{}
 
 func (x *Alas) Error() string { return "Alas" }
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Alas) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Alas) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Alas) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	return append(b, 0)
-}
-func (x *Alas) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	return d.Stop(x, b, depth, 0)
-}
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Alas) String() string { return thrift.String(x) }
@@ -1312,681 +569,6 @@ type Kinds interface {
 	Branches(ctx context.Context, branches []*Branch) (thrift.Set[*Branch], error)
 	Needs(ctx context.Context, a *Needs, b []*Leaf, c_ Choice) (*Needs, error)
 	Branch(ctx context.Context, a *Branch, b int32) (*Branch, error)
-}
-
-type kindsLeavesArgs struct {
-	A *Leaf             `thrift:"a,1,required"`
-	B thrift.Set[*Leaf] `thrift:"b,2"`
-	C int32             `thrift:"c,3"`
-	D string            `thrift:"d,4,required"`
-	E []int64           `thrift:"e,5"`
-	F map[string]string `thrift:"f,6"`
-	G []string          `thrift:"g,7"`
-	H map[int32]*Leaf   `thrift:"h,8"`
-	I *Leaf             `thrift:"i,9"`
-	J int64             `thrift:"j,10"`
-	K []*Leaf           `thrift:"k,11"`
-	L []byte            `thrift:"l,12"`
-	M bool              `thrift:"m,13"`
-	N Choice            `thrift:"n,14"`
-}
-
-// SetDefaults sets the fields that have a default in the IDL.
-func (x *kindsLeavesArgs) SetDefaults() {
-	x.J = 7
-	x.K = []*Leaf{&Leaf{Live: true}}
-}
-
-func (x *kindsLeavesArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if depth <= 1 {
-		return e.End(e.Plan(b, x, depth))
-	}
-	if x.A == nil {
-		return e.End(e.Plan(b, x, depth))
-	}
-	b = x.A.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.Count(append(b, 14, 0, 2, 12), len(x.B))
-	for _, v := range x.B {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if n := 142 + len(x.D); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 2, 4)
-	} else {
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.C))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 4), uint32(len(x.D))), x.D...)
-	}
-	b = impl.Numbers(e, append(b, 15, 0, 5, 10), x.E)
-	b = e.StringMap(append(b, 13, 0, 6, 11, 11), x.F)
-	b = e.Strings(append(b, 15, 0, 7, 11), x.G)
-	b = e.Fields(b, x, depth, 7, 8)
-	if x.I != nil {
-		b = x.I.AppendThrift(e, append(b, 12, 0, 9), depth-1)
-	}
-	if cap(b)-len(b) < 139 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 10), uint64(x.J))
-	b = e.Count(append(b, 15, 0, 11, 12), len(x.K))
-	for _, v := range x.K {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if n := 139 + len(x.L); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 11, 13)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 12), uint32(len(x.L))), x.L...)
-		b = append(b, 2, 0, 13, impl.Bool(x.M))
-	}
-	b = e.Fields(b, x, depth, 13, 14)
-	return e.End(append(b, 0))
-}
-func (x *kindsLeavesArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if depth <= 1 {
-		return d.End(d.Whole(x, b, depth))
-	}
-	if !d.Defaults(x, b) {
-		return d.End(nil)
-	}
-	var done bool
-	var ok bool
-	if !impl.Has(b, 4, 12, 1) {
-		return d.End(d.Plan(x, b, depth, 0))
-	}
-	x.A = impl.New[Leaf](d)
-	if b = x.A.ReadThrift(d, b[3:], depth-1); b == nil {
-		return d.End(d.In(x, 0))
-	}
-	if s, rest := impl.List[Leaf](d, b, 14, 2); rest == nil {
-		return d.End(d.Plan(x, b, depth, 1))
-	} else {
-		x.B, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.B); i++ {
-		x.B[i] = slab.Next(d, len(x.B)-i)
-		if b = x.B[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.End(d.In(x, 1))
-		}
-	}
-	if len(b) < 14 || impl.Miss(b, 8, 3)|impl.Miss(b[7:], 11, 4) != 0 {
-		return d.End(d.Plan(x, b, depth, 2))
-	}
-	x.C = int32(binary.BigEndian.Uint32(b[3:]))
-	if b = d.String(&x.D, b[10:]); b == nil {
-		return d.End(d.In(x, 3))
-	}
-	if b, ok = impl.ReadNumbers(d, &x.E, b, 15, 5, 10); !ok {
-		return d.End(d.Plan(x, b, depth, 4))
-	}
-	if b, ok = d.StringMap(&x.F, b, 6); !ok {
-		return d.End(d.Plan(x, b, depth, 5))
-	}
-	if b, ok = impl.ReadStrings(d, &x.G, b, 15, 7); !ok {
-		return d.End(d.Plan(x, b, depth, 6))
-	}
-	if b, done = d.Fields(x, b, depth, 7, 8); done {
-		return d.End(b)
-	}
-	if impl.Has(b, 4, 12, 9) {
-		x.I = impl.New[Leaf](d)
-		if b = x.I.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 8))
-		}
-	}
-	if len(b) < 11 || impl.Miss(b, 10, 10) != 0 {
-		return d.End(d.Plan(x, b, depth, 9))
-	}
-	x.J = int64(binary.BigEndian.Uint64(b[3:]))
-	b = b[11:]
-	if s, rest := impl.List[Leaf](d, b, 15, 11); rest == nil {
-		return d.End(d.Plan(x, b, depth, 10))
-	} else {
-		x.K, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.K); i++ {
-		x.K[i] = slab.Next(d, len(x.K)-i)
-		if b = x.K[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.End(d.In(x, 10))
-		}
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 12) != 0 {
-		return d.End(d.Plan(x, b, depth, 11))
-	}
-	if b = d.Bytes(&x.L, b[3:]); b == nil {
-		return d.End(d.In(x, 11))
-	}
-	if len(b) < 4 || impl.Miss(b, 2, 13) != 0 {
-		return d.End(d.Plan(x, b, depth, 12))
-	}
-	x.M = b[3] == 1
-	b = b[4:]
-	if b, done = d.Fields(x, b, depth, 13, 14); done {
-		return d.End(b)
-	}
-	return d.End(d.Stop(x, b, depth, 14))
-}
-
-type kindsLeavesResult struct {
-	Success []*Leaf `thrift:"success,0,optional"`
-	Sorry   *Sorry  `thrift:"sorry,1,optional"`
-	Alas    *Alas   `thrift:"alas,-1,optional"`
-}
-
-func (x *kindsLeavesResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if depth <= 1 {
-		return e.End(e.Plan(b, x, depth))
-	}
-	if x.Success != nil {
-		b = e.Count(append(b, 15, 0, 0, 12), len(x.Success))
-		for _, v := range x.Success {
-			b = v.AppendThrift(e, b, depth-2)
-		}
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Sorry != nil {
-		b = x.Sorry.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Alas != nil {
-		b = x.Alas.AppendThrift(e, append(b, 12, 255, 255), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *kindsLeavesResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if depth <= 1 {
-		return d.End(d.Whole(x, b, depth))
-	}
-	if impl.Has(b, 4, 15, 0) {
-		if s, rest := impl.List[Leaf](d, b, 15, 0); rest == nil {
-			return d.End(d.Plan(x, b, depth, 0))
-		} else {
-			x.Success, b = s, rest
-		}
-		for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.Success); i++ {
-			x.Success[i] = slab.Next(d, len(x.Success)-i)
-			if b = x.Success[i].ReadThrift(d, b, depth-2); b == nil {
-				return d.End(d.In(x, 0))
-			}
-		}
-	}
-	if impl.Has(b, 4, 12, 1) {
-		x.Sorry = impl.New[Sorry](d)
-		if b = x.Sorry.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 1))
-		}
-	}
-	if impl.Has(b, 4, 12, 65535) {
-		x.Alas = impl.New[Alas](d)
-		if b = x.Alas.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 2))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 3))
-}
-
-var kindsLeaves = rpc.Method{
-	Service: "Kinds", Name: "leaves", Codec: thrift.Binary{},
-	New: stub.New[kindsLeavesArgs, kindsLeavesResult],
-	Except: func(result any, err error) bool {
-		r := result.(*kindsLeavesResult)
-		return errors.As(err, &r.Sorry) && r.Sorry != nil || errors.As(err, &r.Alas) && r.Alas != nil
-	},
-	Raise: func(result any) error {
-		switch r := result.(*kindsLeavesResult); {
-		case r.Sorry != nil:
-			return r.Sorry
-		case r.Alas != nil:
-			return r.Alas
-		}
-		return impl.NoResult(result)
-	},
-}
-
-type kindsCountArgs struct {
-	Leaves []*Leaf     `thrift:"leaves,1"`
-	ID     thrift.UUID `thrift:"id,2"`
-}
-
-func (x *kindsCountArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if depth <= 1 {
-		return e.End(e.Plan(b, x, depth))
-	}
-	b = e.Count(append(b, 15, 0, 1, 12), len(x.Leaves))
-	for _, v := range x.Leaves {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if cap(b)-len(b) < 147 {
-		b = e.Next(b)
-	}
-	b = append(append(b, 16, 0, 2), x.ID[:]...)
-	return e.End(append(b, 0))
-}
-func (x *kindsCountArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if depth <= 1 {
-		return d.End(d.Whole(x, b, depth))
-	}
-	if s, rest := impl.List[Leaf](d, b, 15, 1); rest == nil {
-		return d.End(d.Plan(x, b, depth, 0))
-	} else {
-		x.Leaves, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.Leaves); i++ {
-		x.Leaves[i] = slab.Next(d, len(x.Leaves)-i)
-		if b = x.Leaves[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	if len(b) < 19 || impl.Miss(b, 16, 2) != 0 {
-		return d.End(d.Plan(x, b, depth, 1))
-	}
-	x.ID = thrift.UUID(b[3:])
-	b = b[19:]
-	return d.End(d.Stop(x, b, depth, 2))
-}
-
-type kindsCountResult struct {
-	Success *int32 `thrift:"success,0,optional"`
-	Sorry   *Sorry `thrift:"sorry,1,optional"`
-}
-
-func (x *kindsCountResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 0), uint32(*x.Success))
-	}
-	if x.Sorry != nil {
-		b = x.Sorry.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *kindsCountResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 7, 8, 0) {
-		if b = impl.Optional(d, &x.Success, b); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	if impl.Has(b, 4, 12, 1) {
-		x.Sorry = impl.New[Sorry](d)
-		if b = x.Sorry.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 1))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 2))
-}
-
-var kindsCount = rpc.Method{
-	Service: "Kinds", Name: "count", Codec: thrift.Binary{},
-	New: stub.New[kindsCountArgs, kindsCountResult],
-	Except: func(result any, err error) bool {
-		r := result.(*kindsCountResult)
-		return errors.As(err, &r.Sorry) && r.Sorry != nil
-	},
-	Raise: func(result any) error {
-		switch r := result.(*kindsCountResult); {
-		case r.Sorry != nil:
-			return r.Sorry
-		}
-		return impl.NoResult(result)
-	},
-}
-
-type kindsOneArgs struct {
-	AppendThrift_ *Leaf `thrift:"append_thrift,1"`
-	EncodeThrift_ int32 `thrift:"EncodeThrift,2"`
-	DecodeThrift_ *Leaf `thrift:"decode_thrift,3"`
-	D             *Leaf `thrift:"d,4"`
-	E             *Leaf `thrift:"e,5"`
-}
-
-func (x *kindsOneArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.AppendThrift_ != nil {
-		b = x.AppendThrift_.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	if cap(b)-len(b) < 135 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.EncodeThrift_))
-	if x.DecodeThrift_ != nil {
-		b = x.DecodeThrift_.AppendThrift(e, append(b, 12, 0, 3), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.D != nil {
-		b = x.D.AppendThrift(e, append(b, 12, 0, 4), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.E != nil {
-		b = x.E.AppendThrift(e, append(b, 12, 0, 5), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *kindsOneArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 1) {
-		x.AppendThrift_ = impl.New[Leaf](d)
-		if b = x.AppendThrift_.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	if len(b) < 7 || impl.Miss(b, 8, 2) != 0 {
-		return d.End(d.Plan(x, b, depth, 1))
-	}
-	x.EncodeThrift_ = int32(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	if impl.Has(b, 4, 12, 3) {
-		x.DecodeThrift_ = impl.New[Leaf](d)
-		if b = x.DecodeThrift_.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 2))
-		}
-	}
-	if impl.Has(b, 4, 12, 4) {
-		x.D = impl.New[Leaf](d)
-		if b = x.D.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 3))
-		}
-	}
-	if impl.Has(b, 4, 12, 5) {
-		x.E = impl.New[Leaf](d)
-		if b = x.E.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 4))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 5))
-}
-
-type kindsOneResult struct {
-	Success *Leaf `thrift:"success,0,optional"`
-}
-
-func (x *kindsOneResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *kindsOneResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Leaf](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-var kindsOne = rpc.Method{
-	Service: "Kinds", Name: "one", Codec: thrift.Binary{},
-	New:   stub.New[kindsOneArgs, kindsOneResult],
-	Raise: impl.NoResult,
-}
-
-type kindsBranchesArgs struct {
-	Branches []*Branch `thrift:"branches,1"`
-}
-
-func (x *kindsBranchesArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if depth <= 1 {
-		return e.End(e.Plan(b, x, depth))
-	}
-	b = e.Count(append(b, 15, 0, 1, 12), len(x.Branches))
-	for _, v := range x.Branches {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	return e.End(append(b, 0))
-}
-func (x *kindsBranchesArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if depth <= 1 {
-		return d.End(d.Whole(x, b, depth))
-	}
-	if s, rest := impl.List[Branch](d, b, 15, 1); rest == nil {
-		return d.End(d.Plan(x, b, depth, 0))
-	} else {
-		x.Branches, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Branch]); i < len(x.Branches); i++ {
-		x.Branches[i] = slab.Next(d, len(x.Branches)-i)
-		if b = x.Branches[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-type kindsBranchesResult struct {
-	Success thrift.Set[*Branch] `thrift:"success,0,optional"`
-}
-
-func (x *kindsBranchesResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if depth <= 1 {
-		return e.End(e.Plan(b, x, depth))
-	}
-	if x.Success != nil {
-		b = e.Count(append(b, 14, 0, 0, 12), len(x.Success))
-		for _, v := range x.Success {
-			b = v.AppendThrift(e, b, depth-2)
-		}
-	}
-	return e.End(append(b, 0))
-}
-func (x *kindsBranchesResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if depth <= 1 {
-		return d.End(d.Whole(x, b, depth))
-	}
-	if impl.Has(b, 4, 14, 0) {
-		if s, rest := impl.List[Branch](d, b, 14, 0); rest == nil {
-			return d.End(d.Plan(x, b, depth, 0))
-		} else {
-			x.Success, b = s, rest
-		}
-		for i, slab := 0, new(impl.Slab[Branch]); i < len(x.Success); i++ {
-			x.Success[i] = slab.Next(d, len(x.Success)-i)
-			if b = x.Success[i].ReadThrift(d, b, depth-2); b == nil {
-				return d.End(d.In(x, 0))
-			}
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-var kindsBranches = rpc.Method{
-	Service: "Kinds", Name: "branches", Codec: thrift.Binary{},
-	New:   stub.New[kindsBranchesArgs, kindsBranchesResult],
-	Raise: impl.NoResult,
-}
-
-type kindsNeedsArgs struct {
-	A *Needs  `thrift:"a,1"`
-	B []*Leaf `thrift:"b,2"`
-	C Choice  `thrift:"c,3"`
-}
-
-// SetDefaults sets the fields that have a default in the IDL.
-func (x *kindsNeedsArgs) SetDefaults() {
-	x.B = []*Leaf{}
-}
-
-func (x *kindsNeedsArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if depth <= 1 {
-		return e.End(e.Plan(b, x, depth))
-	}
-	if x.A != nil {
-		b = x.A.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.Count(append(b, 15, 0, 2, 12), len(x.B))
-	for _, v := range x.B {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	b = e.Fields(b, x, depth, 2, 3)
-	return e.End(append(b, 0))
-}
-func (x *kindsNeedsArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if depth <= 1 {
-		return d.End(d.Whole(x, b, depth))
-	}
-	if !d.Defaults(x, b) {
-		return d.End(nil)
-	}
-	var done bool
-	if impl.Has(b, 4, 12, 1) {
-		x.A = impl.New[Needs](d)
-		if b = x.A.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	if s, rest := impl.List[Leaf](d, b, 15, 2); rest == nil {
-		return d.End(d.Plan(x, b, depth, 1))
-	} else {
-		x.B, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.B); i++ {
-		x.B[i] = slab.Next(d, len(x.B)-i)
-		if b = x.B[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.End(d.In(x, 1))
-		}
-	}
-	if b, done = d.Fields(x, b, depth, 2, 3); done {
-		return d.End(b)
-	}
-	return d.End(d.Stop(x, b, depth, 3))
-}
-
-type kindsNeedsResult struct {
-	Success *Needs `thrift:"success,0,optional"`
-}
-
-func (x *kindsNeedsResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *kindsNeedsResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Needs](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-var kindsNeeds = rpc.Method{
-	Service: "Kinds", Name: "needs", Codec: thrift.Binary{},
-	New:   stub.New[kindsNeedsArgs, kindsNeedsResult],
-	Raise: impl.NoResult,
-}
-
-type kindsBranchArgs struct {
-	A *Branch `thrift:"a,1"`
-	B int32   `thrift:"b,2"`
-}
-
-func (x *kindsBranchArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.A != nil {
-		b = x.A.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	if cap(b)-len(b) < 135 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.B))
-	return e.End(append(b, 0))
-}
-func (x *kindsBranchArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 1) {
-		x.A = impl.New[Branch](d)
-		if b = x.A.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	if len(b) < 7 || impl.Miss(b, 8, 2) != 0 {
-		return d.End(d.Plan(x, b, depth, 1))
-	}
-	x.B = int32(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	return d.End(d.Stop(x, b, depth, 2))
-}
-
-type kindsBranchResult struct {
-	Success *Branch `thrift:"success,0,optional"`
-}
-
-func (x *kindsBranchResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *kindsBranchResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Branch](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-var kindsBranch = rpc.Method{
-	Service: "Kinds", Name: "branch", Codec: thrift.Binary{},
-	New:   stub.New[kindsBranchArgs, kindsBranchResult],
-	Raise: impl.NoResult,
 }
 
 // KindsService makes a service of an implementation.
@@ -2074,13 +656,18 @@ func KindsService(impl Kinds) rpc.Service {
 }
 
 // KindsClient calls a Kinds elsewhere.
-type KindsClient struct {
-	caller rpc.Caller
-	dialed bool
-}
+type KindsClient struct{ caller, dialed rpc.Caller }
 
-// NewKindsClient makes a client that calls through c.
+// NewKindsClient makes a client that calls through c; whoever made c closes it.
 func NewKindsClient(c rpc.Caller) *KindsClient { return &KindsClient{caller: c} }
+
+// Close closes what DialKinds has opened. It does not close what NewKindsClient was given.
+func (c *KindsClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
 
 // DialKinds makes a client of the Kinds at target; it connects with the first call.
 func DialKinds(target string) (*KindsClient, error) {
@@ -2088,17 +675,7 @@ func DialKinds(target string) (*KindsClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewKindsClient(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialKinds; a caller that NewKindsClient was given stays open.
-func (c *KindsClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &KindsClient{caller: c, dialed: c}, nil
 }
 
 func (c *KindsClient) Leaves(ctx context.Context, a *Leaf, b thrift.Set[*Leaf], c_ int32, d string, e []int64, f map[string]string, g []string, h map[int32]*Leaf, i *Leaf, j int64, k []*Leaf, l []byte, m bool, n Choice) ([]*Leaf, error) {
@@ -2209,27 +786,3 @@ type Unimplemented = UnimplementedKinds
 
 // Dial is DialKinds.
 func Dial(target string) (*KindsClient, error) { return DialKinds(target) }
-
-// KindsIDL gives the IDL of this file; idl.Unpack reads it.
-func KindsIDL() string {
-	return `#file kinds/kinds.thrift
-namespace go kinds
-enum Kind{NONE,ONE,TWO=40000}
-struct Leaf{1:bool live 2:i8 tiny 3:i16 short 4:Kind kind 300:i64 far -7:double back 8:uuid id 9:string text 10:binary blob}
-struct Needs{1:required i64 a 2:required string b 3:optional i32 c 4:required Leaf d 5:required list<i32>e 6:optional list<string>f 7:required map<string,i64>g 8:required list<Leaf>h 9:optional set<Leaf>i 10:optional bool j 11:required bool k 12:optional string l="l"13:optional uuid m 14:optional binary n 15:required Choice o 16:optional Kind p 17:optional i8 q 18:optional i16 r 19:optional double s 20:optional i64 t 21:required binary u}
-struct Branch{1:optional Branch left 2:list<Branch>more 3:string name 4:optional Branch right 5:map<string,Branch>named 6:Leaf leaf}
-union Choice{1:i64 number 2:string text 3:Leaf leaf 4:list<Leaf>leaves 5:Choice again}
-union Wide{1:bool a,2:i8 b,3:i16 c,4:i32 d,5:i64 e,6:double f,7:string g,8:binary h,9:Leaf i,10:list<Wide>j,11:Nothing k}
-union Nothing{}
-struct Boxes{1:list<list<Leaf>>grid 2:map<i32,list<Branch>>branches 3:list<map<string,Leaf>>maps 4:list<bool>flags 5:set<i16>shorts 6:list<double>doubles 7:list<uuid>ids 8:list<binary>blobs 9:map<Leaf,string>byLeaf 10:list<Choice>choices 11:map<Kind,Leaf>byKind 12:optional Nothing nothing 13:Choice choice 14:list<Wide>wide}
-struct Row{1:i64 a,2:i64 b,3:i64 c,4:i32 d,5:i32 e,6:i16 f,7:i8 g,8:bool h,9:double i,10:uuid j 11:i64 k,12:i64 l,13:i64 m,14:i32 n,15:i32 o,16:i16 p,17:i8 q,18:bool r,19:double s,20:uuid t 22:Kind v,21:i64 u,23:string w,24:string x,25:string y,26:string z}
-struct None{}
-struct Bag{1:map<string,i32>counts={"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9,"j":10}}
-struct Bags{1:list<Bag>list,2:optional Bag one,3:Bag other}
-struct Named{1:i32 append_thrift 2:i32 ReadThrift 3:None encodeThrift 4:list<None>decode_thrift 5:i32 x 6:i32 b}
-struct Many{1:required i32 f1,2:required i32 f2,3:required i32 f3,4:required i32 f4,5:required i32 f5,6:required i32 f6,7:required i32 f7,8:required i32 f8,9:required i32 f9,10:required i32 f10 11:required i32 f11,12:required i32 f12,13:required i32 f13,14:required i32 f14,15:required i32 f15,16:required i32 f16,17:required i32 f17,18:required i32 f18,19:required i32 f19,20:required i32 f20 21:required i32 f21,22:required i32 f22,23:required i32 f23,24:required i32 f24,25:required i32 f25,26:required i32 f26,27:required i32 f27,28:required i32 f28,29:required i32 f29,30:required i32 f30 31:required i32 f31,32:required i32 f32,33:required i32 f33,34:required i32 f34,35:required i32 f35,36:required i32 f36,37:required i32 f37,38:required i32 f38,39:required i32 f39,40:required i32 f40 41:required i32 f41,42:required i32 f42,43:required i32 f43,44:required i32 f44,45:required i32 f45,46:required i32 f46,47:required i32 f47,48:required i32 f48,49:required i32 f49,50:required i32 f50 51:required i32 f51,52:required i32 f52,53:required i32 f53,54:required i32 f54,55:required i32 f55,56:required i32 f56,57:required i32 f57,58:required i32 f58,59:required i32 f59,60:required i32 f60 61:required i32 f61,62:required i32 f62,63:required i32 f63,64:required i32 f64,65:required i32 f65,66:required i32 f66,67:required i32 f67,68:required i32 f68,69:required i32 f69,70:required i32 f70}
-exception Sorry{1:string why,2:Leaf leaf}
-exception Alas{}
-service Kinds{list<Leaf>leaves(1:required Leaf a,2:set<Leaf>b,3:i32 c,4:required string d,5:list<i64>e,6:map<string,string>f,7:list<string>g,8:map<i32,Leaf>h,9:Leaf i,10:i64 j=7,11:list<Leaf>k=[{"live":true}],12:binary l,13:bool m,14:Choice n)throws(1:Sorry sorry,-2:Alas alas)i32 count(1:list<Leaf>leaves,2:uuid id)throws(1:Sorry sorry)Leaf one(1:Leaf append_thrift,2:i32 EncodeThrift,3:Leaf decode_thrift,4:Leaf d,5:Leaf e)set<Branch>branches(1:list<Branch>branches)Needs needs(1:Needs a,2:list<Leaf>b=[],3:Choice c)Branch branch(1:Branch a,2:i32 b)}
-`
-}

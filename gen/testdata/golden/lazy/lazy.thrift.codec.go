@@ -13,6 +13,7 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of lazy.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
@@ -36,19 +37,19 @@ func (x *Shade) UnmarshalText(p []byte) (err error) {
 	return err
 }
 
-func (x *Leaf) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Leaf) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Leaf) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Leaf) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Leaf) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Leaf) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 146 + len(x.Name); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 146 + len(x.Name); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 2)
 	} else {
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
@@ -60,41 +61,41 @@ func (x *Leaf) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if cap(b)-len(b) < 132 {
 		b = e.Next(b)
 	}
-	b = append(b, 2, 0, 4, thrift.Bool(x.Green))
+	b = append(b, 2, 0, 4, impl.Bool(x.Green))
 	return append(b, 0)
 }
-func (x *Leaf) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Leaf) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 18 || thrift.Miss(b, 10, 1)|thrift.Miss(b[11:], 11, 2) != 0 {
+	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 11, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
 	if b = d.String(&x.Name, b[14:]); b == nil {
 		return d.In(x, 1)
 	}
-	if thrift.Has(b, 7, 8, 3) {
-		if b = thrift.Optional(d, &x.Weight, b); b == nil {
+	if impl.Has(b, 7, 8, 3) {
+		if b = impl.Optional(d, &x.Weight, b); b == nil {
 			return d.In(x, 2)
 		}
 	}
-	if len(b) < 4 || thrift.Miss(b, 2, 4) != 0 {
+	if len(b) < 4 || impl.Miss(b, 2, 4) != 0 {
 		return d.Plan(x, b, depth, 3)
 	}
 	x.Green = b[3] == 1
 	b = b[4:]
 	return d.Stop(x, b, depth, 4)
 }
-func (x *Branch) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Branch) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Branch) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Branch) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Branch) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Branch) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
@@ -105,20 +106,20 @@ func (x *Branch) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x.Leaf != nil {
 		b = x.Leaf.AppendThrift(e, append(b, 12, 0, 2), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.Count(append(b, 15, 0, 3, 12), len(x.Leaves))
 	for _, v := range x.Leaves {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Next != nil {
 		b = x.Next.AppendThrift(e, append(b, 12, 0, 4), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.Count(append(b, 15, 0, 5, 12), len(x.Branches))
@@ -128,45 +129,45 @@ func (x *Branch) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = e.Fields(b, x, depth, 5, 6)
 	return append(b, 0)
 }
-func (x *Branch) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Branch) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
 	var done bool
-	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.ID = int32(binary.BigEndian.Uint32(b[3:]))
 	b = b[7:]
-	if thrift.Has(b, 4, 12, 2) {
-		x.Leaf = thrift.New[Leaf](d)
+	if impl.Has(b, 4, 12, 2) {
+		x.Leaf = impl.New[Leaf](d)
 		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 1)
 		}
 	}
-	if s, rest := thrift.List[Leaf](d, b, 15, 3); rest == nil {
+	if s, rest := impl.List[Leaf](d, b, 15, 3); rest == nil {
 		return d.Plan(x, b, depth, 2)
 	} else {
 		x.Leaves, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Leaf]); i < len(x.Leaves); i++ {
+	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.Leaves); i++ {
 		x.Leaves[i] = slab.Next(d, len(x.Leaves)-i)
 		if b = x.Leaves[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 2)
 		}
 	}
-	if thrift.Has(b, 4, 12, 4) {
-		x.Next = thrift.New[Branch](d)
+	if impl.Has(b, 4, 12, 4) {
+		x.Next = impl.New[Branch](d)
 		if b = x.Next.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 3)
 		}
 	}
-	if s, rest := thrift.List[Branch](d, b, 15, 5); rest == nil {
+	if s, rest := impl.List[Branch](d, b, 15, 5); rest == nil {
 		return d.Plan(x, b, depth, 4)
 	} else {
 		x.Branches, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Branch]); i < len(x.Branches); i++ {
+	for i, slab := 0, new(impl.Slab[Branch]); i < len(x.Branches); i++ {
 		x.Branches[i] = slab.Next(d, len(x.Branches)-i)
 		if b = x.Branches[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 4)
@@ -177,15 +178,15 @@ func (x *Branch) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 6)
 }
-func (x *Plain) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Plain) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Plain) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Plain) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Plain) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Plain) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
@@ -196,38 +197,38 @@ func (x *Plain) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x.B != nil {
 		b = e.String(append(b, 11, 0, 2), *x.B)
 	}
-	b = thrift.Numbers(e, append(b, 15, 0, 3, 8), x.C)
+	b = impl.Numbers(e, append(b, 15, 0, 3, 8), x.C)
 	return append(b, 0)
 }
-func (x *Plain) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Plain) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
 	var ok bool
-	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.A = int32(binary.BigEndian.Uint32(b[3:]))
 	b = b[7:]
-	if thrift.Has(b, 7, 11, 2) {
+	if impl.Has(b, 7, 11, 2) {
 		if b = d.OptionalString(&x.B, b); b == nil {
 			return d.In(x, 1)
 		}
 	}
-	if b, ok = thrift.ReadNumbers(d, &x.C, b, 15, 3, 8); !ok {
+	if b, ok = impl.ReadNumbers(d, &x.C, b, 15, 3, 8); !ok {
 		return d.Plan(x, b, depth, 2)
 	}
 	return d.Stop(x, b, depth, 3)
 }
-func (x *Settings) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Settings) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Settings) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Settings) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Settings) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Settings) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
@@ -241,31 +242,31 @@ func (x *Settings) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	if x.Leaf != nil {
 		b = x.Leaf.AppendThrift(e, append(b, 12, 0, 3), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
-	b = thrift.Numbers(e, append(b, 15, 0, 4, 8), x.Numbers)
+	b = impl.Numbers(e, append(b, 15, 0, 4, 8), x.Numbers)
 	b = e.Count(append(b, 15, 0, 5, 12), len(x.Leaves))
 	for _, v := range x.Leaves {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.None != nil {
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 6), uint32(*x.None))
 	}
-	if n := 135 + len(x.Text); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 135 + len(x.Text); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 6, 7)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 7), uint32(len(x.Text))), x.Text...)
 	}
 	if x.On != nil {
-		b = append(b, 2, 0, 8, thrift.Bool(*x.On))
+		b = append(b, 2, 0, 8, impl.Bool(*x.On))
 	}
 	return append(b, 0)
 }
-func (x *Settings) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Settings) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
@@ -273,70 +274,70 @@ func (x *Settings) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 		return nil
 	}
 	var ok bool
-	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.Port = int32(binary.BigEndian.Uint32(b[3:]))
 	b = b[7:]
-	if thrift.Has(b, 7, 11, 2) {
+	if impl.Has(b, 7, 11, 2) {
 		if b = d.OptionalString(&x.Host, b); b == nil {
 			return d.In(x, 1)
 		}
 	}
-	if thrift.Has(b, 4, 12, 3) {
-		x.Leaf = thrift.New[Leaf](d)
+	if impl.Has(b, 4, 12, 3) {
+		x.Leaf = impl.New[Leaf](d)
 		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 2)
 		}
 	}
-	if b, ok = thrift.ReadNumbers(d, &x.Numbers, b, 15, 4, 8); !ok {
+	if b, ok = impl.ReadNumbers(d, &x.Numbers, b, 15, 4, 8); !ok {
 		return d.Plan(x, b, depth, 3)
 	}
-	if s, rest := thrift.List[Leaf](d, b, 15, 5); rest == nil {
+	if s, rest := impl.List[Leaf](d, b, 15, 5); rest == nil {
 		return d.Plan(x, b, depth, 4)
 	} else {
 		x.Leaves, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Leaf]); i < len(x.Leaves); i++ {
+	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.Leaves); i++ {
 		x.Leaves[i] = slab.Next(d, len(x.Leaves)-i)
 		if b = x.Leaves[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 4)
 		}
 	}
-	if thrift.Has(b, 7, 8, 6) {
-		if b = thrift.Optional(d, &x.None, b); b == nil {
+	if impl.Has(b, 7, 8, 6) {
+		if b = impl.Optional(d, &x.None, b); b == nil {
 			return d.In(x, 5)
 		}
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 7) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 7) != 0 {
 		return d.Plan(x, b, depth, 6)
 	}
 	if b = d.String(&x.Text, b[3:]); b == nil {
 		return d.In(x, 6)
 	}
-	if thrift.Has(b, 4, 2, 8) {
-		if b = thrift.Optional(d, &x.On, b); b == nil {
+	if impl.Has(b, 4, 2, 8) {
+		if b = impl.Optional(d, &x.On, b); b == nil {
 			return d.In(x, 7)
 		}
 	}
 	return d.Stop(x, b, depth, 8)
 }
-func (x *Everything) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Everything) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Everything) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Everything) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Everything) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	if n := 210 + len(x.G) + len(x.H); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 210 + len(x.G) + len(x.H); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 10)
 	} else {
-		b = append(b, 2, 0, 1, thrift.Bool(x.A))
+		b = append(b, 2, 0, 1, impl.Bool(x.A))
 		b = append(b, 3, 0, 2, byte(x.B))
 		b = binary.BigEndian.AppendUint16(append(b, 6, 0, 3), uint16(x.C))
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 4), uint32(x.D))
@@ -348,7 +349,7 @@ func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 10), uint32(x.J))
 	}
 	if x.Oa != nil {
-		b = append(b, 2, 0, 11, thrift.Bool(*x.Oa))
+		b = append(b, 2, 0, 11, impl.Bool(*x.Oa))
 	}
 	if x.Ob != nil {
 		b = append(b, 3, 0, 12, byte(*x.Ob))
@@ -362,7 +363,7 @@ func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte
 	if x.Oe != nil {
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 15), uint64(*x.Oe))
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Of != nil {
@@ -381,28 +382,28 @@ func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 20), uint32(*x.Oj))
 	}
 	b = e.Fields(b, x, depth, 20, 22)
-	b = thrift.Numbers(e, append(b, 15, 0, 23, 6), x.Lc)
-	b = thrift.Numbers(e, append(b, 15, 0, 24, 8), x.Ld)
-	b = thrift.Numbers(e, append(b, 15, 0, 25, 10), x.Le)
-	b = thrift.Numbers(e, append(b, 14, 0, 26, 4), x.Lf)
+	b = impl.Numbers(e, append(b, 15, 0, 23, 6), x.Lc)
+	b = impl.Numbers(e, append(b, 15, 0, 24, 8), x.Ld)
+	b = impl.Numbers(e, append(b, 15, 0, 25, 10), x.Le)
+	b = impl.Numbers(e, append(b, 14, 0, 26, 4), x.Lf)
 	b = e.Strings(append(b, 15, 0, 27, 11), x.Lg)
 	b = e.Fields(b, x, depth, 27, 29)
-	b = thrift.Numbers(e, append(b, 15, 0, 30, 8), x.Lj)
+	b = impl.Numbers(e, append(b, 15, 0, 30, 8), x.Lj)
 	if x.Lk != nil {
-		b = thrift.Numbers(e, append(b, 15, 0, 31, 10), x.Lk)
+		b = impl.Numbers(e, append(b, 15, 0, 31, 10), x.Lk)
 	}
 	b = e.Count(append(b, 15, 0, 32, 12), len(x.Leaves))
 	for _, v := range x.Leaves {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.Count(append(b, 14, 0, 33, 12), len(x.Branches))
 	for _, v := range x.Branches {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.Count(append(b, 15, 0, 34, 12), len(x.Plains))
@@ -415,13 +416,13 @@ func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte
 	if x.Leaf != nil {
 		b = x.Leaf.AppendThrift(e, append(b, 12, 0, 51), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Branch != nil {
 		b = x.Branch.AppendThrift(e, append(b, 12, 0, 52), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Plain != nil {
@@ -431,13 +432,13 @@ func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte
 	if x.Thing != nil {
 		b = x.Thing.AppendThrift(e, append(b, 12, 0, 55), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Settings != nil {
 		b = x.Settings.AppendThrift(e, append(b, 12, 0, 56), depth-1)
 	}
-	if n := 177 + len(x.SetG); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 177 + len(x.SetG); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 48, 55)
 	} else {
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 61), uint32(x.Release))
@@ -450,13 +451,13 @@ func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte
 	}
 	return append(b, 0)
 }
-func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Everything) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
 	var done bool
 	var ok bool
-	if len(b) < 42 || thrift.Miss(b, 2, 1)|thrift.Miss(b[4:], 3, 2)|thrift.Miss(b[8:], 6, 3)|thrift.Miss(b[13:], 8, 4)|thrift.Miss(b[20:], 10, 5)|thrift.Miss(b[31:], 4, 6) != 0 {
+	if len(b) < 42 || impl.Miss(b, 2, 1)|impl.Miss(b[4:], 3, 2)|impl.Miss(b[8:], 6, 3)|impl.Miss(b[13:], 8, 4)|impl.Miss(b[20:], 10, 5)|impl.Miss(b[31:], 4, 6) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.A = b[3] == 1
@@ -466,131 +467,131 @@ func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	x.E = int64(binary.BigEndian.Uint64(b[23:]))
 	x.F = math.Float64frombits(binary.BigEndian.Uint64(b[34:]))
 	b = b[42:]
-	if len(b) < 7 || thrift.Miss(b, 11, 7) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 7) != 0 {
 		return d.Plan(x, b, depth, 6)
 	}
 	if b = d.String(&x.G, b[3:]); b == nil {
 		return d.In(x, 6)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 8) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 8) != 0 {
 		return d.Plan(x, b, depth, 7)
 	}
 	if b = d.Bytes(&x.H, b[3:]); b == nil {
 		return d.In(x, 7)
 	}
-	if len(b) < 26 || thrift.Miss(b, 16, 9)|thrift.Miss(b[19:], 8, 10) != 0 {
+	if len(b) < 26 || impl.Miss(b, 16, 9)|impl.Miss(b[19:], 8, 10) != 0 {
 		return d.Plan(x, b, depth, 8)
 	}
 	x.I = thrift.UUID(b[3:])
 	x.J = Shade(binary.BigEndian.Uint32(b[22:]))
 	b = b[26:]
-	if thrift.Has(b, 4, 2, 11) {
-		if b = thrift.Optional(d, &x.Oa, b); b == nil {
+	if impl.Has(b, 4, 2, 11) {
+		if b = impl.Optional(d, &x.Oa, b); b == nil {
 			return d.In(x, 10)
 		}
 	}
-	if thrift.Has(b, 4, 3, 12) {
-		if b = thrift.Optional(d, &x.Ob, b); b == nil {
+	if impl.Has(b, 4, 3, 12) {
+		if b = impl.Optional(d, &x.Ob, b); b == nil {
 			return d.In(x, 11)
 		}
 	}
-	if thrift.Has(b, 5, 6, 13) {
-		if b = thrift.Optional(d, &x.Oc, b); b == nil {
+	if impl.Has(b, 5, 6, 13) {
+		if b = impl.Optional(d, &x.Oc, b); b == nil {
 			return d.In(x, 12)
 		}
 	}
-	if thrift.Has(b, 7, 8, 14) {
-		if b = thrift.Optional(d, &x.Od, b); b == nil {
+	if impl.Has(b, 7, 8, 14) {
+		if b = impl.Optional(d, &x.Od, b); b == nil {
 			return d.In(x, 13)
 		}
 	}
-	if thrift.Has(b, 11, 10, 15) {
-		if b = thrift.Optional(d, &x.Oe, b); b == nil {
+	if impl.Has(b, 11, 10, 15) {
+		if b = impl.Optional(d, &x.Oe, b); b == nil {
 			return d.In(x, 14)
 		}
 	}
-	if thrift.Has(b, 11, 4, 16) {
-		if b = thrift.Optional(d, &x.Of, b); b == nil {
+	if impl.Has(b, 11, 4, 16) {
+		if b = impl.Optional(d, &x.Of, b); b == nil {
 			return d.In(x, 15)
 		}
 	}
-	if thrift.Has(b, 7, 11, 17) {
+	if impl.Has(b, 7, 11, 17) {
 		if b = d.OptionalString(&x.Og, b); b == nil {
 			return d.In(x, 16)
 		}
 	}
-	if thrift.Has(b, 7, 11, 18) {
+	if impl.Has(b, 7, 11, 18) {
 		if b = d.Bytes(&x.Oh, b[3:]); b == nil {
 			return d.In(x, 17)
 		}
 	}
-	if thrift.Has(b, 19, 16, 19) {
-		if b = thrift.Optional(d, &x.Oi, b); b == nil {
+	if impl.Has(b, 19, 16, 19) {
+		if b = impl.Optional(d, &x.Oi, b); b == nil {
 			return d.In(x, 18)
 		}
 	}
-	if thrift.Has(b, 7, 8, 20) {
-		if b = thrift.Optional(d, &x.Oj, b); b == nil {
+	if impl.Has(b, 7, 8, 20) {
+		if b = impl.Optional(d, &x.Oj, b); b == nil {
 			return d.In(x, 19)
 		}
 	}
 	if b, done = d.Fields(x, b, depth, 20, 22); done {
 		return b
 	}
-	if b, ok = thrift.ReadNumbers(d, &x.Lc, b, 15, 23, 6); !ok {
+	if b, ok = impl.ReadNumbers(d, &x.Lc, b, 15, 23, 6); !ok {
 		return d.Plan(x, b, depth, 22)
 	}
-	if b, ok = thrift.ReadNumbers(d, &x.Ld, b, 15, 24, 8); !ok {
+	if b, ok = impl.ReadNumbers(d, &x.Ld, b, 15, 24, 8); !ok {
 		return d.Plan(x, b, depth, 23)
 	}
-	if b, ok = thrift.ReadNumbers(d, &x.Le, b, 15, 25, 10); !ok {
+	if b, ok = impl.ReadNumbers(d, &x.Le, b, 15, 25, 10); !ok {
 		return d.Plan(x, b, depth, 24)
 	}
-	if b, ok = thrift.ReadNumbers(d, &x.Lf, b, 14, 26, 4); !ok {
+	if b, ok = impl.ReadNumbers(d, &x.Lf, b, 14, 26, 4); !ok {
 		return d.Plan(x, b, depth, 25)
 	}
-	if b, ok = thrift.ReadStrings(d, &x.Lg, b, 15, 27); !ok {
+	if b, ok = impl.ReadStrings(d, &x.Lg, b, 15, 27); !ok {
 		return d.Plan(x, b, depth, 26)
 	}
 	if b, done = d.Fields(x, b, depth, 27, 29); done {
 		return b
 	}
-	if b, ok = thrift.ReadNumbers(d, &x.Lj, b, 15, 30, 8); !ok {
+	if b, ok = impl.ReadNumbers(d, &x.Lj, b, 15, 30, 8); !ok {
 		return d.Plan(x, b, depth, 29)
 	}
-	if thrift.Has(b, 4, 15, 31) {
-		if b, ok = thrift.ReadNumbers(d, &x.Lk, b, 15, 31, 10); !ok {
+	if impl.Has(b, 4, 15, 31) {
+		if b, ok = impl.ReadNumbers(d, &x.Lk, b, 15, 31, 10); !ok {
 			return d.Plan(x, b, depth, 30)
 		}
 	}
-	if s, rest := thrift.List[Leaf](d, b, 15, 32); rest == nil {
+	if s, rest := impl.List[Leaf](d, b, 15, 32); rest == nil {
 		return d.Plan(x, b, depth, 31)
 	} else {
 		x.Leaves, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Leaf]); i < len(x.Leaves); i++ {
+	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.Leaves); i++ {
 		x.Leaves[i] = slab.Next(d, len(x.Leaves)-i)
 		if b = x.Leaves[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 31)
 		}
 	}
-	if s, rest := thrift.List[Branch](d, b, 14, 33); rest == nil {
+	if s, rest := impl.List[Branch](d, b, 14, 33); rest == nil {
 		return d.Plan(x, b, depth, 32)
 	} else {
 		x.Branches, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Branch]); i < len(x.Branches); i++ {
+	for i, slab := 0, new(impl.Slab[Branch]); i < len(x.Branches); i++ {
 		x.Branches[i] = slab.Next(d, len(x.Branches)-i)
 		if b = x.Branches[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 32)
 		}
 	}
-	if s, rest := thrift.List[Plain](d, b, 15, 34); rest == nil {
+	if s, rest := impl.List[Plain](d, b, 15, 34); rest == nil {
 		return d.Plan(x, b, depth, 33)
 	} else {
 		x.Plains, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Plain]); i < len(x.Plains); i++ {
+	for i, slab := 0, new(impl.Slab[Plain]); i < len(x.Plains); i++ {
 		x.Plains[i] = slab.Next(d, len(x.Plains)-i)
 		if b = x.Plains[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 33)
@@ -605,20 +606,20 @@ func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if b, done = d.Fields(x, b, depth, 38, 42); done {
 		return b
 	}
-	if thrift.Has(b, 4, 12, 51) {
-		x.Leaf = thrift.New[Leaf](d)
+	if impl.Has(b, 4, 12, 51) {
+		x.Leaf = impl.New[Leaf](d)
 		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 42)
 		}
 	}
-	if thrift.Has(b, 4, 12, 52) {
-		x.Branch = thrift.New[Branch](d)
+	if impl.Has(b, 4, 12, 52) {
+		x.Branch = impl.New[Branch](d)
 		if b = x.Branch.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 43)
 		}
 	}
-	if thrift.Has(b, 4, 12, 53) {
-		x.Plain = thrift.New[Plain](d)
+	if impl.Has(b, 4, 12, 53) {
+		x.Plain = impl.New[Plain](d)
 		if b = x.Plain.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 44)
 		}
@@ -626,19 +627,19 @@ func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if b, done = d.Fields(x, b, depth, 45, 46); done {
 		return b
 	}
-	if thrift.Has(b, 4, 12, 55) {
-		x.Thing = thrift.New[shared.Thing](d)
+	if impl.Has(b, 4, 12, 55) {
+		x.Thing = impl.New[shared.Thing](d)
 		if b = x.Thing.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 46)
 		}
 	}
-	if thrift.Has(b, 4, 12, 56) {
-		x.Settings = thrift.New[Settings](d)
+	if impl.Has(b, 4, 12, 56) {
+		x.Settings = impl.New[Settings](d)
 		if b = x.Settings.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 47)
 		}
 	}
-	if len(b) < 35 || thrift.Miss(b, 8, 61)|thrift.Miss(b[7:], 8, 62)|thrift.Miss(b[14:], 8, 63)|thrift.Miss(b[21:], 8, 64)|thrift.Miss(b[28:], 11, 65) != 0 {
+	if len(b) < 35 || impl.Miss(b, 8, 61)|impl.Miss(b[7:], 8, 62)|impl.Miss(b[14:], 8, 63)|impl.Miss(b[21:], 8, 64)|impl.Miss(b[28:], 11, 65) != 0 {
 		return d.Plan(x, b, depth, 48)
 	}
 	x.Release = int32(binary.BigEndian.Uint32(b[3:]))
@@ -648,7 +649,7 @@ func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if b = d.String(&x.SetG, b[31:]); b == nil {
 		return d.In(x, 52)
 	}
-	if len(b) < 14 || thrift.Miss(b, 8, 65535)|thrift.Miss(b[7:], 8, 30000) != 0 {
+	if len(b) < 14 || impl.Miss(b, 8, 65535)|impl.Miss(b[7:], 8, 30000) != 0 {
 		return d.Plan(x, b, depth, 53)
 	}
 	x.Negative = int32(binary.BigEndian.Uint32(b[3:]))
@@ -656,29 +657,29 @@ func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	b = b[14:]
 	return d.Stop(x, b, depth, 55)
 }
-func (x *Older) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Older) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Older) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Older) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Older) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Older) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	if n := 139 + len(x.G); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 139 + len(x.G); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 2)
 	} else {
-		b = append(b, 2, 0, 1, thrift.Bool(x.A))
+		b = append(b, 2, 0, 1, impl.Bool(x.A))
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 7), uint32(len(x.G))), x.G...)
 	}
 	b = e.Count(append(b, 15, 0, 32, 12), len(x.Leaves))
 	for _, v := range x.Leaves {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Leaf != nil {
@@ -686,49 +687,49 @@ func (x *Older) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Older) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Older) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 11 || thrift.Miss(b, 2, 1)|thrift.Miss(b[4:], 11, 7) != 0 {
+	if len(b) < 11 || impl.Miss(b, 2, 1)|impl.Miss(b[4:], 11, 7) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.A = b[3] == 1
 	if b = d.String(&x.G, b[7:]); b == nil {
 		return d.In(x, 1)
 	}
-	if s, rest := thrift.List[Leaf](d, b, 15, 32); rest == nil {
+	if s, rest := impl.List[Leaf](d, b, 15, 32); rest == nil {
 		return d.Plan(x, b, depth, 2)
 	} else {
 		x.Leaves, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Leaf]); i < len(x.Leaves); i++ {
+	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.Leaves); i++ {
 		x.Leaves[i] = slab.Next(d, len(x.Leaves)-i)
 		if b = x.Leaves[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 2)
 		}
 	}
-	if thrift.Has(b, 4, 12, 51) {
-		x.Leaf = thrift.New[Leaf](d)
+	if impl.Has(b, 4, 12, 51) {
+		x.Leaf = impl.New[Leaf](d)
 		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 3)
 		}
 	}
 	return d.Stop(x, b, depth, 4)
 }
-func (x *Rotten) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Rotten) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Rotten) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Rotten) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Rotten) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Rotten) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 135 + len(x.Why); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 135 + len(x.Why); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 1)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Why))), x.Why...)
@@ -738,18 +739,18 @@ func (x *Rotten) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Rotten) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Rotten) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.Why, b[3:]); b == nil {
 		return d.In(x, 0)
 	}
-	if thrift.Has(b, 4, 12, 2) {
-		x.Leaf = thrift.New[Leaf](d)
+	if impl.Has(b, 4, 12, 2) {
+		x.Leaf = impl.New[Leaf](d)
 		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 1)
 		}
@@ -777,7 +778,7 @@ var orchardEcho = rpc.Method{
 		case r.Rotten != nil:
 			return r.Rotten
 		}
-		return thrift.NoResult(result)
+		return impl.NoResult(result)
 	},
 }
 
@@ -785,19 +786,19 @@ type orchardPlainArgs struct {
 	E *Everything `thrift:"e,1"`
 }
 
-func (x *orchardPlainArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *orchardPlainArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.E != nil {
 		b = x.E.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *orchardPlainArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *orchardPlainArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 1) {
-		x.E = thrift.New[Everything](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.E = impl.New[Everything](d)
 		if b = x.E.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -809,19 +810,19 @@ type orchardPlainResult struct {
 	Success *Everything `thrift:"success,0,optional"`
 }
 
-func (x *orchardPlainResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *orchardPlainResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *orchardPlainResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *orchardPlainResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 0) {
-		x.Success = thrift.New[Everything](d)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Everything](d)
 		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -830,7 +831,7 @@ func (x *orchardPlainResult) DecodeThrift(in thrift.Input, depth int) thrift.Res
 }
 
 var orchardPlain = rpc.Method{
-	Service: "Orchard", Name: "plain", Codec: thrift.Binary{}, New: stub.New[orchardPlainArgs, orchardPlainResult], Raise: thrift.NoResult,
+	Service: "Orchard", Name: "plain", Codec: thrift.Binary{}, New: stub.New[orchardPlainArgs, orchardPlainResult], Raise: impl.NoResult,
 }
 
 type orchardDropArgs struct {

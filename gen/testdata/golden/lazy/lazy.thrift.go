@@ -5,10 +5,7 @@ package lazy
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/limosa-rpc/limosa"
@@ -56,62 +53,17 @@ func ParseShade(s string) (Shade, error) {
 }
 
 type Leaf struct {
-	ID     int64  `thrift:"id,1"`
-	Name   string `thrift:"name,2"`
-	Weight *int32 `thrift:"weight,3,optional"`
-	Green  bool   `thrift:"green,4"`
+	ID     int64  `thrift:"id,1" json:"id"`
+	Name   string `thrift:"name,2" json:"name"`
+	Weight *int32 `thrift:"weight,3,optional" json:"weight,omitempty"`
+	Green  bool   `thrift:"green,4" json:"green"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Leaf) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Leaf) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Leaf) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
+func (x *Leaf) GetWeight() int32 {
+	if x == nil || x.Weight == nil {
+		return 0
 	}
-	if n := 146 + len(x.Name); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 2)
-	} else {
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.ID))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.Name))), x.Name...)
-	}
-	if x.Weight != nil {
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(*x.Weight))
-	}
-	if cap(b)-len(b) < 132 {
-		b = e.Next(b)
-	}
-	b = append(b, 2, 0, 4, impl.Bool(x.Green))
-	return append(b, 0)
-}
-func (x *Leaf) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 18 || impl.Miss(b, 10, 1)|impl.Miss(b[11:], 11, 2) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.ID = int64(binary.BigEndian.Uint64(b[3:]))
-	if b = d.String(&x.Name, b[14:]); b == nil {
-		return d.In(x, 1)
-	}
-	if impl.Has(b, 7, 8, 3) {
-		if b = impl.Optional(d, &x.Weight, b); b == nil {
-			return d.In(x, 2)
-		}
-	}
-	if len(b) < 4 || impl.Miss(b, 2, 4) != 0 {
-		return d.Plan(x, b, depth, 3)
-	}
-	x.Green = b[3] == 1
-	b = b[4:]
-	return d.Stop(x, b, depth, 4)
+	return *x.Weight
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -137,105 +89,25 @@ func (x *LazyLeaf) SetGreen(v bool)       { impl.LazySet(&x.Lazy, 3, v) }
 
 // Branch is a leaf with others.
 type Branch struct {
-	ID       int32     `thrift:"id,1,required"`
-	Leaf     *Leaf     `thrift:"leaf,2,optional"`
-	Leaves   Leaves    `thrift:"leaves,3"`
-	Next     *Branch   `thrift:"next,4,optional"`
-	Branches []*Branch `thrift:"branches,5"`
-	Fruit    Fruit     `thrift:"fruit,6"`
+	ID       int32     `thrift:"id,1,required" json:"id"`
+	Leaf     *Leaf     `thrift:"leaf,2,optional" json:"leaf,omitempty"`
+	Leaves   Leaves    `thrift:"leaves,3" json:"leaves"`
+	Next     *Branch   `thrift:"next,4,optional" json:"next,omitempty"`
+	Branches []*Branch `thrift:"branches,5" json:"branches"`
+	Fruit    Fruit     `thrift:"fruit,6" json:"fruit"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Branch) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
+func (x *Branch) GetLeaf() *Leaf {
+	if x == nil {
+		return nil
+	}
+	return x.Leaf
 }
-func (x *Branch) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Branch) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
+func (x *Branch) GetNext() *Branch {
+	if x == nil {
+		return nil
 	}
-	if cap(b)-len(b) < 135 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.ID))
-	if x.Leaf != nil {
-		b = x.Leaf.AppendThrift(e, append(b, 12, 0, 2), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.Count(append(b, 15, 0, 3, 12), len(x.Leaves))
-	for _, v := range x.Leaves {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Next != nil {
-		b = x.Next.AppendThrift(e, append(b, 12, 0, 4), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.Count(append(b, 15, 0, 5, 12), len(x.Branches))
-	for _, v := range x.Branches {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	b = e.Fields(b, x, depth, 5, 6)
-	return append(b, 0)
-}
-func (x *Branch) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	var done bool
-	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.ID = int32(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	if impl.Has(b, 4, 12, 2) {
-		x.Leaf = impl.New[Leaf](d)
-		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	if s, rest := impl.List[Leaf](d, b, 15, 3); rest == nil {
-		return d.Plan(x, b, depth, 2)
-	} else {
-		x.Leaves, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.Leaves); i++ {
-		x.Leaves[i] = slab.Next(d, len(x.Leaves)-i)
-		if b = x.Leaves[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 2)
-		}
-	}
-	if impl.Has(b, 4, 12, 4) {
-		x.Next = impl.New[Branch](d)
-		if b = x.Next.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 3)
-		}
-	}
-	if s, rest := impl.List[Branch](d, b, 15, 5); rest == nil {
-		return d.Plan(x, b, depth, 4)
-	} else {
-		x.Branches, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Branch]); i < len(x.Branches); i++ {
-		x.Branches[i] = slab.Next(d, len(x.Branches)-i)
-		if b = x.Branches[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 4)
-		}
-	}
-	if b, done = d.Fields(x, b, depth, 5, 6); done {
-		return b
-	}
-	return d.Stop(x, b, depth, 6)
+	return x.Next
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -280,76 +152,41 @@ func (x *LazyBranch) Fruit() Fruit            { return impl.LazyGet[Fruit](&x.La
 func (x *LazyBranch) SetFruit(v Fruit)        { impl.LazySet(&x.Lazy, 5, v) }
 
 type Plain struct {
-	A int32   `thrift:"a,1"`
-	B *string `thrift:"b,2,optional"`
-	C []int32 `thrift:"c,3"`
+	A int32   `thrift:"a,1" json:"a"`
+	B *string `thrift:"b,2,optional" json:"b,omitempty"`
+	C []int32 `thrift:"c,3" json:"c"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Plain) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Plain) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Plain) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
+func (x *Plain) GetB() string {
+	if x == nil || x.B == nil {
+		return ""
 	}
-	if cap(b)-len(b) < 135 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.A))
-	if x.B != nil {
-		b = e.String(append(b, 11, 0, 2), *x.B)
-	}
-	b = impl.Numbers(e, append(b, 15, 0, 3, 8), x.C)
-	return append(b, 0)
-}
-func (x *Plain) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	var ok bool
-	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.A = int32(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	if impl.Has(b, 7, 11, 2) {
-		if b = d.OptionalString(&x.B, b); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	if b, ok = impl.ReadNumbers(d, &x.C, b, 15, 3, 8); !ok {
-		return d.Plan(x, b, depth, 2)
-	}
-	return d.Stop(x, b, depth, 3)
+	return *x.B
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Plain) String() string { return thrift.String(x) }
 
+// Fruit is one of these, or nil, which is unset:
+// *FruitNumber, *FruitName, *FruitBranch, *FruitFruits.
 type Fruit interface {
 	isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits)
 }
 
 type FruitNumber struct {
-	Number int32 `thrift:"number,1"`
+	Number int32 `thrift:"number,1" json:"number"`
 }
 
 type FruitName struct {
-	Name string `thrift:"name,2"`
+	Name string `thrift:"name,2" json:"name"`
 }
 
 type FruitBranch struct {
-	Branch *Branch `thrift:"branch,3"`
+	Branch *Branch `thrift:"branch,3" json:"branch"`
 }
 
 type FruitFruits struct {
-	Fruits []Fruit `thrift:"fruits,4"`
+	Fruits []Fruit `thrift:"fruits,4" json:"fruits"`
 }
 
 func (*FruitNumber) isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits) {}
@@ -358,14 +195,14 @@ func (*FruitBranch) isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits
 func (*FruitFruits) isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits) {}
 
 type Settings struct {
-	Port    int32   `thrift:"port,1"`
-	Host    *string `thrift:"host,2,optional"`
-	Leaf    *Leaf   `thrift:"leaf,3"`
-	Numbers []int32 `thrift:"numbers,4"`
-	Leaves  []*Leaf `thrift:"leaves,5"`
-	None    *int32  `thrift:"none,6,optional"`
-	Text    string  `thrift:"text,7"`
-	On      *bool   `thrift:"on,8,optional"`
+	Port    int32   `thrift:"port,1" json:"port"`
+	Host    *string `thrift:"host,2,optional" json:"host,omitempty"`
+	Leaf    *Leaf   `thrift:"leaf,3" json:"leaf"`
+	Numbers []int32 `thrift:"numbers,4" json:"numbers"`
+	Leaves  []*Leaf `thrift:"leaves,5" json:"leaves"`
+	None    *int32  `thrift:"none,6,optional" json:"none,omitempty"`
+	Text    string  `thrift:"text,7" json:"text"`
+	On      *bool   `thrift:"on,8,optional" json:"on,omitempty"`
 }
 
 // NewSettings makes one with the defaults of the IDL.
@@ -385,108 +222,29 @@ func (x *Settings) SetDefaults() {
 	x.On = new(true)
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Settings) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
+func (x *Settings) GetHost() string {
+	if x == nil || x.Host == nil {
+		return "localhost"
+	}
+	return *x.Host
 }
-func (x *Settings) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
+func (x *Settings) GetLeaf() *Leaf {
+	if x == nil || x.Leaf == nil {
+		return &Leaf{ID: 7, Name: "seven"}
+	}
+	return x.Leaf
 }
-func (x *Settings) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
+func (x *Settings) GetNone() int32 {
+	if x == nil || x.None == nil {
+		return 0
 	}
-	if cap(b)-len(b) < 135 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Port))
-	if x.Host != nil {
-		b = e.String(append(b, 11, 0, 2), *x.Host)
-	}
-	if x.Leaf != nil {
-		b = x.Leaf.AppendThrift(e, append(b, 12, 0, 3), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = impl.Numbers(e, append(b, 15, 0, 4, 8), x.Numbers)
-	b = e.Count(append(b, 15, 0, 5, 12), len(x.Leaves))
-	for _, v := range x.Leaves {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.None != nil {
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 6), uint32(*x.None))
-	}
-	if n := 135 + len(x.Text); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 6, 7)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 7), uint32(len(x.Text))), x.Text...)
-	}
-	if x.On != nil {
-		b = append(b, 2, 0, 8, impl.Bool(*x.On))
-	}
-	return append(b, 0)
+	return *x.None
 }
-func (x *Settings) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
+func (x *Settings) GetOn() bool {
+	if x == nil || x.On == nil {
+		return true
 	}
-	if !d.Defaults(x, b) {
-		return nil
-	}
-	var ok bool
-	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.Port = int32(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	if impl.Has(b, 7, 11, 2) {
-		if b = d.OptionalString(&x.Host, b); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	if impl.Has(b, 4, 12, 3) {
-		x.Leaf = impl.New[Leaf](d)
-		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 2)
-		}
-	}
-	if b, ok = impl.ReadNumbers(d, &x.Numbers, b, 15, 4, 8); !ok {
-		return d.Plan(x, b, depth, 3)
-	}
-	if s, rest := impl.List[Leaf](d, b, 15, 5); rest == nil {
-		return d.Plan(x, b, depth, 4)
-	} else {
-		x.Leaves, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.Leaves); i++ {
-		x.Leaves[i] = slab.Next(d, len(x.Leaves)-i)
-		if b = x.Leaves[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 4)
-		}
-	}
-	if impl.Has(b, 7, 8, 6) {
-		if b = impl.Optional(d, &x.None, b); b == nil {
-			return d.In(x, 5)
-		}
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 7) != 0 {
-		return d.Plan(x, b, depth, 6)
-	}
-	if b = d.String(&x.Text, b[3:]); b == nil {
-		return d.In(x, 6)
-	}
-	if impl.Has(b, 4, 2, 8) {
-		if b = impl.Optional(d, &x.On, b); b == nil {
-			return d.In(x, 7)
-		}
-	}
-	return d.Stop(x, b, depth, 8)
+	return *x.On
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -529,398 +287,164 @@ func (x *LazySettings) On() (bool, bool)    { return impl.LazyBool(&x.Lazy, 7) }
 func (x *LazySettings) SetOn(v *bool)       { impl.LazySet(&x.Lazy, 7, v) }
 
 type Everything struct {
-	A        bool                       `thrift:"a,1"`
-	B        int8                       `thrift:"b,2"`
-	C        int16                      `thrift:"c,3"`
-	D        int32                      `thrift:"d,4"`
-	E        int64                      `thrift:"e,5"`
-	F        float64                    `thrift:"f,6"`
-	G        string                     `thrift:"g,7"`
-	H        []byte                     `thrift:"h,8"`
-	I        thrift.UUID                `thrift:"i,9"`
-	J        Shade                      `thrift:"j,10"`
-	Oa       *bool                      `thrift:"oa,11,optional"`
-	Ob       *int8                      `thrift:"ob,12,optional"`
-	Oc       *int16                     `thrift:"oc,13,optional"`
-	Od       *int32                     `thrift:"od,14,optional"`
-	Oe       *int64                     `thrift:"oe,15,optional"`
-	Of       *float64                   `thrift:"of,16,optional"`
-	Og       *string                    `thrift:"og,17,optional"`
-	Oh       []byte                     `thrift:"oh,18,optional"`
-	Oi       *thrift.UUID               `thrift:"oi,19,optional"`
-	Oj       *Shade                     `thrift:"oj,20,optional"`
-	La       []bool                     `thrift:"la,21"`
-	Lb       []int8                     `thrift:"lb,22"`
-	Lc       []int16                    `thrift:"lc,23"`
-	Ld       []int32                    `thrift:"ld,24"`
-	Le       []int64                    `thrift:"le,25"`
-	Lf       thrift.Set[float64]        `thrift:"lf,26"`
-	Lg       []string                   `thrift:"lg,27"`
-	Lh       thrift.Set[[]byte]         `thrift:"lh,28"`
-	Li       []thrift.UUID              `thrift:"li,29"`
-	Lj       []Shade                    `thrift:"lj,30"`
-	Lk       []Stamp                    `thrift:"lk,31,optional"`
-	Leaves   []*Leaf                    `thrift:"leaves,32"`
-	Branches thrift.Set[*Branch]        `thrift:"branches,33"`
-	Plains   []*Plain                   `thrift:"plains,34"`
-	Nested   [][]*Leaf                  `thrift:"nested,35"`
-	Fruits   []Fruit                    `thrift:"fruits,36"`
-	Maps     []map[string]int32         `thrift:"maps,37"`
-	Ms       map[string]string          `thrift:"ms,41"`
-	Ml       map[int32]*Leaf            `thrift:"ml,42"`
-	Pairs    thrift.Pairs[*Leaf, int32] `thrift:"pairs,43"`
-	Mn       map[Shade][]int64          `thrift:"mn,44"`
-	Mb       map[string]*Branch         `thrift:"mb,45,optional"`
-	Leaf     *Leaf                      `thrift:"leaf,51"`
-	Branch   *Branch                    `thrift:"branch,52,optional"`
-	Plain    *Plain                     `thrift:"plain,53"`
-	Fruit    Fruit                      `thrift:"fruit,54"`
-	Thing    *shared.Thing              `thrift:"thing,55"`
-	Settings *Settings                  `thrift:"settings,56"`
-	Release  int32                      `thrift:"release,61"`
-	Plain_   int32                      `thrift:"plain_,62"`
-	Lazy     int32                      `thrift:"lazy,63"`
-	SetA     int32                      `thrift:"set_a,64"`
-	SetG     string                     `thrift:"SetG,65"`
-	Negative int32                      `thrift:"negative,-1"`
-	Far      int32                      `thrift:"far,30000"`
+	A        bool                       `thrift:"a,1" json:"a"`
+	B        int8                       `thrift:"b,2" json:"b"`
+	C        int16                      `thrift:"c,3" json:"c"`
+	D        int32                      `thrift:"d,4" json:"d"`
+	E        int64                      `thrift:"e,5" json:"e"`
+	F        float64                    `thrift:"f,6" json:"f"`
+	G        string                     `thrift:"g,7" json:"g"`
+	H        []byte                     `thrift:"h,8" json:"h"`
+	I        thrift.UUID                `thrift:"i,9" json:"i"`
+	J        Shade                      `thrift:"j,10" json:"j"`
+	Oa       *bool                      `thrift:"oa,11,optional" json:"oa,omitempty"`
+	Ob       *int8                      `thrift:"ob,12,optional" json:"ob,omitempty"`
+	Oc       *int16                     `thrift:"oc,13,optional" json:"oc,omitempty"`
+	Od       *int32                     `thrift:"od,14,optional" json:"od,omitempty"`
+	Oe       *int64                     `thrift:"oe,15,optional" json:"oe,omitempty"`
+	Of       *float64                   `thrift:"of,16,optional" json:"of,omitempty"`
+	Og       *string                    `thrift:"og,17,optional" json:"og,omitempty"`
+	Oh       []byte                     `thrift:"oh,18,optional" json:"oh,omitzero"`
+	Oi       *thrift.UUID               `thrift:"oi,19,optional" json:"oi,omitempty"`
+	Oj       *Shade                     `thrift:"oj,20,optional" json:"oj,omitempty"`
+	La       []bool                     `thrift:"la,21" json:"la"`
+	Lb       []int8                     `thrift:"lb,22" json:"lb"`
+	Lc       []int16                    `thrift:"lc,23" json:"lc"`
+	Ld       []int32                    `thrift:"ld,24" json:"ld"`
+	Le       []int64                    `thrift:"le,25" json:"le"`
+	Lf       thrift.Set[float64]        `thrift:"lf,26" json:"lf"`
+	Lg       []string                   `thrift:"lg,27" json:"lg"`
+	Lh       thrift.Set[[]byte]         `thrift:"lh,28" json:"lh"`
+	Li       []thrift.UUID              `thrift:"li,29" json:"li"`
+	Lj       []Shade                    `thrift:"lj,30" json:"lj"`
+	Lk       []Stamp                    `thrift:"lk,31,optional" json:"lk,omitzero"`
+	Leaves   []*Leaf                    `thrift:"leaves,32" json:"leaves"`
+	Branches thrift.Set[*Branch]        `thrift:"branches,33" json:"branches"`
+	Plains   []*Plain                   `thrift:"plains,34" json:"plains"`
+	Nested   [][]*Leaf                  `thrift:"nested,35" json:"nested"`
+	Fruits   []Fruit                    `thrift:"fruits,36" json:"fruits"`
+	Maps     []map[string]int32         `thrift:"maps,37" json:"maps"`
+	Ms       map[string]string          `thrift:"ms,41" json:"ms"`
+	Ml       map[int32]*Leaf            `thrift:"ml,42" json:"ml"`
+	Pairs    thrift.Pairs[*Leaf, int32] `thrift:"pairs,43" json:"pairs"`
+	Mn       map[Shade][]int64          `thrift:"mn,44" json:"mn"`
+	Mb       map[string]*Branch         `thrift:"mb,45,optional" json:"mb,omitzero"`
+	Leaf     *Leaf                      `thrift:"leaf,51" json:"leaf"`
+	Branch   *Branch                    `thrift:"branch,52,optional" json:"branch,omitempty"`
+	Plain    *Plain                     `thrift:"plain,53" json:"plain"`
+	Fruit    Fruit                      `thrift:"fruit,54" json:"fruit"`
+	Thing    *shared.Thing              `thrift:"thing,55" json:"thing"`
+	Settings *Settings                  `thrift:"settings,56" json:"settings"`
+	Release  int32                      `thrift:"release,61" json:"release"`
+	Plain_   int32                      `thrift:"plain_,62" json:"plain_"`
+	Lazy     int32                      `thrift:"lazy,63" json:"lazy"`
+	SetA     int32                      `thrift:"set_a,64" json:"set_a"`
+	SetG     string                     `thrift:"SetG,65" json:"SetG"`
+	Negative int32                      `thrift:"negative,-1" json:"negative"`
+	Far      int32                      `thrift:"far,30000" json:"far"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Everything) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
+func (x *Everything) GetOa() bool {
+	if x == nil || x.Oa == nil {
+		return false
+	}
+	return *x.Oa
 }
-func (x *Everything) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
+func (x *Everything) GetOb() int8 {
+	if x == nil || x.Ob == nil {
+		return 0
+	}
+	return *x.Ob
 }
-func (x *Everything) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
+func (x *Everything) GetOc() int16 {
+	if x == nil || x.Oc == nil {
+		return 0
 	}
-	if n := 210 + len(x.G) + len(x.H); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 10)
-	} else {
-		b = append(b, 2, 0, 1, impl.Bool(x.A))
-		b = append(b, 3, 0, 2, byte(x.B))
-		b = binary.BigEndian.AppendUint16(append(b, 6, 0, 3), uint16(x.C))
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 4), uint32(x.D))
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 5), uint64(x.E))
-		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 6), math.Float64bits(x.F))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 7), uint32(len(x.G))), x.G...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 8), uint32(len(x.H))), x.H...)
-		b = append(append(b, 16, 0, 9), x.I[:]...)
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 10), uint32(x.J))
-	}
-	if x.Oa != nil {
-		b = append(b, 2, 0, 11, impl.Bool(*x.Oa))
-	}
-	if x.Ob != nil {
-		b = append(b, 3, 0, 12, byte(*x.Ob))
-	}
-	if x.Oc != nil {
-		b = binary.BigEndian.AppendUint16(append(b, 6, 0, 13), uint16(*x.Oc))
-	}
-	if x.Od != nil {
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 14), uint32(*x.Od))
-	}
-	if x.Oe != nil {
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 15), uint64(*x.Oe))
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Of != nil {
-		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 16), math.Float64bits(*x.Of))
-	}
-	if x.Og != nil {
-		b = e.String(append(b, 11, 0, 17), *x.Og)
-	}
-	if x.Oh != nil {
-		b = e.Bytes(append(b, 11, 0, 18), x.Oh)
-	}
-	if x.Oi != nil {
-		b = append(append(b, 16, 0, 19), x.Oi[:]...)
-	}
-	if x.Oj != nil {
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 20), uint32(*x.Oj))
-	}
-	b = e.Fields(b, x, depth, 20, 22)
-	b = impl.Numbers(e, append(b, 15, 0, 23, 6), x.Lc)
-	b = impl.Numbers(e, append(b, 15, 0, 24, 8), x.Ld)
-	b = impl.Numbers(e, append(b, 15, 0, 25, 10), x.Le)
-	b = impl.Numbers(e, append(b, 14, 0, 26, 4), x.Lf)
-	b = e.Strings(append(b, 15, 0, 27, 11), x.Lg)
-	b = e.Fields(b, x, depth, 27, 29)
-	b = impl.Numbers(e, append(b, 15, 0, 30, 8), x.Lj)
-	if x.Lk != nil {
-		b = impl.Numbers(e, append(b, 15, 0, 31, 10), x.Lk)
-	}
-	b = e.Count(append(b, 15, 0, 32, 12), len(x.Leaves))
-	for _, v := range x.Leaves {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.Count(append(b, 14, 0, 33, 12), len(x.Branches))
-	for _, v := range x.Branches {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.Count(append(b, 15, 0, 34, 12), len(x.Plains))
-	for _, v := range x.Plains {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	b = e.Fields(b, x, depth, 34, 37)
-	b = e.StringMap(append(b, 13, 0, 41, 11, 11), x.Ms)
-	b = e.Fields(b, x, depth, 38, 42)
-	if x.Leaf != nil {
-		b = x.Leaf.AppendThrift(e, append(b, 12, 0, 51), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Branch != nil {
-		b = x.Branch.AppendThrift(e, append(b, 12, 0, 52), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Plain != nil {
-		b = x.Plain.AppendThrift(e, append(b, 12, 0, 53), depth-1)
-	}
-	b = e.Fields(b, x, depth, 45, 46)
-	if x.Thing != nil {
-		b = x.Thing.AppendThrift(e, append(b, 12, 0, 55), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Settings != nil {
-		b = x.Settings.AppendThrift(e, append(b, 12, 0, 56), depth-1)
-	}
-	if n := 177 + len(x.SetG); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 48, 55)
-	} else {
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 61), uint32(x.Release))
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 62), uint32(x.Plain_))
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 63), uint32(x.Lazy))
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 64), uint32(x.SetA))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 65), uint32(len(x.SetG))), x.SetG...)
-		b = binary.BigEndian.AppendUint32(append(b, 8, 255, 255), uint32(x.Negative))
-		b = binary.BigEndian.AppendUint32(append(b, 8, 117, 48), uint32(x.Far))
-	}
-	return append(b, 0)
+	return *x.Oc
 }
-func (x *Everything) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
+func (x *Everything) GetOd() int32 {
+	if x == nil || x.Od == nil {
+		return 0
 	}
-	var done bool
-	var ok bool
-	if len(b) < 42 || impl.Miss(b, 2, 1)|impl.Miss(b[4:], 3, 2)|impl.Miss(b[8:], 6, 3)|impl.Miss(b[13:], 8, 4)|impl.Miss(b[20:], 10, 5)|impl.Miss(b[31:], 4, 6) != 0 {
-		return d.Plan(x, b, depth, 0)
+	return *x.Od
+}
+func (x *Everything) GetOe() int64 {
+	if x == nil || x.Oe == nil {
+		return 0
 	}
-	x.A = b[3] == 1
-	x.B = int8(b[7])
-	x.C = int16(binary.BigEndian.Uint16(b[11:]))
-	x.D = int32(binary.BigEndian.Uint32(b[16:]))
-	x.E = int64(binary.BigEndian.Uint64(b[23:]))
-	x.F = math.Float64frombits(binary.BigEndian.Uint64(b[34:]))
-	b = b[42:]
-	if len(b) < 7 || impl.Miss(b, 11, 7) != 0 {
-		return d.Plan(x, b, depth, 6)
+	return *x.Oe
+}
+func (x *Everything) GetOf() float64 {
+	if x == nil || x.Of == nil {
+		return 0
 	}
-	if b = d.String(&x.G, b[3:]); b == nil {
-		return d.In(x, 6)
+	return *x.Of
+}
+func (x *Everything) GetOg() string {
+	if x == nil || x.Og == nil {
+		return ""
 	}
-	if len(b) < 7 || impl.Miss(b, 11, 8) != 0 {
-		return d.Plan(x, b, depth, 7)
+	return *x.Og
+}
+func (x *Everything) GetOh() []byte {
+	if x == nil {
+		return nil
 	}
-	if b = d.Bytes(&x.H, b[3:]); b == nil {
-		return d.In(x, 7)
+	return x.Oh
+}
+func (x *Everything) GetOi() thrift.UUID {
+	if x == nil || x.Oi == nil {
+		return thrift.UUID{}
 	}
-	if len(b) < 26 || impl.Miss(b, 16, 9)|impl.Miss(b[19:], 8, 10) != 0 {
-		return d.Plan(x, b, depth, 8)
+	return *x.Oi
+}
+func (x *Everything) GetOj() Shade {
+	if x == nil || x.Oj == nil {
+		return 0
 	}
-	x.I = thrift.UUID(b[3:])
-	x.J = Shade(binary.BigEndian.Uint32(b[22:]))
-	b = b[26:]
-	if impl.Has(b, 4, 2, 11) {
-		if b = impl.Optional(d, &x.Oa, b); b == nil {
-			return d.In(x, 10)
-		}
+	return *x.Oj
+}
+func (x *Everything) GetLk() []Stamp {
+	if x == nil {
+		return nil
 	}
-	if impl.Has(b, 4, 3, 12) {
-		if b = impl.Optional(d, &x.Ob, b); b == nil {
-			return d.In(x, 11)
-		}
+	return x.Lk
+}
+func (x *Everything) GetMb() map[string]*Branch {
+	if x == nil {
+		return nil
 	}
-	if impl.Has(b, 5, 6, 13) {
-		if b = impl.Optional(d, &x.Oc, b); b == nil {
-			return d.In(x, 12)
-		}
+	return x.Mb
+}
+func (x *Everything) GetLeaf() *Leaf {
+	if x == nil {
+		return nil
 	}
-	if impl.Has(b, 7, 8, 14) {
-		if b = impl.Optional(d, &x.Od, b); b == nil {
-			return d.In(x, 13)
-		}
+	return x.Leaf
+}
+func (x *Everything) GetBranch() *Branch {
+	if x == nil {
+		return nil
 	}
-	if impl.Has(b, 11, 10, 15) {
-		if b = impl.Optional(d, &x.Oe, b); b == nil {
-			return d.In(x, 14)
-		}
+	return x.Branch
+}
+func (x *Everything) GetPlain() *Plain {
+	if x == nil {
+		return nil
 	}
-	if impl.Has(b, 11, 4, 16) {
-		if b = impl.Optional(d, &x.Of, b); b == nil {
-			return d.In(x, 15)
-		}
+	return x.Plain
+}
+func (x *Everything) GetThing() *shared.Thing {
+	if x == nil {
+		return nil
 	}
-	if impl.Has(b, 7, 11, 17) {
-		if b = d.OptionalString(&x.Og, b); b == nil {
-			return d.In(x, 16)
-		}
+	return x.Thing
+}
+func (x *Everything) GetSettings() *Settings {
+	if x == nil {
+		return nil
 	}
-	if impl.Has(b, 7, 11, 18) {
-		if b = d.Bytes(&x.Oh, b[3:]); b == nil {
-			return d.In(x, 17)
-		}
-	}
-	if impl.Has(b, 19, 16, 19) {
-		if b = impl.Optional(d, &x.Oi, b); b == nil {
-			return d.In(x, 18)
-		}
-	}
-	if impl.Has(b, 7, 8, 20) {
-		if b = impl.Optional(d, &x.Oj, b); b == nil {
-			return d.In(x, 19)
-		}
-	}
-	if b, done = d.Fields(x, b, depth, 20, 22); done {
-		return b
-	}
-	if b, ok = impl.ReadNumbers(d, &x.Lc, b, 15, 23, 6); !ok {
-		return d.Plan(x, b, depth, 22)
-	}
-	if b, ok = impl.ReadNumbers(d, &x.Ld, b, 15, 24, 8); !ok {
-		return d.Plan(x, b, depth, 23)
-	}
-	if b, ok = impl.ReadNumbers(d, &x.Le, b, 15, 25, 10); !ok {
-		return d.Plan(x, b, depth, 24)
-	}
-	if b, ok = impl.ReadNumbers(d, &x.Lf, b, 14, 26, 4); !ok {
-		return d.Plan(x, b, depth, 25)
-	}
-	if b, ok = impl.ReadStrings(d, &x.Lg, b, 15, 27); !ok {
-		return d.Plan(x, b, depth, 26)
-	}
-	if b, done = d.Fields(x, b, depth, 27, 29); done {
-		return b
-	}
-	if b, ok = impl.ReadNumbers(d, &x.Lj, b, 15, 30, 8); !ok {
-		return d.Plan(x, b, depth, 29)
-	}
-	if impl.Has(b, 4, 15, 31) {
-		if b, ok = impl.ReadNumbers(d, &x.Lk, b, 15, 31, 10); !ok {
-			return d.Plan(x, b, depth, 30)
-		}
-	}
-	if s, rest := impl.List[Leaf](d, b, 15, 32); rest == nil {
-		return d.Plan(x, b, depth, 31)
-	} else {
-		x.Leaves, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.Leaves); i++ {
-		x.Leaves[i] = slab.Next(d, len(x.Leaves)-i)
-		if b = x.Leaves[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 31)
-		}
-	}
-	if s, rest := impl.List[Branch](d, b, 14, 33); rest == nil {
-		return d.Plan(x, b, depth, 32)
-	} else {
-		x.Branches, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Branch]); i < len(x.Branches); i++ {
-		x.Branches[i] = slab.Next(d, len(x.Branches)-i)
-		if b = x.Branches[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 32)
-		}
-	}
-	if s, rest := impl.List[Plain](d, b, 15, 34); rest == nil {
-		return d.Plan(x, b, depth, 33)
-	} else {
-		x.Plains, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Plain]); i < len(x.Plains); i++ {
-		x.Plains[i] = slab.Next(d, len(x.Plains)-i)
-		if b = x.Plains[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 33)
-		}
-	}
-	if b, done = d.Fields(x, b, depth, 34, 37); done {
-		return b
-	}
-	if b, ok = d.StringMap(&x.Ms, b, 41); !ok {
-		return d.Plan(x, b, depth, 37)
-	}
-	if b, done = d.Fields(x, b, depth, 38, 42); done {
-		return b
-	}
-	if impl.Has(b, 4, 12, 51) {
-		x.Leaf = impl.New[Leaf](d)
-		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 42)
-		}
-	}
-	if impl.Has(b, 4, 12, 52) {
-		x.Branch = impl.New[Branch](d)
-		if b = x.Branch.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 43)
-		}
-	}
-	if impl.Has(b, 4, 12, 53) {
-		x.Plain = impl.New[Plain](d)
-		if b = x.Plain.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 44)
-		}
-	}
-	if b, done = d.Fields(x, b, depth, 45, 46); done {
-		return b
-	}
-	if impl.Has(b, 4, 12, 55) {
-		x.Thing = impl.New[shared.Thing](d)
-		if b = x.Thing.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 46)
-		}
-	}
-	if impl.Has(b, 4, 12, 56) {
-		x.Settings = impl.New[Settings](d)
-		if b = x.Settings.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 47)
-		}
-	}
-	if len(b) < 35 || impl.Miss(b, 8, 61)|impl.Miss(b[7:], 8, 62)|impl.Miss(b[14:], 8, 63)|impl.Miss(b[21:], 8, 64)|impl.Miss(b[28:], 11, 65) != 0 {
-		return d.Plan(x, b, depth, 48)
-	}
-	x.Release = int32(binary.BigEndian.Uint32(b[3:]))
-	x.Plain_ = int32(binary.BigEndian.Uint32(b[10:]))
-	x.Lazy = int32(binary.BigEndian.Uint32(b[17:]))
-	x.SetA = int32(binary.BigEndian.Uint32(b[24:]))
-	if b = d.String(&x.SetG, b[31:]); b == nil {
-		return d.In(x, 52)
-	}
-	if len(b) < 14 || impl.Miss(b, 8, 65535)|impl.Miss(b[7:], 8, 30000) != 0 {
-		return d.Plan(x, b, depth, 53)
-	}
-	x.Negative = int32(binary.BigEndian.Uint32(b[3:]))
-	x.Far = int32(binary.BigEndian.Uint32(b[10:]))
-	b = b[14:]
-	return d.Stop(x, b, depth, 55)
+	return x.Settings
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -1103,72 +627,17 @@ func (x *LazyEverything) SetFar(v int32)          { impl.LazySet(&x.Lazy, 54, v)
 
 // Same has the fields of Everything that another version knows.
 type Older struct {
-	A      bool    `thrift:"a,1"`
-	G      string  `thrift:"g,7"`
-	Leaves []*Leaf `thrift:"leaves,32"`
-	Leaf   *Leaf   `thrift:"leaf,51,optional"`
+	A      bool    `thrift:"a,1" json:"a"`
+	G      string  `thrift:"g,7" json:"g"`
+	Leaves []*Leaf `thrift:"leaves,32" json:"leaves"`
+	Leaf   *Leaf   `thrift:"leaf,51,optional" json:"leaf,omitempty"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Older) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Older) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Older) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
+func (x *Older) GetLeaf() *Leaf {
+	if x == nil {
+		return nil
 	}
-	if n := 139 + len(x.G); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 2)
-	} else {
-		b = append(b, 2, 0, 1, impl.Bool(x.A))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 7), uint32(len(x.G))), x.G...)
-	}
-	b = e.Count(append(b, 15, 0, 32, 12), len(x.Leaves))
-	for _, v := range x.Leaves {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Leaf != nil {
-		b = x.Leaf.AppendThrift(e, append(b, 12, 0, 51), depth-1)
-	}
-	return append(b, 0)
-}
-func (x *Older) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 11 || impl.Miss(b, 2, 1)|impl.Miss(b[4:], 11, 7) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.A = b[3] == 1
-	if b = d.String(&x.G, b[7:]); b == nil {
-		return d.In(x, 1)
-	}
-	if s, rest := impl.List[Leaf](d, b, 15, 32); rest == nil {
-		return d.Plan(x, b, depth, 2)
-	} else {
-		x.Leaves, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Leaf]); i < len(x.Leaves); i++ {
-		x.Leaves[i] = slab.Next(d, len(x.Leaves)-i)
-		if b = x.Leaves[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 2)
-		}
-	}
-	if impl.Has(b, 4, 12, 51) {
-		x.Leaf = impl.New[Leaf](d)
-		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 3)
-		}
-	}
-	return d.Stop(x, b, depth, 4)
+	return x.Leaf
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -1201,54 +670,19 @@ func (x *LazyOlder) Leaf() *LazyLeaf {
 func (x *LazyOlder) SetLeaf(v *Leaf) { impl.LazySet(&x.Lazy, 3, v) }
 
 type Rotten struct {
-	Why  string `thrift:"why,1"`
-	Leaf *Leaf  `thrift:"leaf,2"`
+	Why  string `thrift:"why,1" json:"why"`
+	Leaf *Leaf  `thrift:"leaf,2" json:"leaf"`
 }
 
 func (x *Rotten) Error() string {
 	return fmt.Sprintf("Rotten: why=%v", x.Why)
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Rotten) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Rotten) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Rotten) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
+func (x *Rotten) GetLeaf() *Leaf {
+	if x == nil {
+		return nil
 	}
-	if n := 135 + len(x.Why); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 1)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Why))), x.Why...)
-	}
-	if x.Leaf != nil {
-		b = x.Leaf.AppendThrift(e, append(b, 12, 0, 2), depth-1)
-	}
-	return append(b, 0)
-}
-func (x *Rotten) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.Why, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	if impl.Has(b, 4, 12, 2) {
-		x.Leaf = impl.New[Leaf](d)
-		if b = x.Leaf.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	return d.Stop(x, b, depth, 2)
+	return x.Leaf
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -1278,96 +712,6 @@ type Orchard interface {
 	Echo(ctx context.Context, e *LazyEverything, times int32) (*LazyEverything, error)
 	Plain(ctx context.Context, e *Everything) (*Everything, error)
 	Drop(ctx context.Context, leaf *LazyLeaf) error
-}
-
-type orchardEchoArgs struct {
-	E     *LazyEverything `thrift:"e,1"`
-	Times int32           `thrift:"times,2"`
-}
-
-type orchardEchoResult struct {
-	Success *LazyEverything `thrift:"success,0,optional"`
-	Rotten  *Rotten         `thrift:"rotten,1,optional"`
-}
-
-var orchardEcho = rpc.Method{
-	Service: "Orchard", Name: "echo", Codec: thrift.Binary{},
-	New: stub.New[orchardEchoArgs, orchardEchoResult],
-	Except: func(result any, err error) bool {
-		r := result.(*orchardEchoResult)
-		return errors.As(err, &r.Rotten) && r.Rotten != nil
-	},
-	Raise: func(result any) error {
-		switch r := result.(*orchardEchoResult); {
-		case r.Rotten != nil:
-			return r.Rotten
-		}
-		return impl.NoResult(result)
-	},
-}
-
-type orchardPlainArgs struct {
-	E *Everything `thrift:"e,1"`
-}
-
-func (x *orchardPlainArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.E != nil {
-		b = x.E.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *orchardPlainArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 1) {
-		x.E = impl.New[Everything](d)
-		if b = x.E.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-type orchardPlainResult struct {
-	Success *Everything `thrift:"success,0,optional"`
-}
-
-func (x *orchardPlainResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *orchardPlainResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Everything](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-var orchardPlain = rpc.Method{
-	Service: "Orchard", Name: "plain", Codec: thrift.Binary{},
-	New:   stub.New[orchardPlainArgs, orchardPlainResult],
-	Raise: impl.NoResult,
-}
-
-type orchardDropArgs struct {
-	Leaf *LazyLeaf `thrift:"leaf,1"`
-}
-
-var orchardDrop = rpc.Method{
-	Service: "Orchard", Name: "drop", Codec: thrift.Binary{},
-	Kind: rpc.Oneway,
-	New:  stub.New[orchardDropArgs, struct{}],
 }
 
 // OrchardService makes a service of an implementation.
@@ -1408,13 +752,18 @@ func OrchardService(impl Orchard) rpc.Service {
 }
 
 // OrchardClient calls a Orchard elsewhere.
-type OrchardClient struct {
-	caller rpc.Caller
-	dialed bool
-}
+type OrchardClient struct{ caller, dialed rpc.Caller }
 
-// NewOrchardClient makes a client that calls through c.
+// NewOrchardClient makes a client that calls through c; whoever made c closes it.
 func NewOrchardClient(c rpc.Caller) *OrchardClient { return &OrchardClient{caller: c} }
+
+// Close closes what DialOrchard has opened. It does not close what NewOrchardClient was given.
+func (c *OrchardClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
 
 // DialOrchard makes a client of the Orchard at target; it connects with the first call.
 func DialOrchard(target string) (*OrchardClient, error) {
@@ -1422,17 +771,7 @@ func DialOrchard(target string) (*OrchardClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewOrchardClient(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialOrchard; a caller that NewOrchardClient was given stays open.
-func (c *OrchardClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &OrchardClient{caller: c, dialed: c}, nil
 }
 
 func (c *OrchardClient) Echo(ctx context.Context, e *LazyEverything, times int32) (*LazyEverything, error) {
@@ -1482,23 +821,3 @@ type Unimplemented = UnimplementedOrchard
 
 // Dial is DialOrchard.
 func Dial(target string) (*OrchardClient, error) { return DialOrchard(target) }
-
-// LazyIDL gives the IDL of this file; idl.Unpack reads it.
-func LazyIDL() string {
-	return `#file lazy/lazy.thrift
-namespace go lazy
-include"shared/shared.thrift"
-enum Shade{LIGHT=1,DARK}
-typedef i64 Stamp
-typedef list<Leaf>Leaves
-struct Leaf{1:i64 id 2:string name 3:optional i32 weight 4:bool green}(lazy)
-struct Branch{1:required i32 id 2:optional Leaf leaf 3:Leaves leaves 4:optional Branch next 5:list<Branch>branches 6:Fruit fruit}(lazy)
-struct Plain{1:i32 a,2:optional string b,3:list<i32>c}
-union Fruit{1:i32 number,2:string name,3:Branch branch,4:list<Fruit>fruits}
-struct Settings{1:i32 port=80 2:optional string host="localhost"3:Leaf leaf={"id":7,"name":"seven"}4:list<i32>numbers=[1,2]5:list<Leaf>leaves=[{"id":1}]6:optional i32 none 7:string text 8:optional bool on=true}(lazy)
-struct Everything{1:bool a;2:i8 b;3:i16 c;4:i32 d;5:i64 e;6:double f;7:string g;8:binary h;9:uuid i;10:Shade j 11:optional bool oa;12:optional i8 ob;13:optional i16 oc;14:optional i32 od;15:optional i64 oe 16:optional double of;17:optional string og;18:optional binary oh;19:optional uuid oi;20:optional Shade oj 21:list<bool>la;22:list<i8>lb;23:list<i16>lc;24:list<i32>ld;25:list<i64>le;26:set<double>lf 27:list<string>lg;28:set<binary>lh;29:list<uuid>li;30:list<Shade>lj;31:optional list<Stamp>lk 32:list<Leaf>leaves;33:set<Branch>branches;34:list<Plain>plains;35:list<list<Leaf>>nested;36:list<Fruit>fruits 37:list<map<string,i32>>maps 41:map<string,string>ms;42:map<i32,Leaf>ml;43:map<Leaf,i32>pairs;44:map<Shade,list<i64>>mn;45:optional map<string,Branch>mb 51:Leaf leaf;52:optional Branch branch;53:Plain plain;54:Fruit fruit;55:shared.Thing thing;56:Settings settings 61:i32 release;62:i32 plain_;63:i32 lazy;64:i32 set_a;65:string SetG -1:i32 negative;30000:i32 far}(lazy)
-struct Older{1:bool a;7:string g;32:list<Leaf>leaves;51:optional Leaf leaf}(lazy)
-exception Rotten{1:string why,2:Leaf leaf}(lazy)
-service Orchard{Everything echo(1:Everything e,2:i32 times)throws(1:Rotten rotten)(lazy)Everything plain(1:Everything e)oneway void drop(1:Leaf leaf)(lazy)}
-`
-}

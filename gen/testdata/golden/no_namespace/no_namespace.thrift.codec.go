@@ -9,24 +9,25 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of no_namespace.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
 // calls on a message, AppendThrift and ReadThrift what they call within one.
 
-func (x *Alone) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Alone) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Alone) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Alone) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Alone) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Alone) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.X != nil {
@@ -34,12 +35,12 @@ func (x *Alone) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Alone) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Alone) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if thrift.Has(b, 7, 8, 1) {
-		if b = thrift.Optional(d, &x.X, b); b == nil {
+	if impl.Has(b, 7, 8, 1) {
+		if b = impl.Optional(d, &x.X, b); b == nil {
 			return d.In(x, 0)
 		}
 	}
@@ -51,19 +52,19 @@ type alone2GetResult struct {
 	Success *Alone `thrift:"success,0,optional"`
 }
 
-func (x *alone2GetResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *alone2GetResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *alone2GetResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *alone2GetResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 0) {
-		x.Success = thrift.New[Alone](d)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Alone](d)
 		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -72,7 +73,7 @@ func (x *alone2GetResult) DecodeThrift(in thrift.Input, depth int) thrift.Result
 }
 
 var alone2Get = rpc.Method{
-	Service: "Alone2", Name: "get", Codec: thrift.Binary{}, New: stub.New[alone2GetArgs, alone2GetResult], Raise: thrift.NoResult,
+	Service: "Alone2", Name: "get", Codec: thrift.Binary{}, New: stub.New[alone2GetArgs, alone2GetResult], Raise: impl.NoResult,
 }
 
 // NoNamespaceIDL gives the IDL of this file; thriftidl.Unpack reads it.

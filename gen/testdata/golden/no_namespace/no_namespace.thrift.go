@@ -5,53 +5,25 @@ package no_namespace
 
 import (
 	"context"
-	"encoding/binary"
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
-	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
 const _ = limosa.Gen1
 
 type Alone struct {
-	X *int32 `thrift:"x,1,optional"`
+	X *int32 `thrift:"x,1,optional" json:"x,omitempty"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Alone) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Alone) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Alone) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
+func (x *Alone) GetX() int32 {
+	if x == nil || x.X == nil {
+		return 0
 	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.X != nil {
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(*x.X))
-	}
-	return append(b, 0)
-}
-func (x *Alone) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if impl.Has(b, 7, 8, 1) {
-		if b = impl.Optional(d, &x.X, b); b == nil {
-			return d.In(x, 0)
-		}
-	}
-	return d.Stop(x, b, depth, 1)
+	return *x.X
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -59,38 +31,6 @@ func (x *Alone) String() string { return thrift.String(x) }
 
 type Alone2 interface {
 	Get(ctx context.Context) (*Alone, error)
-}
-
-type alone2GetArgs struct{}
-
-type alone2GetResult struct {
-	Success *Alone `thrift:"success,0,optional"`
-}
-
-func (x *alone2GetResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *alone2GetResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Alone](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-var alone2Get = rpc.Method{
-	Service: "Alone2", Name: "get", Codec: thrift.Binary{},
-	New:   stub.New[alone2GetArgs, alone2GetResult],
-	Raise: impl.NoResult,
 }
 
 // Alone2Service makes a service of an implementation.
@@ -111,13 +51,18 @@ func Alone2Service(impl Alone2) rpc.Service {
 }
 
 // Alone2Client calls a Alone2 elsewhere.
-type Alone2Client struct {
-	caller rpc.Caller
-	dialed bool
-}
+type Alone2Client struct{ caller, dialed rpc.Caller }
 
-// NewAlone2Client makes a client that calls through c.
+// NewAlone2Client makes a client that calls through c; whoever made c closes it.
 func NewAlone2Client(c rpc.Caller) *Alone2Client { return &Alone2Client{caller: c} }
+
+// Close closes what DialAlone2 has opened. It does not close what NewAlone2Client was given.
+func (c *Alone2Client) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
 
 // DialAlone2 makes a client of the Alone2 at target; it connects with the first call.
 func DialAlone2(target string) (*Alone2Client, error) {
@@ -125,17 +70,7 @@ func DialAlone2(target string) (*Alone2Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewAlone2Client(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialAlone2; a caller that NewAlone2Client was given stays open.
-func (c *Alone2Client) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &Alone2Client{caller: c, dialed: c}, nil
 }
 
 func (c *Alone2Client) Get(ctx context.Context) (*Alone, error) {
@@ -162,11 +97,3 @@ type Unimplemented = UnimplementedAlone2
 
 // Dial is DialAlone2.
 func Dial(target string) (*Alone2Client, error) { return DialAlone2(target) }
-
-// NoNamespaceIDL gives the IDL of this file; idl.Unpack reads it.
-func NoNamespaceIDL() string {
-	return `#file no_namespace/no-namespace.thrift
-struct Alone{1:optional i32 x}
-service Alone2{Alone get()}
-`
-}

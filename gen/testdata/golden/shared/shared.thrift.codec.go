@@ -10,6 +10,7 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of shared.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
@@ -33,15 +34,15 @@ func (x *Kind) UnmarshalText(p []byte) (err error) {
 	return err
 }
 
-func (x *Thing) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Thing) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Thing) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Thing) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Thing) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Thing) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -54,34 +55,34 @@ func (x *Thing) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Thing) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Thing) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
 	if !d.Defaults(x, b) {
 		return nil
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.Kind = Kind(binary.BigEndian.Uint32(b[3:]))
 	b = b[7:]
-	if thrift.Has(b, 7, 11, 2) {
+	if impl.Has(b, 7, 11, 2) {
 		if b = d.OptionalString(&x.Note, b); b == nil {
 			return d.In(x, 1)
 		}
 	}
 	return d.Stop(x, b, depth, 2)
 }
-func (x *Far) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Far) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Far) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Far) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Far) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Far) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -91,11 +92,11 @@ func (x *Far) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Miles))
 	return append(b, 0)
 }
-func (x *Far) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Far) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.Miles = int32(binary.BigEndian.Uint32(b[3:]))
@@ -111,7 +112,7 @@ type rootRootResult struct {
 }
 
 var rootRoot = rpc.Method{
-	Service: "Root", Name: "root", Codec: thrift.Binary{}, New: stub.New[rootRootArgs, rootRootResult], Raise: thrift.NoResult,
+	Service: "Root", Name: "root", Codec: thrift.Binary{}, New: stub.New[rootRootArgs, rootRootResult], Raise: impl.NoResult,
 }
 
 // SharedIDL gives the IDL of this file; thriftidl.Unpack reads it.

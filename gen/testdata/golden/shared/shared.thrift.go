@@ -5,7 +5,6 @@ package shared
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"strconv"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
-	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -50,8 +48,8 @@ func ParseKind(s string) (Kind, error) {
 
 // A thing with a default.
 type Thing struct {
-	Kind Kind    `thrift:"kind,1"`
-	Note *string `thrift:"note,2,optional"`
+	Kind Kind    `thrift:"kind,1" json:"kind"`
+	Note *string `thrift:"note,2,optional" json:"note,omitempty"`
 }
 
 // NewThing makes one with the defaults of the IDL.
@@ -67,88 +65,22 @@ func (x *Thing) SetDefaults() {
 	x.Note = new("none")
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Thing) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Thing) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Thing) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
+func (x *Thing) GetNote() string {
+	if x == nil || x.Note == nil {
+		return "none"
 	}
-	if cap(b)-len(b) < 135 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Kind))
-	if x.Note != nil {
-		b = e.String(append(b, 11, 0, 2), *x.Note)
-	}
-	return append(b, 0)
-}
-func (x *Thing) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if !d.Defaults(x, b) {
-		return nil
-	}
-	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.Kind = Kind(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	if impl.Has(b, 7, 11, 2) {
-		if b = d.OptionalString(&x.Note, b); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	return d.Stop(x, b, depth, 2)
+	return *x.Note
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Thing) String() string { return thrift.String(x) }
 
 type Far struct {
-	Miles int32 `thrift:"miles,1"`
+	Miles int32 `thrift:"miles,1" json:"miles"`
 }
 
 func (x *Far) Error() string {
 	return fmt.Sprintf("Far: miles=%v", x.Miles)
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Far) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Far) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Far) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < 135 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Miles))
-	return append(b, 0)
-}
-func (x *Far) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.Miles = int32(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	return d.Stop(x, b, depth, 1)
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -156,20 +88,6 @@ func (x *Far) String() string { return thrift.String(x) }
 
 type Root interface {
 	Root(ctx context.Context, s string) (string, error)
-}
-
-type rootRootArgs struct {
-	S string `thrift:"s,1"`
-}
-
-type rootRootResult struct {
-	Success *string `thrift:"success,0,optional"`
-}
-
-var rootRoot = rpc.Method{
-	Service: "Root", Name: "root", Codec: thrift.Binary{},
-	New:   stub.New[rootRootArgs, rootRootResult],
-	Raise: impl.NoResult,
 }
 
 // RootService makes a service of an implementation.
@@ -191,13 +109,18 @@ func RootService(impl Root) rpc.Service {
 }
 
 // RootClient calls a Root elsewhere.
-type RootClient struct {
-	caller rpc.Caller
-	dialed bool
-}
+type RootClient struct{ caller, dialed rpc.Caller }
 
-// NewRootClient makes a client that calls through c.
+// NewRootClient makes a client that calls through c; whoever made c closes it.
 func NewRootClient(c rpc.Caller) *RootClient { return &RootClient{caller: c} }
+
+// Close closes what DialRoot has opened. It does not close what NewRootClient was given.
+func (c *RootClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
 
 // DialRoot makes a client of the Root at target; it connects with the first call.
 func DialRoot(target string) (*RootClient, error) {
@@ -205,17 +128,7 @@ func DialRoot(target string) (*RootClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewRootClient(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialRoot; a caller that NewRootClient was given stays open.
-func (c *RootClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &RootClient{caller: c, dialed: c}, nil
 }
 
 func (c *RootClient) Root(ctx context.Context, s string) (string, error) {
@@ -251,17 +164,4 @@ const LIMIT int32 = 10
 // NAMES makes the constant's value.
 func NAMES() []string {
 	return []string{"a", "b"}
-}
-
-// SharedIDL gives the IDL of this file; idl.Unpack reads it.
-func SharedIDL() string {
-	return `#file shared/shared.thrift
-namespace go shared
-const i32 LIMIT=10
-const list<string>NAMES=["a","b"]
-enum Kind{SMALL=1,BIG=2}
-struct Thing{1:Kind kind=Kind.BIG 2:optional string note="none"}
-exception Far{1:i32 miles}
-service Root{string root(1:string s)}
-`
 }

@@ -6,25 +6,25 @@ package x
 import (
 	"encoding/binary"
 
-	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of x.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
 // calls on a message, AppendThrift and ReadThrift what they call within one.
 
-func (x *Thing) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Thing) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Thing) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Thing) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Thing) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Thing) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 142 + len(x.S); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 142 + len(x.S); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 2)
 	} else {
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.N))
@@ -32,12 +32,12 @@ func (x *Thing) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *Thing) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Thing) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
 	x.SetDefaults()
-	if len(b) < 14 || thrift.Miss(b, 8, 1)|thrift.Miss(b[7:], 11, 2) != 0 {
+	if len(b) < 14 || impl.Miss(b, 8, 1)|impl.Miss(b[7:], 11, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.N = int32(binary.BigEndian.Uint32(b[3:]))

@@ -4,19 +4,16 @@
 package x
 
 import (
-	"encoding/binary"
-
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/thrift"
-	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
 const _ = limosa.Gen1
 
 type Thing struct {
-	N int32  `thrift:"n,1"`
-	S string `thrift:"s,2"`
+	N int32  `thrift:"n,1" json:"n"`
+	S string `thrift:"s,2" json:"s"`
 }
 
 // NewThing makes one with the defaults of the IDL.
@@ -31,49 +28,5 @@ func (x *Thing) SetDefaults() {
 	x.S = "d"
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Thing) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Thing) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Thing) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if n := 142 + len(x.S); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 2)
-	} else {
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.N))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 2), uint32(len(x.S))), x.S...)
-	}
-	return append(b, 0)
-}
-func (x *Thing) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	x.SetDefaults()
-	if len(b) < 14 || impl.Miss(b, 8, 1)|impl.Miss(b[7:], 11, 2) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.N = int32(binary.BigEndian.Uint32(b[3:]))
-	if b = d.String(&x.S, b[10:]); b == nil {
-		return d.In(x, 1)
-	}
-	return d.Stop(x, b, depth, 2)
-}
-
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Thing) String() string { return thrift.String(x) }
-
-// XIDL gives the IDL of this file; idl.Unpack reads it.
-func XIDL() string {
-	return `#file x/x.thrift
-namespace go x
-struct thing{1:i32 n,2:string s="d"}
-`
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of hello.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
@@ -36,15 +37,15 @@ func (x *Color) UnmarshalText(p []byte) (err error) {
 	return err
 }
 
-func (x *Point) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Point) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Point) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Point) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Point) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Point) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -61,50 +62,50 @@ func (x *Point) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.Color))
 	return append(b, 0)
 }
-func (x *Point) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Point) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
 	if !d.Defaults(x, b) {
 		return nil
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.X = int32(binary.BigEndian.Uint32(b[3:]))
 	b = b[7:]
-	if thrift.Has(b, 11, 4, 2) {
-		if b = thrift.Optional(d, &x.Y, b); b == nil {
+	if impl.Has(b, 11, 4, 2) {
+		if b = impl.Optional(d, &x.Y, b); b == nil {
 			return d.In(x, 1)
 		}
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 3) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 3) != 0 {
 		return d.Plan(x, b, depth, 2)
 	}
 	x.Color = Color(binary.BigEndian.Uint32(b[3:]))
 	b = b[7:]
 	return d.Stop(x, b, depth, 3)
 }
-func (x *Tree) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Tree) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Tree) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Tree) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Tree) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Tree) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least+1 {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	b = e.Count(append(b, 15, 0, 1, 12), len(x.Children))
 	for _, v := range x.Children {
 		b = v.AppendThrift(e, b, depth-2)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Left != nil {
@@ -113,24 +114,24 @@ func (x *Tree) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = e.Fields(b, x, depth, 2, 3)
 	return append(b, 0)
 }
-func (x *Tree) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Tree) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 1 {
 		return d.Whole(x, b, depth)
 	}
 	var done bool
-	if s, rest := thrift.List[Tree](d, b, 15, 1); rest == nil {
+	if s, rest := impl.List[Tree](d, b, 15, 1); rest == nil {
 		return d.Plan(x, b, depth, 0)
 	} else {
 		x.Children, b = s, rest
 	}
-	for i, slab := 0, new(thrift.Slab[Tree]); i < len(x.Children); i++ {
+	for i, slab := 0, new(impl.Slab[Tree]); i < len(x.Children); i++ {
 		x.Children[i] = slab.Next(d, len(x.Children)-i)
 		if b = x.Children[i].ReadThrift(d, b, depth-2); b == nil {
 			return d.In(x, 0)
 		}
 	}
-	if thrift.Has(b, 4, 12, 2) {
-		x.Left = thrift.New[Tree](d)
+	if impl.Has(b, 4, 12, 2) {
+		x.Left = impl.New[Tree](d)
 		if b = x.Left.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 1)
 		}
@@ -140,22 +141,22 @@ func (x *Tree) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 3)
 }
-func (x *Everything) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Everything) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Everything) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Everything) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Everything) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 203 + len(x.G) + len(x.H); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 203 + len(x.G) + len(x.H); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 9)
 	} else {
-		b = append(b, 2, 0, 1, thrift.Bool(x.A))
+		b = append(b, 2, 0, 1, impl.Bool(x.A))
 		b = append(b, 3, 0, 2, byte(x.B))
 		b = binary.BigEndian.AppendUint16(append(b, 6, 0, 3), uint16(x.C))
 		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 4), uint32(x.D))
@@ -166,7 +167,7 @@ func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte
 		b = append(append(b, 16, 0, 9), x.I[:]...)
 	}
 	if x.Oa != nil {
-		b = append(b, 2, 0, 11, thrift.Bool(*x.Oa))
+		b = append(b, 2, 0, 11, impl.Bool(*x.Oa))
 	}
 	if x.Ob != nil {
 		b = append(b, 3, 0, 12, byte(*x.Ob))
@@ -180,7 +181,7 @@ func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte
 	if x.Oe != nil {
 		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 15), uint64(*x.Oe))
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Of != nil {
@@ -202,7 +203,7 @@ func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte
 	if x.Place != nil {
 		b = x.Place.AppendThrift(e, append(b, 12, 0, 29), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Needed == nil {
@@ -217,7 +218,7 @@ func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte
 		b = x.Thing.AppendThrift(e, append(b, 12, 0, 32), depth-1)
 	}
 	b = e.Fields(b, x, depth, 31, 33)
-	if n := 149 + len(x.URL) + len(x.UserID) + len(x.HTTPServer); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 149 + len(x.URL) + len(x.UserID) + len(x.HTTPServer); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 33, 36)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 35), uint32(len(x.URL))), x.URL...)
@@ -226,7 +227,7 @@ func (x *Everything) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte
 	}
 	return append(b, 0)
 }
-func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Everything) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
@@ -234,7 +235,7 @@ func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 		return nil
 	}
 	var done bool
-	if len(b) < 42 || thrift.Miss(b, 2, 1)|thrift.Miss(b[4:], 3, 2)|thrift.Miss(b[8:], 6, 3)|thrift.Miss(b[13:], 8, 4)|thrift.Miss(b[20:], 10, 5)|thrift.Miss(b[31:], 4, 6) != 0 {
+	if len(b) < 42 || impl.Miss(b, 2, 1)|impl.Miss(b[4:], 3, 2)|impl.Miss(b[8:], 6, 3)|impl.Miss(b[13:], 8, 4)|impl.Miss(b[20:], 10, 5)|impl.Miss(b[31:], 4, 6) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.A = b[3] == 1
@@ -244,96 +245,96 @@ func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	x.E = int64(binary.BigEndian.Uint64(b[23:]))
 	x.F = math.Float64frombits(binary.BigEndian.Uint64(b[34:]))
 	b = b[42:]
-	if len(b) < 7 || thrift.Miss(b, 11, 7) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 7) != 0 {
 		return d.Plan(x, b, depth, 6)
 	}
 	if b = d.String(&x.G, b[3:]); b == nil {
 		return d.In(x, 6)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 8) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 8) != 0 {
 		return d.Plan(x, b, depth, 7)
 	}
 	if b = d.Bytes(&x.H, b[3:]); b == nil {
 		return d.In(x, 7)
 	}
-	if len(b) < 19 || thrift.Miss(b, 16, 9) != 0 {
+	if len(b) < 19 || impl.Miss(b, 16, 9) != 0 {
 		return d.Plan(x, b, depth, 8)
 	}
 	x.I = thrift.UUID(b[3:])
 	b = b[19:]
-	if thrift.Has(b, 4, 2, 11) {
-		if b = thrift.Optional(d, &x.Oa, b); b == nil {
+	if impl.Has(b, 4, 2, 11) {
+		if b = impl.Optional(d, &x.Oa, b); b == nil {
 			return d.In(x, 9)
 		}
 	}
-	if thrift.Has(b, 4, 3, 12) {
-		if b = thrift.Optional(d, &x.Ob, b); b == nil {
+	if impl.Has(b, 4, 3, 12) {
+		if b = impl.Optional(d, &x.Ob, b); b == nil {
 			return d.In(x, 10)
 		}
 	}
-	if thrift.Has(b, 5, 6, 13) {
-		if b = thrift.Optional(d, &x.Oc, b); b == nil {
+	if impl.Has(b, 5, 6, 13) {
+		if b = impl.Optional(d, &x.Oc, b); b == nil {
 			return d.In(x, 11)
 		}
 	}
-	if thrift.Has(b, 7, 8, 14) {
-		if b = thrift.Optional(d, &x.Od, b); b == nil {
+	if impl.Has(b, 7, 8, 14) {
+		if b = impl.Optional(d, &x.Od, b); b == nil {
 			return d.In(x, 12)
 		}
 	}
-	if thrift.Has(b, 11, 10, 15) {
-		if b = thrift.Optional(d, &x.Oe, b); b == nil {
+	if impl.Has(b, 11, 10, 15) {
+		if b = impl.Optional(d, &x.Oe, b); b == nil {
 			return d.In(x, 13)
 		}
 	}
-	if thrift.Has(b, 11, 4, 16) {
-		if b = thrift.Optional(d, &x.Of, b); b == nil {
+	if impl.Has(b, 11, 4, 16) {
+		if b = impl.Optional(d, &x.Of, b); b == nil {
 			return d.In(x, 14)
 		}
 	}
-	if thrift.Has(b, 7, 11, 17) {
+	if impl.Has(b, 7, 11, 17) {
 		if b = d.OptionalString(&x.Og, b); b == nil {
 			return d.In(x, 15)
 		}
 	}
-	if thrift.Has(b, 7, 11, 18) {
+	if impl.Has(b, 7, 11, 18) {
 		if b = d.Bytes(&x.Oh, b[3:]); b == nil {
 			return d.In(x, 16)
 		}
 	}
-	if thrift.Has(b, 19, 16, 19) {
-		if b = thrift.Optional(d, &x.Oi, b); b == nil {
+	if impl.Has(b, 19, 16, 19) {
+		if b = impl.Optional(d, &x.Oi, b); b == nil {
 			return d.In(x, 17)
 		}
 	}
-	if thrift.Has(b, 7, 8, 20) {
-		if b = thrift.Optional(d, &x.Oj, b); b == nil {
+	if impl.Has(b, 7, 8, 20) {
+		if b = impl.Optional(d, &x.Oj, b); b == nil {
 			return d.In(x, 18)
 		}
 	}
 	if b, done = d.Fields(x, b, depth, 19, 27); done {
 		return b
 	}
-	if thrift.Has(b, 4, 12, 29) {
-		x.Place = thrift.New[Point](d)
+	if impl.Has(b, 4, 12, 29) {
+		x.Place = impl.New[Point](d)
 		if b = x.Place.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 27)
 		}
 	}
-	if !thrift.Has(b, 4, 12, 30) {
+	if !impl.Has(b, 4, 12, 30) {
 		return d.Plan(x, b, depth, 28)
 	}
-	x.Needed = thrift.New[Point](d)
+	x.Needed = impl.New[Point](d)
 	if b = x.Needed.ReadThrift(d, b[3:], depth-1); b == nil {
 		return d.In(x, 28)
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 31) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 31) != 0 {
 		return d.Plan(x, b, depth, 29)
 	}
 	x.Size = shared.Kind(binary.BigEndian.Uint32(b[3:]))
 	b = b[7:]
-	if thrift.Has(b, 4, 12, 32) {
-		x.Thing = thrift.New[shared.Thing](d)
+	if impl.Has(b, 4, 12, 32) {
+		x.Thing = impl.New[shared.Thing](d)
 		if b = x.Thing.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 30)
 		}
@@ -341,19 +342,19 @@ func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	if b, done = d.Fields(x, b, depth, 31, 33); done {
 		return b
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 35) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 35) != 0 {
 		return d.Plan(x, b, depth, 33)
 	}
 	if b = d.String(&x.URL, b[3:]); b == nil {
 		return d.In(x, 33)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 36) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 36) != 0 {
 		return d.Plan(x, b, depth, 34)
 	}
 	if b = d.String(&x.UserID, b[3:]); b == nil {
 		return d.In(x, 34)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 37) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 37) != 0 {
 		return d.Plan(x, b, depth, 35)
 	}
 	if b = d.String(&x.HTTPServer, b[3:]); b == nil {
@@ -361,19 +362,19 @@ func (x *Everything) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	}
 	return d.Stop(x, b, depth, 36)
 }
-func (x *NotFound) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *NotFound) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *NotFound) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *NotFound) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *NotFound) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *NotFound) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if n := 135 + len(x.Message); n > min(cap(b)-len(b), thrift.Whole) {
+	if n := 135 + len(x.Message); n > min(cap(b)-len(b), impl.Whole) {
 		b = e.Fields(b, x, depth, 0, 1)
 	} else {
 		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Message))), x.Message...)
@@ -383,33 +384,33 @@ func (x *NotFound) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	}
 	return append(b, 0)
 }
-func (x *NotFound) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *NotFound) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 11, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	if b = d.String(&x.Message, b[3:]); b == nil {
 		return d.In(x, 0)
 	}
-	if thrift.Has(b, 4, 12, 2) {
-		x.At = thrift.New[Point](d)
+	if impl.Has(b, 4, 12, 2) {
+		x.At = impl.New[Point](d)
 		if b = x.At.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.In(x, 1)
 		}
 	}
 	return d.Stop(x, b, depth, 2)
 }
-func (x *Teapot) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Teapot) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Teapot) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Teapot) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Teapot) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Teapot) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -420,11 +421,11 @@ func (x *Teapot) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Color))
 	return append(b, 0)
 }
-func (x *Teapot) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Teapot) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 14 || thrift.Miss(b, 8, 1)|thrift.Miss(b[7:], 8, 2) != 0 {
+	if len(b) < 14 || impl.Miss(b, 8, 1)|impl.Miss(b[7:], 8, 2) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.Spouts = int32(binary.BigEndian.Uint32(b[3:]))
@@ -432,24 +433,24 @@ func (x *Teapot) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
 	b = b[14:]
 	return d.Stop(x, b, depth, 2)
 }
-func (x *Plain) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Plain) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Plain) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Plain) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Plain) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Plain) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	return append(b, 0)
 }
-func (x *Plain) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Plain) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
@@ -460,19 +461,19 @@ type helloEchoArgs struct {
 	Msg *Everything `thrift:"msg,1"`
 }
 
-func (x *helloEchoArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *helloEchoArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Msg != nil {
 		b = x.Msg.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *helloEchoArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *helloEchoArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 1) {
-		x.Msg = thrift.New[Everything](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Msg = impl.New[Everything](d)
 		if b = x.Msg.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -484,19 +485,19 @@ type helloEchoResult struct {
 	Success *Everything `thrift:"success,0,optional"`
 }
 
-func (x *helloEchoResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *helloEchoResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *helloEchoResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *helloEchoResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 0) {
-		x.Success = thrift.New[Everything](d)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Everything](d)
 		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -505,7 +506,7 @@ func (x *helloEchoResult) DecodeThrift(in thrift.Input, depth int) thrift.Result
 }
 
 var helloEcho = rpc.Method{
-	Service: "Hello", Name: "echo", Codec: thrift.Binary{}, New: stub.New[helloEchoArgs, helloEchoResult], Raise: thrift.NoResult,
+	Service: "Hello", Name: "echo", Codec: thrift.Binary{}, New: stub.New[helloEchoArgs, helloEchoResult], Raise: impl.NoResult,
 }
 
 type helloPingArgs struct{}
@@ -537,7 +538,7 @@ type helloAddResult struct {
 }
 
 var helloAdd = rpc.Method{
-	Service: "Hello", Name: "add", Codec: thrift.Binary{}, Idempotent: true, New: stub.New[helloAddArgs, helloAddResult], Raise: thrift.NoResult,
+	Service: "Hello", Name: "add", Codec: thrift.Binary{}, Idempotent: true, New: stub.New[helloAddArgs, helloAddResult], Raise: impl.NoResult,
 }
 
 type helloFlagArgs struct {
@@ -548,7 +549,7 @@ type helloFlagResult struct {
 }
 
 var helloFlag = rpc.Method{
-	Service: "Hello", Name: "flag", Codec: thrift.Binary{}, New: stub.New[helloFlagArgs, helloFlagResult], Raise: thrift.NoResult,
+	Service: "Hello", Name: "flag", Codec: thrift.Binary{}, New: stub.New[helloFlagArgs, helloFlagResult], Raise: impl.NoResult,
 }
 
 type helloColorArgs struct {
@@ -559,7 +560,7 @@ type helloColorResult struct {
 }
 
 var helloColor = rpc.Method{
-	Service: "Hello", Name: "color", Codec: thrift.Binary{}, New: stub.New[helloColorArgs, helloColorResult], Raise: thrift.NoResult,
+	Service: "Hello", Name: "color", Codec: thrift.Binary{}, New: stub.New[helloColorArgs, helloColorResult], Raise: impl.NoResult,
 }
 
 type helloTextArgs struct {
@@ -570,7 +571,7 @@ type helloTextResult struct {
 }
 
 var helloText = rpc.Method{
-	Service: "Hello", Name: "text", Codec: thrift.Binary{}, New: stub.New[helloTextArgs, helloTextResult], Raise: thrift.NoResult,
+	Service: "Hello", Name: "text", Codec: thrift.Binary{}, New: stub.New[helloTextArgs, helloTextResult], Raise: impl.NoResult,
 }
 
 type helloBytesArgs struct {
@@ -581,7 +582,7 @@ type helloBytesResult struct {
 }
 
 var helloBytes = rpc.Method{
-	Service: "Hello", Name: "bytes", Codec: thrift.Binary{}, New: stub.New[helloBytesArgs, helloBytesResult], Raise: thrift.NoResult,
+	Service: "Hello", Name: "bytes", Codec: thrift.Binary{}, New: stub.New[helloBytesArgs, helloBytesResult], Raise: impl.NoResult,
 }
 
 type helloIDArgs struct {
@@ -592,7 +593,7 @@ type helloIDResult struct {
 }
 
 var helloID = rpc.Method{
-	Service: "Hello", Name: "id", Codec: thrift.Binary{}, New: stub.New[helloIDArgs, helloIDResult], Raise: thrift.NoResult,
+	Service: "Hello", Name: "id", Codec: thrift.Binary{}, New: stub.New[helloIDArgs, helloIDResult], Raise: impl.NoResult,
 }
 
 type helloNumbersArgs struct {
@@ -603,7 +604,7 @@ type helloNumbersResult struct {
 }
 
 var helloNumbers = rpc.Method{
-	Service: "Hello", Name: "numbers", Codec: thrift.Binary{}, New: stub.New[helloNumbersArgs, helloNumbersResult], Raise: thrift.NoResult,
+	Service: "Hello", Name: "numbers", Codec: thrift.Binary{}, New: stub.New[helloNumbersArgs, helloNumbersResult], Raise: impl.NoResult,
 }
 
 type helloNamesArgs struct {
@@ -614,7 +615,7 @@ type helloNamesResult struct {
 }
 
 var helloNames = rpc.Method{
-	Service: "Hello", Name: "names", Codec: thrift.Binary{}, New: stub.New[helloNamesArgs, helloNamesResult], Raise: thrift.NoResult,
+	Service: "Hello", Name: "names", Codec: thrift.Binary{}, New: stub.New[helloNamesArgs, helloNamesResult], Raise: impl.NoResult,
 }
 
 type helloCountsArgs struct {
@@ -625,7 +626,7 @@ type helloCountsResult struct {
 }
 
 var helloCounts = rpc.Method{
-	Service: "Hello", Name: "counts", Codec: thrift.Binary{}, New: stub.New[helloCountsArgs, helloCountsResult], Raise: thrift.NoResult,
+	Service: "Hello", Name: "counts", Codec: thrift.Binary{}, New: stub.New[helloCountsArgs, helloCountsResult], Raise: impl.NoResult,
 }
 
 type helloPairsArgs struct {
@@ -636,7 +637,7 @@ type helloPairsResult struct {
 }
 
 var helloPairs = rpc.Method{
-	Service: "Hello", Name: "pairs", Codec: thrift.Binary{}, New: stub.New[helloPairsArgs, helloPairsResult], Raise: thrift.NoResult,
+	Service: "Hello", Name: "pairs", Codec: thrift.Binary{}, New: stub.New[helloPairsArgs, helloPairsResult], Raise: impl.NoResult,
 }
 
 type helloChooseArgs struct {
@@ -647,7 +648,7 @@ type helloChooseResult struct {
 }
 
 var helloChoose = rpc.Method{
-	Service: "Hello", Name: "choose", Codec: thrift.Binary{}, New: stub.New[helloChooseArgs, helloChooseResult], Raise: thrift.NoResult,
+	Service: "Hello", Name: "choose", Codec: thrift.Binary{}, New: stub.New[helloChooseArgs, helloChooseResult], Raise: impl.NoResult,
 }
 
 type helloFindArgs struct {
@@ -659,19 +660,19 @@ type helloFindResult struct {
 	Far     *shared.Far `thrift:"far,2,optional"`
 }
 
-func (x *helloFindResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *helloFindResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Missing != nil {
 		b = x.Missing.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Far != nil {
@@ -679,23 +680,23 @@ func (x *helloFindResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([
 	}
 	return e.End(append(b, 0))
 }
-func (x *helloFindResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *helloFindResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 0) {
-		x.Success = thrift.New[Point](d)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Point](d)
 		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
 	}
-	if thrift.Has(b, 4, 12, 1) {
-		x.Missing = thrift.New[NotFound](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Missing = impl.New[NotFound](d)
 		if b = x.Missing.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 1))
 		}
 	}
-	if thrift.Has(b, 4, 12, 2) {
-		x.Far = thrift.New[shared.Far](d)
+	if impl.Has(b, 4, 12, 2) {
+		x.Far = impl.New[shared.Far](d)
 		if b = x.Far.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 2))
 		}
@@ -716,7 +717,7 @@ var helloFind = rpc.Method{
 		case r.Far != nil:
 			return r.Far
 		}
-		return thrift.NoResult(result)
+		return impl.NoResult(result)
 	},
 }
 
@@ -728,13 +729,13 @@ type helloCheckResult struct {
 	Plain  *Plain  `thrift:"plain,2,optional"`
 }
 
-func (x *helloCheckResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *helloCheckResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Teapot != nil {
 		b = x.Teapot.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
-	if cap(b)-len(b) < thrift.Room {
+	if cap(b)-len(b) < impl.Room {
 		b = e.Next(b)
 	}
 	if x.Plain != nil {
@@ -742,17 +743,17 @@ func (x *helloCheckResult) EncodeThrift(to thrift.Output, b []byte, depth int) (
 	}
 	return e.End(append(b, 0))
 }
-func (x *helloCheckResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *helloCheckResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 1) {
-		x.Teapot = thrift.New[Teapot](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.Teapot = impl.New[Teapot](d)
 		if b = x.Teapot.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
 	}
-	if thrift.Has(b, 4, 12, 2) {
-		x.Plain = thrift.New[Plain](d)
+	if impl.Has(b, 4, 12, 2) {
+		x.Plain = impl.New[Plain](d)
 		if b = x.Plain.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 1))
 		}

@@ -6,10 +6,7 @@ package hello
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/limosa-rpc/limosa"
@@ -17,7 +14,6 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
-	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -78,9 +74,9 @@ func ParseColor(s string) (Color, error) {
 }
 
 type Point struct {
-	X     int32    `thrift:"x,1,required"`
-	Y     *float64 `thrift:"y,2,optional"`
-	Color Color    `thrift:"color,3"`
+	X     int32    `thrift:"x,1,required" json:"x"`
+	Y     *float64 `thrift:"y,2,optional" json:"y,omitempty"`
+	Color Color    `thrift:"color,3" json:"color"`
 }
 
 // NewPoint makes one with the defaults of the IDL.
@@ -96,164 +92,70 @@ func (x *Point) SetDefaults() {
 	x.Color = ColorRED
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Point) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Point) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Point) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
+func (x *Point) GetY() float64 {
+	if x == nil || x.Y == nil {
+		return 1.5
 	}
-	if cap(b)-len(b) < 135 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.X))
-	if x.Y != nil {
-		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 2), math.Float64bits(*x.Y))
-	}
-	if cap(b)-len(b) < 135 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 3), uint32(x.Color))
-	return append(b, 0)
-}
-func (x *Point) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if !d.Defaults(x, b) {
-		return nil
-	}
-	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.X = int32(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	if impl.Has(b, 11, 4, 2) {
-		if b = impl.Optional(d, &x.Y, b); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	if len(b) < 7 || impl.Miss(b, 8, 3) != 0 {
-		return d.Plan(x, b, depth, 2)
-	}
-	x.Color = Color(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	return d.Stop(x, b, depth, 3)
+	return *x.Y
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Point) String() string { return thrift.String(x) }
 
 type Tree struct {
-	Children Trees           `thrift:"children,1"`
-	Left     *Tree           `thrift:"left,2"`
-	Named    map[int32]Trees `thrift:"named,3"`
+	Children Trees           `thrift:"children,1" json:"children"`
+	Left     *Tree           `thrift:"left,2" json:"left"`
+	Named    map[int32]Trees `thrift:"named,3" json:"named"`
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Tree) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Tree) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Tree) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least+1 {
-		return e.Plan(b, x, depth)
+func (x *Tree) GetLeft() *Tree {
+	if x == nil {
+		return nil
 	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	b = e.Count(append(b, 15, 0, 1, 12), len(x.Children))
-	for _, v := range x.Children {
-		b = v.AppendThrift(e, b, depth-2)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Left != nil {
-		b = x.Left.AppendThrift(e, append(b, 12, 0, 2), depth-1)
-	}
-	b = e.Fields(b, x, depth, 2, 3)
-	return append(b, 0)
-}
-func (x *Tree) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 1 {
-		return d.Whole(x, b, depth)
-	}
-	var done bool
-	if s, rest := impl.List[Tree](d, b, 15, 1); rest == nil {
-		return d.Plan(x, b, depth, 0)
-	} else {
-		x.Children, b = s, rest
-	}
-	for i, slab := 0, new(impl.Slab[Tree]); i < len(x.Children); i++ {
-		x.Children[i] = slab.Next(d, len(x.Children)-i)
-		if b = x.Children[i].ReadThrift(d, b, depth-2); b == nil {
-			return d.In(x, 0)
-		}
-	}
-	if impl.Has(b, 4, 12, 2) {
-		x.Left = impl.New[Tree](d)
-		if b = x.Left.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	if b, done = d.Fields(x, b, depth, 2, 3); done {
-		return b
-	}
-	return d.Stop(x, b, depth, 3)
+	return x.Left
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Tree) String() string { return thrift.String(x) }
 
 type Everything struct {
-	A       bool                                     `thrift:"a,1"`
-	B       int8                                     `thrift:"b,2"`
-	C       int16                                    `thrift:"c,3"`
-	D       int32                                    `thrift:"d,4"`
-	E       int64                                    `thrift:"e,5"`
-	F       float64                                  `thrift:"f,6"`
-	G       string                                   `thrift:"g,7"`
-	H       []byte                                   `thrift:"h,8"`
-	I       thrift.UUID                              `thrift:"i,9"`
-	Oa      *bool                                    `thrift:"oa,11,optional"`
-	Ob      *int8                                    `thrift:"ob,12,optional"`
-	Oc      *int16                                   `thrift:"oc,13,optional"`
-	Od      *int32                                   `thrift:"od,14,optional"`
-	Oe      *int64                                   `thrift:"oe,15,optional"`
-	Of      *float64                                 `thrift:"of,16,optional"`
-	Og      *string                                  `thrift:"og,17,optional"`
-	Oh      []byte                                   `thrift:"oh,18,optional"`
-	Oi      *thrift.UUID                             `thrift:"oi,19,optional"`
-	Oj      *Color                                   `thrift:"oj,20,optional"`
-	Nested  [][]thrift.Set[map[string]*Point]        `thrift:"nested,21"`
-	Bins    thrift.Set[[]byte]                       `thrift:"bins,22"`
-	Keyed   thrift.Pairs[*Point, string]             `thrift:"keyed,23"`
-	ByColor map[Color]UserID                         `thrift:"by_color,24"`
-	ByUUID  map[thrift.UUID]int32                    `thrift:"by_uuid,25"`
-	Wild    thrift.Pairs[[]int32, thrift.Set[Names]] `thrift:"wild,26"`
-	Choice  Choice                                   `thrift:"choice,27"`
-	Choices []Choice                                 `thrift:"choices,28"`
-	Place   *Place                                   `thrift:"place,29"`
-	Needed  *Point                                   `thrift:"needed,30,required"`
-	Size    Size                                     `thrift:"size,31"`
-	Thing   *shared.Thing                            `thrift:"thing,32"`
-	Flags   map[bool]float64                         `thrift:"flags,33"`
-	Weights map[float64][]byte                       `thrift:"weights,34"`
+	A       bool                                     `thrift:"a,1" json:"a"`
+	B       int8                                     `thrift:"b,2" json:"b"`
+	C       int16                                    `thrift:"c,3" json:"c"`
+	D       int32                                    `thrift:"d,4" json:"d"`
+	E       int64                                    `thrift:"e,5" json:"e"`
+	F       float64                                  `thrift:"f,6" json:"f"`
+	G       string                                   `thrift:"g,7" json:"g"`
+	H       []byte                                   `thrift:"h,8" json:"h"`
+	I       thrift.UUID                              `thrift:"i,9" json:"i"`
+	Oa      *bool                                    `thrift:"oa,11,optional" json:"oa,omitempty"`
+	Ob      *int8                                    `thrift:"ob,12,optional" json:"ob,omitempty"`
+	Oc      *int16                                   `thrift:"oc,13,optional" json:"oc,omitempty"`
+	Od      *int32                                   `thrift:"od,14,optional" json:"od,omitempty"`
+	Oe      *int64                                   `thrift:"oe,15,optional" json:"oe,omitempty"`
+	Of      *float64                                 `thrift:"of,16,optional" json:"of,omitempty"`
+	Og      *string                                  `thrift:"og,17,optional" json:"og,omitempty"`
+	Oh      []byte                                   `thrift:"oh,18,optional" json:"oh,omitzero"`
+	Oi      *thrift.UUID                             `thrift:"oi,19,optional" json:"oi,omitempty"`
+	Oj      *Color                                   `thrift:"oj,20,optional" json:"oj,omitempty"`
+	Nested  [][]thrift.Set[map[string]*Point]        `thrift:"nested,21" json:"nested"`
+	Bins    thrift.Set[[]byte]                       `thrift:"bins,22" json:"bins"`
+	Keyed   thrift.Pairs[*Point, string]             `thrift:"keyed,23" json:"keyed"`
+	ByColor map[Color]UserID                         `thrift:"by_color,24" json:"by_color"`
+	ByUUID  map[thrift.UUID]int32                    `thrift:"by_uuid,25" json:"by_uuid"`
+	Wild    thrift.Pairs[[]int32, thrift.Set[Names]] `thrift:"wild,26" json:"wild"`
+	Choice  Choice                                   `thrift:"choice,27" json:"choice"`
+	Choices []Choice                                 `thrift:"choices,28" json:"choices"`
+	Place   *Place                                   `thrift:"place,29" json:"place"`
+	Needed  *Point                                   `thrift:"needed,30,required" json:"needed"`
+	Size    Size                                     `thrift:"size,31" json:"size"`
+	Thing   *shared.Thing                            `thrift:"thing,32" json:"thing"`
+	Flags   map[bool]float64                         `thrift:"flags,33" json:"flags"`
+	Weights map[float64][]byte                       `thrift:"weights,34" json:"weights"`
 	URL     string                                   `thrift:"url,35" json:"u"`
-	UserID  string                                   `thrift:"user_id,36"`
+	UserID  string                                   `thrift:"user_id,36" json:"user_id"`
 	// Deprecated: use url
-	HTTPServer string `thrift:"http_server,37"`
+	HTTPServer string `thrift:"http_server,37" json:"http_server"`
 }
 
 // NewEverything makes one with the defaults of the IDL.
@@ -269,259 +171,117 @@ func (x *Everything) SetDefaults() {
 	x.Size = shared.KindSMALL
 }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Everything) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
+func (x *Everything) GetOa() bool {
+	if x == nil || x.Oa == nil {
+		return false
+	}
+	return *x.Oa
 }
-func (x *Everything) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
+func (x *Everything) GetOb() int8 {
+	if x == nil || x.Ob == nil {
+		return 0
+	}
+	return *x.Ob
 }
-func (x *Everything) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
+func (x *Everything) GetOc() int16 {
+	if x == nil || x.Oc == nil {
+		return 0
 	}
-	if n := 203 + len(x.G) + len(x.H); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 9)
-	} else {
-		b = append(b, 2, 0, 1, impl.Bool(x.A))
-		b = append(b, 3, 0, 2, byte(x.B))
-		b = binary.BigEndian.AppendUint16(append(b, 6, 0, 3), uint16(x.C))
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 4), uint32(x.D))
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 5), uint64(x.E))
-		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 6), math.Float64bits(x.F))
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 7), uint32(len(x.G))), x.G...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 8), uint32(len(x.H))), x.H...)
-		b = append(append(b, 16, 0, 9), x.I[:]...)
-	}
-	if x.Oa != nil {
-		b = append(b, 2, 0, 11, impl.Bool(*x.Oa))
-	}
-	if x.Ob != nil {
-		b = append(b, 3, 0, 12, byte(*x.Ob))
-	}
-	if x.Oc != nil {
-		b = binary.BigEndian.AppendUint16(append(b, 6, 0, 13), uint16(*x.Oc))
-	}
-	if x.Od != nil {
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 14), uint32(*x.Od))
-	}
-	if x.Oe != nil {
-		b = binary.BigEndian.AppendUint64(append(b, 10, 0, 15), uint64(*x.Oe))
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Of != nil {
-		b = binary.BigEndian.AppendUint64(append(b, 4, 0, 16), math.Float64bits(*x.Of))
-	}
-	if x.Og != nil {
-		b = e.String(append(b, 11, 0, 17), *x.Og)
-	}
-	if x.Oh != nil {
-		b = e.Bytes(append(b, 11, 0, 18), x.Oh)
-	}
-	if x.Oi != nil {
-		b = append(append(b, 16, 0, 19), x.Oi[:]...)
-	}
-	if x.Oj != nil {
-		b = binary.BigEndian.AppendUint32(append(b, 8, 0, 20), uint32(*x.Oj))
-	}
-	b = e.Fields(b, x, depth, 19, 27)
-	if x.Place != nil {
-		b = x.Place.AppendThrift(e, append(b, 12, 0, 29), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Needed == nil {
-		return e.Plan(b, x, depth)
-	}
-	b = x.Needed.AppendThrift(e, append(b, 12, 0, 30), depth-1)
-	if cap(b)-len(b) < 135 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 31), uint32(x.Size))
-	if x.Thing != nil {
-		b = x.Thing.AppendThrift(e, append(b, 12, 0, 32), depth-1)
-	}
-	b = e.Fields(b, x, depth, 31, 33)
-	if n := 149 + len(x.URL) + len(x.UserID) + len(x.HTTPServer); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 33, 36)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 35), uint32(len(x.URL))), x.URL...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 36), uint32(len(x.UserID))), x.UserID...)
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 37), uint32(len(x.HTTPServer))), x.HTTPServer...)
-	}
-	return append(b, 0)
+	return *x.Oc
 }
-func (x *Everything) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
+func (x *Everything) GetOd() int32 {
+	if x == nil || x.Od == nil {
+		return 0
 	}
-	if !d.Defaults(x, b) {
+	return *x.Od
+}
+func (x *Everything) GetOe() int64 {
+	if x == nil || x.Oe == nil {
+		return 0
+	}
+	return *x.Oe
+}
+func (x *Everything) GetOf() float64 {
+	if x == nil || x.Of == nil {
+		return 0
+	}
+	return *x.Of
+}
+func (x *Everything) GetOg() string {
+	if x == nil || x.Og == nil {
+		return ""
+	}
+	return *x.Og
+}
+func (x *Everything) GetOh() []byte {
+	if x == nil {
 		return nil
 	}
-	var done bool
-	if len(b) < 42 || impl.Miss(b, 2, 1)|impl.Miss(b[4:], 3, 2)|impl.Miss(b[8:], 6, 3)|impl.Miss(b[13:], 8, 4)|impl.Miss(b[20:], 10, 5)|impl.Miss(b[31:], 4, 6) != 0 {
-		return d.Plan(x, b, depth, 0)
+	return x.Oh
+}
+func (x *Everything) GetOi() thrift.UUID {
+	if x == nil || x.Oi == nil {
+		return thrift.UUID{}
 	}
-	x.A = b[3] == 1
-	x.B = int8(b[7])
-	x.C = int16(binary.BigEndian.Uint16(b[11:]))
-	x.D = int32(binary.BigEndian.Uint32(b[16:]))
-	x.E = int64(binary.BigEndian.Uint64(b[23:]))
-	x.F = math.Float64frombits(binary.BigEndian.Uint64(b[34:]))
-	b = b[42:]
-	if len(b) < 7 || impl.Miss(b, 11, 7) != 0 {
-		return d.Plan(x, b, depth, 6)
+	return *x.Oi
+}
+func (x *Everything) GetOj() Color {
+	if x == nil || x.Oj == nil {
+		return 0
 	}
-	if b = d.String(&x.G, b[3:]); b == nil {
-		return d.In(x, 6)
+	return *x.Oj
+}
+func (x *Everything) GetPlace() *Place {
+	if x == nil {
+		return nil
 	}
-	if len(b) < 7 || impl.Miss(b, 11, 8) != 0 {
-		return d.Plan(x, b, depth, 7)
+	return x.Place
+}
+func (x *Everything) GetNeeded() *Point {
+	if x == nil {
+		return nil
 	}
-	if b = d.Bytes(&x.H, b[3:]); b == nil {
-		return d.In(x, 7)
+	return x.Needed
+}
+func (x *Everything) GetThing() *shared.Thing {
+	if x == nil {
+		return nil
 	}
-	if len(b) < 19 || impl.Miss(b, 16, 9) != 0 {
-		return d.Plan(x, b, depth, 8)
-	}
-	x.I = thrift.UUID(b[3:])
-	b = b[19:]
-	if impl.Has(b, 4, 2, 11) {
-		if b = impl.Optional(d, &x.Oa, b); b == nil {
-			return d.In(x, 9)
-		}
-	}
-	if impl.Has(b, 4, 3, 12) {
-		if b = impl.Optional(d, &x.Ob, b); b == nil {
-			return d.In(x, 10)
-		}
-	}
-	if impl.Has(b, 5, 6, 13) {
-		if b = impl.Optional(d, &x.Oc, b); b == nil {
-			return d.In(x, 11)
-		}
-	}
-	if impl.Has(b, 7, 8, 14) {
-		if b = impl.Optional(d, &x.Od, b); b == nil {
-			return d.In(x, 12)
-		}
-	}
-	if impl.Has(b, 11, 10, 15) {
-		if b = impl.Optional(d, &x.Oe, b); b == nil {
-			return d.In(x, 13)
-		}
-	}
-	if impl.Has(b, 11, 4, 16) {
-		if b = impl.Optional(d, &x.Of, b); b == nil {
-			return d.In(x, 14)
-		}
-	}
-	if impl.Has(b, 7, 11, 17) {
-		if b = d.OptionalString(&x.Og, b); b == nil {
-			return d.In(x, 15)
-		}
-	}
-	if impl.Has(b, 7, 11, 18) {
-		if b = d.Bytes(&x.Oh, b[3:]); b == nil {
-			return d.In(x, 16)
-		}
-	}
-	if impl.Has(b, 19, 16, 19) {
-		if b = impl.Optional(d, &x.Oi, b); b == nil {
-			return d.In(x, 17)
-		}
-	}
-	if impl.Has(b, 7, 8, 20) {
-		if b = impl.Optional(d, &x.Oj, b); b == nil {
-			return d.In(x, 18)
-		}
-	}
-	if b, done = d.Fields(x, b, depth, 19, 27); done {
-		return b
-	}
-	if impl.Has(b, 4, 12, 29) {
-		x.Place = impl.New[Point](d)
-		if b = x.Place.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 27)
-		}
-	}
-	if !impl.Has(b, 4, 12, 30) {
-		return d.Plan(x, b, depth, 28)
-	}
-	x.Needed = impl.New[Point](d)
-	if b = x.Needed.ReadThrift(d, b[3:], depth-1); b == nil {
-		return d.In(x, 28)
-	}
-	if len(b) < 7 || impl.Miss(b, 8, 31) != 0 {
-		return d.Plan(x, b, depth, 29)
-	}
-	x.Size = shared.Kind(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	if impl.Has(b, 4, 12, 32) {
-		x.Thing = impl.New[shared.Thing](d)
-		if b = x.Thing.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 30)
-		}
-	}
-	if b, done = d.Fields(x, b, depth, 31, 33); done {
-		return b
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 35) != 0 {
-		return d.Plan(x, b, depth, 33)
-	}
-	if b = d.String(&x.URL, b[3:]); b == nil {
-		return d.In(x, 33)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 36) != 0 {
-		return d.Plan(x, b, depth, 34)
-	}
-	if b = d.String(&x.UserID, b[3:]); b == nil {
-		return d.In(x, 34)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 37) != 0 {
-		return d.Plan(x, b, depth, 35)
-	}
-	if b = d.String(&x.HTTPServer, b[3:]); b == nil {
-		return d.In(x, 35)
-	}
-	return d.Stop(x, b, depth, 36)
+	return x.Thing
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Everything) String() string { return thrift.String(x) }
 
+// Choice is one of these, or nil, which is unset:
+// *ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes.
 type Choice interface {
 	isChoice(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes)
 }
 
 type ChoiceNumber struct {
-	Number int32 `thrift:"number,1"`
+	Number int32 `thrift:"number,1" json:"number"`
 }
 
 // some text
 type ChoiceText struct {
-	Text string `thrift:"text,2"`
+	Text string `thrift:"text,2" json:"text"`
 }
 
 type ChoiceAgain struct {
-	Again Choice `thrift:"again,3"`
+	Again Choice `thrift:"again,3" json:"again"`
 }
 
 type ChoicePoints struct {
-	Points []*Point `thrift:"points,4"`
+	Points []*Point `thrift:"points,4" json:"points"`
 }
 
 type ChoicePoint struct {
-	Point *Point `thrift:"point,5"`
+	Point *Point `thrift:"point,5" json:"point"`
 }
 
 type ChoiceBytes struct {
-	Bytes []byte `thrift:"bytes,6"`
+	Bytes []byte `thrift:"bytes,6" json:"bytes"`
 }
 
 func (*ChoiceNumber) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes) {
@@ -537,100 +297,33 @@ func (*ChoicePoint) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePo
 func (*ChoiceBytes) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes) {
 }
 
+// Nothing is nil, which is unset: it has no variants.
 type Nothing interface{ isNothing() }
 
 type NotFound struct {
-	Message string `thrift:"message,1"`
-	At      *Point `thrift:"at,2"`
+	Message string `thrift:"message,1" json:"message"`
+	At      *Point `thrift:"at,2" json:"at"`
 }
 
 func (x *NotFound) Error() string { return "NotFound: " + x.Message }
 
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *NotFound) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *NotFound) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *NotFound) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
+func (x *NotFound) GetAt() *Point {
+	if x == nil {
+		return nil
 	}
-	if n := 135 + len(x.Message); n > min(cap(b)-len(b), impl.Whole) {
-		b = e.Fields(b, x, depth, 0, 1)
-	} else {
-		b = append(binary.BigEndian.AppendUint32(append(b, 11, 0, 1), uint32(len(x.Message))), x.Message...)
-	}
-	if x.At != nil {
-		b = x.At.AppendThrift(e, append(b, 12, 0, 2), depth-1)
-	}
-	return append(b, 0)
-}
-func (x *NotFound) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 11, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	if b = d.String(&x.Message, b[3:]); b == nil {
-		return d.In(x, 0)
-	}
-	if impl.Has(b, 4, 12, 2) {
-		x.At = impl.New[Point](d)
-		if b = x.At.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.In(x, 1)
-		}
-	}
-	return d.Stop(x, b, depth, 2)
+	return x.At
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *NotFound) String() string { return thrift.String(x) }
 
 type Teapot struct {
-	Spouts int32 `thrift:"spouts,1"`
-	Color  Color `thrift:"color,2"`
+	Spouts int32 `thrift:"spouts,1" json:"spouts"`
+	Color  Color `thrift:"color,2" json:"color"`
 }
 
 func (x *Teapot) Error() string {
 	return fmt.Sprintf("Teapot: spouts=%v color=%v", x.Spouts, x.Color)
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Teapot) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Teapot) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Teapot) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < 142 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.Spouts))
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 2), uint32(x.Color))
-	return append(b, 0)
-}
-func (x *Teapot) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 14 || impl.Miss(b, 8, 1)|impl.Miss(b[7:], 8, 2) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.Spouts = int32(binary.BigEndian.Uint32(b[3:]))
-	x.Color = Color(binary.BigEndian.Uint32(b[10:]))
-	b = b[14:]
-	return d.Stop(x, b, depth, 2)
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -639,31 +332,6 @@ func (x *Teapot) String() string { return thrift.String(x) }
 type Plain struct{}
 
 func (x *Plain) Error() string { return "Plain" }
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Plain) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Plain) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Plain) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	return append(b, 0)
-}
-func (x *Plain) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	return d.Stop(x, b, depth, 0)
-}
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Plain) String() string { return thrift.String(x) }
@@ -690,376 +358,6 @@ type Hello interface {
 	Check(ctx context.Context, how int32) error
 	// Deprecated: say ping
 	Old(ctx context.Context) error
-}
-
-type helloEchoArgs struct {
-	Msg *Everything `thrift:"msg,1"`
-}
-
-func (x *helloEchoArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Msg != nil {
-		b = x.Msg.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *helloEchoArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 1) {
-		x.Msg = impl.New[Everything](d)
-		if b = x.Msg.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-type helloEchoResult struct {
-	Success *Everything `thrift:"success,0,optional"`
-}
-
-func (x *helloEchoResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *helloEchoResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Everything](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-var helloEcho = rpc.Method{
-	Service: "Hello", Name: "echo", Codec: thrift.Binary{},
-	New:   stub.New[helloEchoArgs, helloEchoResult],
-	Raise: impl.NoResult,
-}
-
-type helloPingArgs struct{}
-
-var helloPing = rpc.Method{
-	Service: "Hello", Name: "ping", Codec: thrift.Binary{},
-	New: stub.New[helloPingArgs, struct{}],
-}
-
-type helloFireArgs struct {
-	N int32 `thrift:"n,1"`
-}
-
-var helloFire = rpc.Method{
-	Service: "Hello", Name: "fire", Codec: thrift.Binary{},
-	Kind: rpc.Oneway,
-	New:  stub.New[helloFireArgs, struct{}],
-}
-
-type helloAddArgs struct {
-	A int32 `thrift:"a,1"`
-	B int32 `thrift:"b,2"`
-}
-
-// SetDefaults sets the fields that have a default in the IDL.
-func (x *helloAddArgs) SetDefaults() {
-	x.B = 7
-}
-
-type helloAddResult struct {
-	Success *int32 `thrift:"success,0,optional"`
-}
-
-var helloAdd = rpc.Method{
-	Service: "Hello", Name: "add", Codec: thrift.Binary{},
-	Idempotent: true,
-	New:        stub.New[helloAddArgs, helloAddResult],
-	Raise:      impl.NoResult,
-}
-
-type helloFlagArgs struct {
-	On bool `thrift:"on,1"`
-}
-
-type helloFlagResult struct {
-	Success *bool `thrift:"success,0,optional"`
-}
-
-var helloFlag = rpc.Method{
-	Service: "Hello", Name: "flag", Codec: thrift.Binary{},
-	New:   stub.New[helloFlagArgs, helloFlagResult],
-	Raise: impl.NoResult,
-}
-
-type helloColorArgs struct {
-	Color Color `thrift:"color,1"`
-}
-
-type helloColorResult struct {
-	Success *Color `thrift:"success,0,optional"`
-}
-
-var helloColor = rpc.Method{
-	Service: "Hello", Name: "color", Codec: thrift.Binary{},
-	New:   stub.New[helloColorArgs, helloColorResult],
-	Raise: impl.NoResult,
-}
-
-type helloTextArgs struct {
-	S string `thrift:"s,1"`
-}
-
-type helloTextResult struct {
-	Success *string `thrift:"success,0,optional"`
-}
-
-var helloText = rpc.Method{
-	Service: "Hello", Name: "text", Codec: thrift.Binary{},
-	New:   stub.New[helloTextArgs, helloTextResult],
-	Raise: impl.NoResult,
-}
-
-type helloBytesArgs struct {
-	B []byte `thrift:"b,1"`
-}
-
-type helloBytesResult struct {
-	Success []byte `thrift:"success,0,optional"`
-}
-
-var helloBytes = rpc.Method{
-	Service: "Hello", Name: "bytes", Codec: thrift.Binary{},
-	New:   stub.New[helloBytesArgs, helloBytesResult],
-	Raise: impl.NoResult,
-}
-
-type helloIDArgs struct {
-	ID thrift.UUID `thrift:"id,1"`
-}
-
-type helloIDResult struct {
-	Success *thrift.UUID `thrift:"success,0,optional"`
-}
-
-var helloID = rpc.Method{
-	Service: "Hello", Name: "id", Codec: thrift.Binary{},
-	New:   stub.New[helloIDArgs, helloIDResult],
-	Raise: impl.NoResult,
-}
-
-type helloNumbersArgs struct {
-	Numbers []int32 `thrift:"numbers,1"`
-}
-
-type helloNumbersResult struct {
-	Success []int32 `thrift:"success,0,optional"`
-}
-
-var helloNumbers = rpc.Method{
-	Service: "Hello", Name: "numbers", Codec: thrift.Binary{},
-	New:   stub.New[helloNumbersArgs, helloNumbersResult],
-	Raise: impl.NoResult,
-}
-
-type helloNamesArgs struct {
-	Names Names `thrift:"names,1"`
-}
-
-type helloNamesResult struct {
-	Success thrift.Set[string] `thrift:"success,0,optional"`
-}
-
-var helloNames = rpc.Method{
-	Service: "Hello", Name: "names", Codec: thrift.Binary{},
-	New:   stub.New[helloNamesArgs, helloNamesResult],
-	Raise: impl.NoResult,
-}
-
-type helloCountsArgs struct {
-	Counts map[string]int32 `thrift:"counts,1"`
-}
-
-type helloCountsResult struct {
-	Success map[string]int32 `thrift:"success,0,optional"`
-}
-
-var helloCounts = rpc.Method{
-	Service: "Hello", Name: "counts", Codec: thrift.Binary{},
-	New:   stub.New[helloCountsArgs, helloCountsResult],
-	Raise: impl.NoResult,
-}
-
-type helloPairsArgs struct {
-	Pairs thrift.Pairs[*Point, int32] `thrift:"pairs,1"`
-}
-
-type helloPairsResult struct {
-	Success thrift.Pairs[*Point, int32] `thrift:"success,0,optional"`
-}
-
-var helloPairs = rpc.Method{
-	Service: "Hello", Name: "pairs", Codec: thrift.Binary{},
-	New:   stub.New[helloPairsArgs, helloPairsResult],
-	Raise: impl.NoResult,
-}
-
-type helloChooseArgs struct {
-	Choice Choice `thrift:"choice,1"`
-}
-
-type helloChooseResult struct {
-	Success Choice `thrift:"success,0,optional"`
-}
-
-var helloChoose = rpc.Method{
-	Service: "Hello", Name: "choose", Codec: thrift.Binary{},
-	New:   stub.New[helloChooseArgs, helloChooseResult],
-	Raise: impl.NoResult,
-}
-
-type helloFindArgs struct {
-	How int32 `thrift:"how,1"`
-}
-
-type helloFindResult struct {
-	Success *Point      `thrift:"success,0,optional"`
-	Missing *NotFound   `thrift:"missing,1,optional"`
-	Far     *shared.Far `thrift:"far,2,optional"`
-}
-
-func (x *helloFindResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Missing != nil {
-		b = x.Missing.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Far != nil {
-		b = x.Far.AppendThrift(e, append(b, 12, 0, 2), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *helloFindResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Point](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	if impl.Has(b, 4, 12, 1) {
-		x.Missing = impl.New[NotFound](d)
-		if b = x.Missing.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 1))
-		}
-	}
-	if impl.Has(b, 4, 12, 2) {
-		x.Far = impl.New[shared.Far](d)
-		if b = x.Far.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 2))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 3))
-}
-
-var helloFind = rpc.Method{
-	Service: "Hello", Name: "find", Codec: thrift.Binary{},
-	New: stub.New[helloFindArgs, helloFindResult],
-	Except: func(result any, err error) bool {
-		r := result.(*helloFindResult)
-		return errors.As(err, &r.Missing) && r.Missing != nil || errors.As(err, &r.Far) && r.Far != nil
-	},
-	Raise: func(result any) error {
-		switch r := result.(*helloFindResult); {
-		case r.Missing != nil:
-			return r.Missing
-		case r.Far != nil:
-			return r.Far
-		}
-		return impl.NoResult(result)
-	},
-}
-
-type helloCheckArgs struct {
-	How int32 `thrift:"how,1"`
-}
-
-type helloCheckResult struct {
-	Teapot *Teapot `thrift:"teapot,1,optional"`
-	Plain  *Plain  `thrift:"plain,2,optional"`
-}
-
-func (x *helloCheckResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Teapot != nil {
-		b = x.Teapot.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	if cap(b)-len(b) < impl.Room {
-		b = e.Next(b)
-	}
-	if x.Plain != nil {
-		b = x.Plain.AppendThrift(e, append(b, 12, 0, 2), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *helloCheckResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 1) {
-		x.Teapot = impl.New[Teapot](d)
-		if b = x.Teapot.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	if impl.Has(b, 4, 12, 2) {
-		x.Plain = impl.New[Plain](d)
-		if b = x.Plain.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 1))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 2))
-}
-
-var helloCheck = rpc.Method{
-	Service: "Hello", Name: "check", Codec: thrift.Binary{},
-	New: stub.New[helloCheckArgs, helloCheckResult],
-	Except: func(result any, err error) bool {
-		r := result.(*helloCheckResult)
-		return errors.As(err, &r.Teapot) && r.Teapot != nil || errors.As(err, &r.Plain) && r.Plain != nil
-	},
-	Raise: func(result any) error {
-		switch r := result.(*helloCheckResult); {
-		case r.Teapot != nil:
-			return r.Teapot
-		case r.Plain != nil:
-			return r.Plain
-		}
-		return nil
-	},
-}
-
-type helloOldArgs struct{}
-
-var helloOld = rpc.Method{
-	Service: "Hello", Name: "old", Codec: thrift.Binary{},
-	New: stub.New[helloOldArgs, struct{}],
 }
 
 // HelloService makes a service of an implementation.
@@ -1268,11 +566,10 @@ func HelloService(impl Hello) rpc.Service {
 // HelloClient calls a Hello elsewhere.
 type HelloClient struct {
 	*shared.RootClient
-	caller rpc.Caller
-	dialed bool
+	caller, dialed rpc.Caller
 }
 
-// NewHelloClient makes a client that calls through c.
+// NewHelloClient makes a client that calls through c; whoever made c closes it.
 func NewHelloClient(c rpc.Caller) *HelloClient {
 	return &HelloClient{RootClient: shared.NewRootClient(helloCaller{c}), caller: c}
 }
@@ -1285,6 +582,14 @@ func (x helloCaller) Do(ctx context.Context, c *rpc.Call) error {
 	return x.Caller.Do(ctx, c)
 }
 
+// Close closes what DialHello has opened. It does not close what NewHelloClient was given.
+func (c *HelloClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
+
 // DialHello makes a client of the Hello at target; it connects with the first call.
 func DialHello(target string) (*HelloClient, error) {
 	c, err := limosa.Dial(target)
@@ -1292,16 +597,8 @@ func DialHello(target string) (*HelloClient, error) {
 		return nil, err
 	}
 	x := NewHelloClient(c)
-	x.dialed = true
+	x.dialed = c
 	return x, nil
-}
-
-// Close ends a client of DialHello; a caller that NewHelloClient was given stays open.
-func (c *HelloClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
 }
 
 func (c *HelloClient) Echo(ctx context.Context, msg *Everything) (*Everything, error) {
@@ -1592,9 +889,4 @@ const FAR int32 = 10
 // FAR_NAMES makes the constant's value.
 func FAR_NAMES() []string {
 	return shared.NAMES()
-}
-
-// HelloIDL gives the IDL of this file; idl.Unpack reads it.
-func HelloIDL() string {
-	return "#file demo/hello/hello.thrift\nnamespace go demo.hello\ninclude\"shared/shared.thrift\"\ntypedef i64 UserID\ntypedef Point Place\ntypedef list<Tree>Trees\ntypedef set<string>Names\ntypedef shared.Kind Size\nenum Color{RED=1,BLUE,GREEN=0x10,TEAL=16,dark=-1}\nconst bool YES=true\nconst i8 SMALL=-128\nconst i64 LONG=-9223372036854775808\nconst double PI=3.14\nconst double WHOLE=7\nconst string text=\"a \\\"quoted\\\"\\n`line`\"\nconst binary BYTES=\"bytes\"\nconst uuid ID=\"{00112233-4455-6677-8899-aaBBccDDeeFF}\"\nconst list<i32>LIST=[1,SMALL,3]\nconst set<i32>SET=[1,2,2]\nconst map<string,list<i32>>MAP={\"a\":[1],\"b\":[],\"c\":LIST}\nconst map<Point,string>PAIRS={{\"x\":1}:\"one\"}\nconst Color COLOR=Color.BLUE\nconst Color SAME=COLOR\nconst i32 FROM_ENUM=Color.GREEN\nconst Point ORIGIN={\"x\":1,\"y\":2.5}\nconst Choice CHOICE={\"text\":\"hi\"}\nconst shared.Thing THING={\"kind\":shared.Kind.SMALL}\nconst map<map<string,list<map<string,string>>>,map<string,list<map<string,set<map<Point,Point>>>>>>LONG_AND_EMPTY={}\nconst i32 FAR=shared.LIMIT\nconst list<string>FAR_NAMES=shared.NAMES\nstruct Point{1:required i32 x 2:optional double y=1.5 3:Color color=Color.RED}\nstruct Tree{1:Trees children 2:Tree&left 3:map<i32,Trees>named}\nstruct Everything{1:bool a;2:byte b;3:i16 c;4:i32 d;5:i64 e;6:double f;7:string g;8:binary h;9:uuid i 11:optional bool oa;12:optional i8 ob;13:optional i16 oc;14:optional i32 od;15:optional i64 oe 16:optional double of;17:optional string og;18:optional binary oh;19:optional uuid oi;20:optional Color oj 21:list<list<set<map<string,Point>>>>nested 22:set<binary>bins={}23:map<Point,string>keyed 24:map<Color,UserID>by_color 25:map<uuid,i32>by_uuid 26:map<list<i32>,set<Names>>wild 27:Choice choice 28:list<Choice>choices 29:Place place 30:required Point needed 31:Size size=shared.Kind.SMALL 32:shared.Thing thing 33:map<bool,double>flags 34:map<double,binary>weights 35:string url(go.tag=\"json:\\\"u\\\"\")36:string user_id 37:string http_server(deprecated=\"use url\")}\nunion Choice{1:i32 number 2:string text 3:Choice again 4:list<Point>points 5:Point point 6:binary bytes}\nunion Nothing{}\nexception NotFound{1:string message,2:Point at}\nexception Teapot{1:i32 spouts,2:Color color}\nexception Plain{}\nservice Hello extends shared.Root{Everything echo(1:Everything msg)void ping()oneway void fire(1:i32 n)i32 add(1:i32 a,2:i32 b=7)(idempotent)bool flag(1:bool on)Color color(1:Color color)string text(1:string s)binary bytes(1:binary b)uuid id(1:uuid id)list<i32>numbers(1:list<i32>numbers)set<string>names(1:Names names)map<string,i32>counts(1:map<string,i32>counts)map<Point,i32>pairs(1:map<Point,i32>pairs)Choice choose(1:Choice choice)Point find(1:i32 how)throws(1:NotFound missing,2:shared.Far far)void check(1:i32 how)throws(1:Teapot teapot,2:Plain plain)void old()(deprecated=\"say ping\")}\n"
 }

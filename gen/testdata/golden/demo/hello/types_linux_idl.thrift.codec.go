@@ -9,20 +9,21 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // How the types of types_linux_idl.thrift.go travel. EncodeThrift and DecodeThrift are what thrift.Binary
 // calls on a message, AppendThrift and ReadThrift what they call within one.
 
-func (x *Other) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var e thrift.Encoder
+func (x *Other) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var e impl.Encoder
 	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
 }
-func (x *Other) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var d thrift.Decoder
+func (x *Other) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var d impl.Decoder
 	return d.End(x.ReadThrift(d.Begin(in, depth)))
 }
-func (x *Other) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
+func (x *Other) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= e.Least {
 		return e.Plan(b, x, depth)
 	}
@@ -32,11 +33,11 @@ func (x *Other) AppendThrift(e *thrift.Encoder, b []byte, depth int) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.N))
 	return append(b, 0)
 }
-func (x *Other) ReadThrift(d *thrift.Decoder, b []byte, depth int) []byte {
+func (x *Other) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return d.Whole(x, b, depth)
 	}
-	if len(b) < 7 || thrift.Miss(b, 8, 1) != 0 {
+	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
 		return d.Plan(x, b, depth, 0)
 	}
 	x.N = int32(binary.BigEndian.Uint32(b[3:]))
@@ -48,19 +49,19 @@ type sideOtherArgs struct {
 	O *Other `thrift:"o,1"`
 }
 
-func (x *sideOtherArgs) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *sideOtherArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.O != nil {
 		b = x.O.AppendThrift(e, append(b, 12, 0, 1), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *sideOtherArgs) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *sideOtherArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 1) {
-		x.O = thrift.New[Other](d)
+	if impl.Has(b, 4, 12, 1) {
+		x.O = impl.New[Other](d)
 		if b = x.O.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -72,19 +73,19 @@ type sideOtherResult struct {
 	Success *Other `thrift:"success,0,optional"`
 }
 
-func (x *sideOtherResult) EncodeThrift(to thrift.Output, b []byte, depth int) ([]byte, error) {
-	var s thrift.Encoder
+func (x *sideOtherResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
+	var s impl.Encoder
 	e, b := s.Open(to, b)
 	if x.Success != nil {
 		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
 	}
 	return e.End(append(b, 0))
 }
-func (x *sideOtherResult) DecodeThrift(in thrift.Input, depth int) thrift.Result {
-	var s thrift.Decoder
+func (x *sideOtherResult) DecodeThrift(in impl.Input, depth int) impl.Result {
+	var s impl.Decoder
 	d, b, depth := s.Begin(in, depth)
-	if thrift.Has(b, 4, 12, 0) {
-		x.Success = thrift.New[Other](d)
+	if impl.Has(b, 4, 12, 0) {
+		x.Success = impl.New[Other](d)
 		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
 			return d.End(d.In(x, 0))
 		}
@@ -93,7 +94,7 @@ func (x *sideOtherResult) DecodeThrift(in thrift.Input, depth int) thrift.Result
 }
 
 var sideOther = rpc.Method{
-	Service: "Side", Name: "other", Codec: thrift.Binary{}, New: stub.New[sideOtherArgs, sideOtherResult], Raise: thrift.NoResult,
+	Service: "Side", Name: "other", Codec: thrift.Binary{}, New: stub.New[sideOtherArgs, sideOtherResult], Raise: impl.NoResult,
 }
 
 // TypesLinuxIDL gives the IDL of this file; thriftidl.Unpack reads it.

@@ -5,13 +5,11 @@ package hello
 
 import (
 	"context"
-	"encoding/binary"
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
-	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -19,38 +17,7 @@ const _ = limosa.Gen1
 
 // In the same Go package as hello.thrift, and named like an operating system.
 type Other struct {
-	N int32 `thrift:"n,1"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Other) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Other) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Other) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < 135 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, 8, 0, 1), uint32(x.N))
-	return append(b, 0)
-}
-func (x *Other) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 7 || impl.Miss(b, 8, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.N = int32(binary.BigEndian.Uint32(b[3:]))
-	b = b[7:]
-	return d.Stop(x, b, depth, 1)
+	N int32 `thrift:"n,1" json:"n"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -59,60 +26,6 @@ func (x *Other) String() string { return thrift.String(x) }
 // Beside the service of hello.thrift, which has the short names.
 type Side interface {
 	Other(ctx context.Context, o *Other) (*Other, error)
-}
-
-type sideOtherArgs struct {
-	O *Other `thrift:"o,1"`
-}
-
-func (x *sideOtherArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.O != nil {
-		b = x.O.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *sideOtherArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 1) {
-		x.O = impl.New[Other](d)
-		if b = x.O.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-type sideOtherResult struct {
-	Success *Other `thrift:"success,0,optional"`
-}
-
-func (x *sideOtherResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *sideOtherResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Other](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-var sideOther = rpc.Method{
-	Service: "Side", Name: "other", Codec: thrift.Binary{},
-	New:   stub.New[sideOtherArgs, sideOtherResult],
-	Raise: impl.NoResult,
 }
 
 // SideService makes a service of an implementation.
@@ -134,13 +47,18 @@ func SideService(impl Side) rpc.Service {
 }
 
 // SideClient calls a Side elsewhere.
-type SideClient struct {
-	caller rpc.Caller
-	dialed bool
-}
+type SideClient struct{ caller, dialed rpc.Caller }
 
-// NewSideClient makes a client that calls through c.
+// NewSideClient makes a client that calls through c; whoever made c closes it.
 func NewSideClient(c rpc.Caller) *SideClient { return &SideClient{caller: c} }
+
+// Close closes what DialSide has opened. It does not close what NewSideClient was given.
+func (c *SideClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
 
 // DialSide makes a client of the Side at target; it connects with the first call.
 func DialSide(target string) (*SideClient, error) {
@@ -148,17 +66,7 @@ func DialSide(target string) (*SideClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := NewSideClient(c)
-	x.dialed = true
-	return x, nil
-}
-
-// Close ends a client of DialSide; a caller that NewSideClient was given stays open.
-func (c *SideClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
+	return &SideClient{caller: c, dialed: c}, nil
 }
 
 func (c *SideClient) Other(ctx context.Context, o *Other) (*Other, error) {
@@ -175,13 +83,4 @@ type UnimplementedSide struct{}
 
 func (UnimplementedSide) Other(ctx context.Context, o *Other) (*Other, error) {
 	return nil, rpc.Unimplemented
-}
-
-// TypesLinuxIDL gives the IDL of this file; idl.Unpack reads it.
-func TypesLinuxIDL() string {
-	return `#file demo/hello/types_linux.thrift
-namespace go demo.hello
-struct Other{1:i32 n}
-service Side{Other other(1:Other o)}(go.short="false")
-`
 }

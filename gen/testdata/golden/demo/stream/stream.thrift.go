@@ -5,7 +5,6 @@ package stream
 
 import (
 	"context"
-	"encoding/binary"
 	"iter"
 
 	"github.com/limosa-rpc/limosa"
@@ -13,7 +12,6 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
-	"github.com/limosa-rpc/limosa/thrift/impl"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -22,38 +20,7 @@ const _ = limosa.Gen1
 type Amount = Number
 
 type Number struct {
-	N int64 `thrift:"n,1"`
-}
-
-// The methods that thrift.Binary calls: on a message, and within one.
-func (x *Number) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var e impl.Encoder
-	return e.End(x.AppendThrift(e.Begin(to, b, depth)))
-}
-func (x *Number) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var d impl.Decoder
-	return d.End(x.ReadThrift(d.Begin(in, depth)))
-}
-func (x *Number) AppendThrift(e *impl.Encoder, b []byte, depth int) []byte {
-	if x == nil || depth <= e.Least {
-		return e.Plan(b, x, depth)
-	}
-	if cap(b)-len(b) < 139 {
-		b = e.Next(b)
-	}
-	b = binary.BigEndian.AppendUint64(append(b, 10, 0, 1), uint64(x.N))
-	return append(b, 0)
-}
-func (x *Number) ReadThrift(d *impl.Decoder, b []byte, depth int) []byte {
-	if x == nil || depth <= 0 {
-		return d.Whole(x, b, depth)
-	}
-	if len(b) < 11 || impl.Miss(b, 10, 1) != 0 {
-		return d.Plan(x, b, depth, 0)
-	}
-	x.N = int64(binary.BigEndian.Uint64(b[3:]))
-	b = b[11:]
-	return d.Stop(x, b, depth, 1)
+	N int64 `thrift:"n,1" json:"n"`
 }
 
 // String shows the fields, for logs: at most 1,024 bytes.
@@ -73,84 +40,6 @@ type Hello interface {
 	Thing(ctx context.Context, shared_ iter.Seq2[*shared.Thing, error]) (*shared.Thing, error)
 	// As Kitex writes it.
 	Plus(ctx context.Context, n iter.Seq2[*Number, error]) iter.Seq2[*Number, error]
-}
-
-type helloEchoArgs struct {
-	N *Number `thrift:"n,1"`
-}
-
-func (x *helloEchoArgs) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.N != nil {
-		b = x.N.AppendThrift(e, append(b, 12, 0, 1), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *helloEchoArgs) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 1) {
-		x.N = impl.New[Number](d)
-		if b = x.N.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-type helloEchoResult struct {
-	Success *Number `thrift:"success,0,optional"`
-}
-
-func (x *helloEchoResult) EncodeThrift(to impl.Output, b []byte, depth int) ([]byte, error) {
-	var s impl.Encoder
-	e, b := s.Open(to, b)
-	if x.Success != nil {
-		b = x.Success.AppendThrift(e, append(b, 12, 0, 0), depth-1)
-	}
-	return e.End(append(b, 0))
-}
-func (x *helloEchoResult) DecodeThrift(in impl.Input, depth int) impl.Result {
-	var s impl.Decoder
-	d, b, depth := s.Begin(in, depth)
-	if impl.Has(b, 4, 12, 0) {
-		x.Success = impl.New[Number](d)
-		if b = x.Success.ReadThrift(d, b[3:], depth-1); b == nil {
-			return d.End(d.In(x, 0))
-		}
-	}
-	return d.End(d.Stop(x, b, depth, 1))
-}
-
-var helloEcho = rpc.Method{
-	Service: "Hello", Name: "echo", Codec: thrift.Binary{},
-	New:   stub.New[helloEchoArgs, helloEchoResult],
-	Raise: impl.NoResult,
-}
-
-var helloCount = rpc.Method{
-	Service: "Hello", Name: "count", Codec: thrift.Binary{}, Kind: rpc.ServerStream, New: stub.New[Number, Number],
-}
-
-var helloSum = rpc.Method{
-	Service: "Hello", Name: "sum", Codec: thrift.Binary{}, Kind: rpc.ClientStream, New: stub.New[Amount, Number],
-}
-
-var helloChat = rpc.Method{
-	Service: "Hello", Name: "chat", Codec: thrift.Binary{}, Kind: rpc.Bidi, New: stub.New[Number, Number],
-}
-
-var helloThings = rpc.Method{
-	Service: "Hello", Name: "things", Codec: thrift.Binary{}, Kind: rpc.ServerStream, New: stub.New[shared.Thing, shared.Thing],
-}
-
-var helloThing = rpc.Method{
-	Service: "Hello", Name: "thing", Codec: thrift.Binary{}, Kind: rpc.ClientStream, New: stub.New[shared.Thing, shared.Thing],
-}
-
-var helloPlus = rpc.Method{
-	Service: "Hello", Name: "plus", Codec: thrift.Binary{}, Kind: rpc.Bidi, New: stub.New[Number, Number],
 }
 
 // HelloService makes a service of an implementation.
@@ -202,11 +91,10 @@ func HelloService(impl Hello) rpc.Service {
 // HelloClient calls a Hello elsewhere.
 type HelloClient struct {
 	*shared.RootClient
-	caller rpc.Caller
-	dialed bool
+	caller, dialed rpc.Caller
 }
 
-// NewHelloClient makes a client that calls through c.
+// NewHelloClient makes a client that calls through c; whoever made c closes it.
 func NewHelloClient(c rpc.Caller) *HelloClient {
 	return &HelloClient{RootClient: shared.NewRootClient(helloCaller{c}), caller: c}
 }
@@ -219,6 +107,14 @@ func (x helloCaller) Do(ctx context.Context, c *rpc.Call) error {
 	return x.Caller.Do(ctx, c)
 }
 
+// Close closes what DialHello has opened. It does not close what NewHelloClient was given.
+func (c *HelloClient) Close() error {
+	if c.dialed == nil {
+		return nil
+	}
+	return c.dialed.Close()
+}
+
 // DialHello makes a client of the Hello at target; it connects with the first call.
 func DialHello(target string) (*HelloClient, error) {
 	c, err := limosa.Dial(target)
@@ -226,16 +122,8 @@ func DialHello(target string) (*HelloClient, error) {
 		return nil, err
 	}
 	x := NewHelloClient(c)
-	x.dialed = true
+	x.dialed = c
 	return x, nil
-}
-
-// Close ends a client of DialHello; a caller that NewHelloClient was given stays open.
-func (c *HelloClient) Close() error {
-	if !c.dialed {
-		return nil
-	}
-	return c.caller.Close()
 }
 
 func (c *HelloClient) Echo(ctx context.Context, n *Number) (*Number, error) {
@@ -307,14 +195,3 @@ type Unimplemented = UnimplementedHello
 
 // Dial is DialHello.
 func Dial(target string) (*HelloClient, error) { return DialHello(target) }
-
-// StreamIDL gives the IDL of this file; idl.Unpack reads it.
-func StreamIDL() string {
-	return `#file demo/stream/stream.thrift
-namespace go demo.stream
-include"shared/shared.thrift"
-struct Number{1:i64 n}
-typedef Number Amount
-service Hello extends shared.Root{Number echo(1:Number n)stream<Number>count(1:Number n)Number sum(1:stream<Amount>amounts)stream<Number>chat(1:stream<Number>iter)stream<shared.Thing>things(1:shared.Thing shared)shared.Thing thing(1:stream<shared.Thing>shared)Number plus(1:Number n)(streaming.mode="bidirectional")}
-`
-}
