@@ -175,12 +175,7 @@ func TestTLSLongHandshake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a, b := pipe.New(pipe.Config{})
-				start := time.Now()
-				done := make(chan error)
-				go func() {
-					_, err := netio.Server(t.Context(), a, tt.config)
-					done <- err
-				}()
+				// Before anybody reads: a server that has had enough takes no more.
 				for i := range tt.records {
 					p := record
 					if i > 0 {
@@ -188,6 +183,12 @@ func TestTLSLongHandshake(t *testing.T) {
 					}
 					sendRaw(t, b, string(p))
 				}
+				start := time.Now()
+				done := make(chan error)
+				go func() {
+					_, err := netio.Server(t.Context(), a, tt.config)
+					done <- err
+				}()
 				err := <-done
 				if d := time.Since(start); err == nil || tt.ends != (d == 0) {
 					t.Errorf("after %v: %v", d, err)
