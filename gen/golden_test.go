@@ -183,7 +183,7 @@ func TestExceptions(t *testing.T) {
 	if e, ok := errors.AsType[*shared.Far](err); !ok || e.Miles != 9 {
 		t.Errorf("find 1: %v", err)
 	}
-	if p, err := c.Find(ctx, 2); p != nil || err == nil || !strings.Contains(err.Error(), "no result") {
+	if p, err := c.Find(ctx, 2); p != nil || rpc.CodeOf(err) != rpc.Internal {
 		t.Errorf("find 2: %v, %v", p, err)
 	}
 	if _, err := c.Find(ctx, 3); !errors.Is(err, rpc.OutOfRange) {
