@@ -145,7 +145,7 @@ func (c *ServerConn) backlogLocked() bool {
 // haltLocked waits until bar may be clear. The lock is held on entry and on
 // return.
 func (c *ServerConn) haltLocked(bar barrier) {
-	owes := c.claimLocked()
+	flusher := c.claimLocked()
 	more := 0
 	if bar == full && c.parked.n > 0 && !c.account.fullLocked() {
 		more = c.reserved + c.needs(c.parked.head)
@@ -157,9 +157,9 @@ func (c *ServerConn) haltLocked(bar barrier) {
 	}
 	c.out.Unlock()
 	switch {
-	case owes && bar == unread:
+	case flusher && bar == unread:
 		c.out.Flush() //nolint:errcheck // that it may park is the point here
-	case owes:
+	case flusher:
 		c.flush(atOnce)
 	case bar == unread:
 		c.awaitReader(context.Background())
@@ -170,7 +170,7 @@ func (c *ServerConn) haltLocked(bar barrier) {
 	}
 	c.out.Lock()
 	c.halted = false
-	if bar == full && !owes && c.account.vainLocked(p) {
+	if bar == full && !flusher && c.account.vainLocked(p) {
 		c.account.refusing = true
 	}
 }

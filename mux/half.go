@@ -163,7 +163,7 @@ func (h *half) awaitPiece(ctx context.Context, p pieces, overLocked func() bool)
 	err := awaitCredit(ctx, h.granted, h.lim.WriteStall, func() bool {
 		h.out.Lock()
 		defer h.unlock()
-		return h.sess.Room(0) > 0 || overLocked()
+		return h.sess.Credit(0) > 0 || overLocked()
 	})
 	if err == netio.ErrStalled {
 		h.nc.Abort()

@@ -181,7 +181,7 @@ func Public(call *rpc.Call, err error, l *slog.Logger) *rpc.Error {
 	return e
 }
 
-// publicOf is Public for who holds a lock, under which no logger runs, since its
+// publicOf is Public for a caller that holds a lock, under which no logger runs, since its
 // handler is the user's: log, if not nil, is to be called after the unlock.
 func publicOf(call *rpc.Call, err error, l *slog.Logger) (e *rpc.Error, log func()) {
 	if err == nil {

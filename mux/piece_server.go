@@ -60,7 +60,7 @@ func (c *ServerConn) sendPieces(r *request) {
 // those of a call that was given up, since nobody may be reading them, or granting
 // anything, and while the account is full: what is granted may not be read then.
 func (c *ServerConn) spendLocked(r *request) {
-	if r.beside && c.sess.Room(0) > 0 {
+	if r.beside && c.sess.Credit(0) > 0 {
 		r.ev.Flags |= wire.Credit
 	}
 }

@@ -254,7 +254,7 @@ func (c *ServerConn) PeerInfo() rpc.PeerInfo {
 // decoded: what it becomes may be many times that, and is known only then.
 const decodeFrom = 64 << 10
 
-// Decodes is rpc.Holder's method. While the connections of the server hold a
+// Decodes implements [rpc.Holder]. While the connections of the server hold a
 // quarter more than they may, no large request becomes more than it is.
 func (r *request) Decodes(n int) error {
 	c := r.conn
@@ -286,7 +286,7 @@ func (r *request) decoded() {
 	}
 }
 
-// Decoded is rpc.Holder's method. Where little is known of a method its first
+// Decoded implements [rpc.Holder]. Where little is known of a method its first
 // requests take what they take; the next ones wait until there is room for as much.
 func (r *request) Decoded(n int) {
 	defer r.decoded() // once what it takes is counted

@@ -70,9 +70,9 @@ func (c *ServerConn) crampedLocked() bool {
 // standLocked gives what is held the time to go away that haltLocked gives it,
 // and like it has the account refuse if nothing did.
 func (c *ServerConn) standLocked() {
-	owes, p := c.claimLocked(), c.account.pauseLocked(0)
+	flusher, p := c.claimLocked(), c.account.pauseLocked(0)
 	c.out.Unlock()
-	if owes {
+	if flusher {
 		c.flush(atOnce)
 	}
 	if c.clogged() {

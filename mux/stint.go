@@ -83,9 +83,9 @@ func (c *ServerConn) yield() (left bool) {
 	}
 	c.spare = true
 	c.stint.beginLocked()
-	owes := c.claimLocked()
+	flusher := c.claimLocked()
 	c.out.Unlock()
-	if owes {
+	if flusher {
 		c.flush(atOnce)
 	}
 	c.stint.way.Yield()

@@ -218,7 +218,7 @@ func (s *stream) awaitCreditLocks() error {
 			}
 		case s.sendDone:
 			err = &rpc.Error{Code: rpc.FailedPrecondition, Op: "send", Msg: "this side of the stream has ended"}
-		case s.h.sess.Room(s.ev.ID) > 0:
+		case s.h.sess.Credit(s.ev.ID) > 0:
 			return nil
 		default:
 			s.h.side.waitUnlocks(s, &s.send)
@@ -313,7 +313,7 @@ func (s *stream) stirLocked(list *waiter) *waiter {
 	if s.recv.on && (len(s.queue) > 0 || s.ended || s.gone) {
 		list = s.recv.offLocked(list)
 	}
-	if s.send.on && (s.over || s.gone || s.sendDone || s.h.sess.Room(s.ev.ID) > 0) {
+	if s.send.on && (s.over || s.gone || s.sendDone || s.h.sess.Credit(s.ev.ID) > 0) {
 		list = s.send.offLocked(list)
 	}
 	return list

@@ -625,7 +625,7 @@ func (g greedy) Open(side wire.Side, lim *rpc.Limits) wire.Session {
 	return greedySession{g.Protocol.Open(side, lim)}
 }
 
-func (greedySession) Room(uint64) int { return 1 << 30 }
+func (greedySession) Credit(uint64) int { return 1 << 30 }
 
 // TestFloodEndsTheStream: what nobody receives is bounded, whether the peer
 // knows no credit or does not heed it, and the connection stays.

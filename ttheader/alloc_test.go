@@ -159,7 +159,7 @@ func (r *streaming) run() {
 	r.c.Apply(&r.out, &r.grant)
 	r.grant.ID = r.down.ID
 	r.s.Apply(&r.out, &r.grant)
-	if r.c.Room(r.req.ID) <= 0 || r.s.Room(r.down.ID) <= 0 {
+	if r.c.Credit(r.req.ID) <= 0 || r.s.Credit(r.down.ID) <= 0 {
 		panic("no room")
 	}
 }

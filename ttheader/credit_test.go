@@ -88,9 +88,9 @@ func TestCreditOfPiecesComesBack(t *testing.T) {
 		if round%3 == 1 {
 			given = n / 2
 		}
-		before := c.Room(0)
+		before := c.Credit(0)
 		sendPieces(t, c, out, id, n, size, given)
-		if took := before - c.Room(0); took < n-given-2*size || took > n {
+		if took := before - c.Credit(0); took < n-given-2*size || took > n {
 			t.Fatalf("round %d: %d bytes took %d", round, n-given, took)
 		}
 		if given > 0 {
@@ -104,7 +104,7 @@ func TestCreditOfPiecesComesBack(t *testing.T) {
 			t.Fatalf("round %d: messages of %v", round, sizes)
 		}
 		applyAll(t, c, newOut(t), cin, back)
-		if room := c.Room(0); room <= PieceWindow/2 || room > PieceWindow {
+		if room := c.Credit(0); room <= PieceWindow/2 || room > PieceWindow {
 			t.Fatalf("round %d: room is %d", round, room)
 		}
 	}
@@ -121,7 +121,7 @@ func TestCreditWithTheLastPiece(t *testing.T) {
 			t.Fatalf("messages of %v", sizes)
 		}
 		applyAll(t, c, newOut(t), cin, back)
-		if room := c.Room(0); room <= PieceWindow/2 || room > PieceWindow {
+		if room := c.Credit(0); room <= PieceWindow/2 || room > PieceWindow {
 			t.Fatalf("room is %d", room)
 		}
 	}
@@ -133,10 +133,10 @@ func TestOlderPeersKnowNoCreditForPieces(t *testing.T) {
 		{anOlder, anOlder}, {withCredit, anOlder}, {"v=1;mux=1;credit=1", "v=1;mux=1;credit=1"}, {"mux=1;chunks=1;credit=1", "v=1"},
 	} {
 		c, s, cin, sin := agreed(t, tt.offer, tt.hello)
-		if n := c.Room(0); n != math.MaxInt {
+		if n := c.Credit(0); n != math.MaxInt {
 			t.Errorf("%v: the client has room for %d", tt, n)
 		}
-		if n := s.Room(0); n != math.MaxInt && tt.offer != withCredit {
+		if n := s.Credit(0); n != math.MaxInt && tt.offer != withCredit {
 			t.Errorf("%v: the server has room for %d", tt, n)
 		}
 		if tt.offer != anOlder {
@@ -168,14 +168,14 @@ func TestCreditThatAPeerMakesUp(t *testing.T) {
 			peer.appendSignal(out, 0, keyCredit, v)
 			peer.appendSignal(out, 5, keyCredit, "1000")
 			applyAll(t, me, newOut(t), in, out)
-			if n := me.Room(0); n != PieceWindow {
+			if n := me.Credit(0); n != PieceWindow {
 				t.Errorf("%q: room is %d", v, n)
 			}
 		}
 		for range 3 {
 			peer.appendSignal(out, 0, keyCredit, "2147483647")
 			applyAll(t, me, newOut(t), in, out)
-			if n := me.Room(0); n != math.MaxInt32 {
+			if n := me.Credit(0); n != math.MaxInt32 {
 				t.Errorf("room is %d", n)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/limosa-rpc/limosa/wire"
 )
 
-// A frame is one that was found at the begin of the input: a message with what
+// A frame is one that was found at the start of the input: a message with what
 // precedes it, or the head of one that is too large.
 type frame struct {
 	shape   shape

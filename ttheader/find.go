@@ -12,7 +12,7 @@ import (
 	"github.com/limosa-rpc/limosa/wire"
 )
 
-// find looks for a whole frame at the begin of p, or for the head of one that
+// find looks for a whole frame at the start of p, or for the head of one that
 // is too large. need > 0: that many bytes are missing.
 func (s *Session) find(p []byte) (f frame, need int, err error) {
 	switch l := detect(p, s.p.NonStrict); l {
@@ -86,7 +86,7 @@ func (s *Session) findMessage(p []byte, at int, l lead) (f frame, need int, err 
 	return s.tooLarge(f, p, n)
 }
 
-// findTTHeader finds a frame with a TTHeader at the begin of p.
+// findTTHeader finds a frame with a TTHeader at the start of p.
 func (s *Session) findTTHeader(p []byte) (f frame, need int, err error) {
 	if len(p) < fixedHead {
 		return f, fixedHead - len(p), nil

@@ -59,7 +59,7 @@ func fuzzCut(t *testing.T, p Protocol, side wire.Side, data []byte, piece int) {
 			checkEvent(t, side, &ev)
 			if ev.Flags&(wire.Settings|wire.GoAway|wire.Credit) != 0 {
 				s.Apply(&out, &ev)
-				if n := s.Room(ev.ID); n > math.MaxInt32 && n != math.MaxInt || ev.Flags&wire.Credit != 0 && n < ev.Credit && side == wire.Client && ev.ID == 1 {
+				if n := s.Credit(ev.ID); n > math.MaxInt32 && n != math.MaxInt || ev.Flags&wire.Credit != 0 && n < ev.Credit && side == wire.Client && ev.ID == 1 {
 					t.Fatalf("room %d after credit of %d", n, ev.Credit)
 				}
 			}
@@ -104,13 +104,13 @@ func fuzzStream(t *testing.T, s wire.Session, open *wire.Event) {
 		if flags&wire.End != 0 {
 			ev.Trailer = open.Header
 		}
-		room := s.Room(open.ID)
+		room := s.Credit(open.ID)
 		p, failed := frameBytes(s, &ev, []byte{0}[:btoi(flags&wire.Message != 0)])
 		if failed != nil {
 			if len(open.Method) < 100 && len(open.Header) == 0 {
 				t.Fatal(failed)
 			}
-			if s.Room(open.ID) != room {
+			if s.Credit(open.ID) != room {
 				t.Fatal("what was taken back takes room")
 			}
 			return ""

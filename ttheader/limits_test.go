@@ -125,7 +125,7 @@ func TestSmall(t *testing.T) {
 	if f := readPlain(p); err != nil || f.str(keyCancel) != "4" || f.Seq != 7 {
 		t.Errorf("cancel: %v, %v", f, err)
 	}
-	if c.Room(1) <= 0 {
+	if c.Credit(1) <= 0 {
 		t.Error("no room")
 	}
 }

@@ -150,7 +150,7 @@ func (s *Session) unfinishedErr() *rpc.Error {
 	return &rpc.Error{Code: rpc.ResourceExhausted, Msg: "unfinished messages take " + strconv.Itoa(s.in.unfinished.bytes) + " bytes on this connection"}
 }
 
-// findPiece finds a later piece at the begin of p, with a head of at bytes. Only one
+// findPiece finds a later piece at the start of p, with a head of at bytes. Only one
 // that is kept is waited for: the others are read past as they come, however large.
 func (s *Session) findPiece(f frame, p []byte, at int) (frame, int, error) {
 	f.shape, f.body = shapePiece, at

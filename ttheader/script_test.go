@@ -106,7 +106,7 @@ func (r *scriptRun) run(line string) []string {
 	case "room":
 		var id uint64
 		fmt.Sscan(rest, &id)
-		if n := r.s.Room(id); n < math.MaxInt || r.s.Caps().Window > 0 {
+		if n := r.s.Credit(id); n < math.MaxInt || r.s.Caps().Window > 0 {
 			return []string{fmt.Sprint(n)}
 		}
 		return []string{"any"}

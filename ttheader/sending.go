@@ -32,9 +32,9 @@ func (s *Session) granted(ev *wire.Event) {
 	}
 }
 
-// Room is what the peer takes of a stream now, or with id 0 of pieces. While it
+// Credit is what the peer takes of a stream now, or with id 0 of pieces. While it
 // is not known whether the peer grants credit, a stream has the first window.
-func (s *Session) Room(id uint64) int {
+func (s *Session) Credit(id uint64) int {
 	if id == 0 {
 		if s.out.agreed.has(pieceCredit) {
 			return s.out.room

@@ -127,7 +127,7 @@ func brief(ev wire.Event) string {
 
 // room checks what a session thinks it may send against the model.
 func (p *streamPair) room(e *streamEnd, m *modelSide) int {
-	room, want := e.s.Room(m.ev.ID), StreamWindow+m.credit-m.sent
+	room, want := e.s.Credit(m.ev.ID), StreamWindow+m.credit-m.sent
 	if !p.kin {
 		want = math.MaxInt
 	}
@@ -438,8 +438,8 @@ func TestTakenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all := readAll(p); len(all) != 2 || all[0].stream() != '2' || all[0].str(keyOffer) == "" || c.Room(65537) != StreamWindow-65 {
-		t.Fatalf("%v, room %d", all, c.Room(65537))
+	if all := readAll(p); len(all) != 2 || all[0].stream() != '2' || all[0].str(keyOffer) == "" || c.Credit(65537) != StreamWindow-65 {
+		t.Fatalf("%v, room %d", all, c.Credit(65537))
 	}
 	// Toward Kitex a second HEADER would end the connection.
 	s := Protocol{}.Open(wire.Server, lim)

@@ -34,7 +34,7 @@ func protocolID(compact bool) byte {
 	return 0
 }
 
-// findTHeader finds a frame with a THeader at the begin of p.
+// findTHeader finds a frame with a THeader at the start of p.
 func (s *Session) findTHeader(p []byte) (f frame, need int, err error) {
 	if len(p) < fixedHead {
 		return f, fixedHead - len(p), nil

@@ -200,12 +200,12 @@ type Session interface {
 	// limits; the caller truncates out to m then.
 	End(out *buf.Out, m buf.Mark, ev *Event) error
 
-	// Room is the number of bytes of messages that may be framed for a stream
+	// Credit is the number of bytes of messages that may be framed for a stream
 	// now; the output lock is held. With any room at all a whole message may
 	// be: what it takes beyond has to be granted again before the next. With id
 	// 0 it is the room for pieces that take credit; unary calls ask for nothing
 	// else.
-	Room(id uint64) int
+	Credit(id uint64) int
 
 	// Caps says what the peer is known to understand; the output lock is held.
 	Caps() Caps
