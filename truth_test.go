@@ -70,26 +70,34 @@ func (foundCodec) Decode(body buf.View, msg any, _ *rpc.Limits) error {
 	return nil
 }
 
-var lookup = &rpc.Method{
-	Service: "Book", Name: "lookup", Codec: foundCodec{}, New: stub.New[string, found],
-	Except: func(result any, err error) bool {
-		r := result.(*found)
-		return errors.As(err, &r.gone) && r.gone != nil
-	},
-	Raise: func(result any) error {
-		switch r := result.(*found); {
-		case r.gone != nil:
-			return r.gone
-		case r.value == nil:
-			return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result", Sent: rpc.Processed}
-		}
-		return nil
-	},
+var lookup = newLookup()
+
+// newLookup describes lookup: each server has its own, which counts what it logs.
+func newLookup() *rpc.Method {
+	return &rpc.Method{
+		Service: "Book", Name: "lookup", Codec: foundCodec{}, New: stub.New[string, found],
+		Except: func(result any, err error) bool {
+			r := result.(*found)
+			return errors.As(err, &r.gone) && r.gone != nil
+		},
+		Raise: func(result any) error {
+			switch r := result.(*found); {
+			case r.gone != nil:
+				return r.gone
+			case r.value == nil:
+				return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result", Sent: rpc.Processed}
+			}
+			return nil
+		},
+	}
 }
 
 // book has a way to fail for each argument.
-func book() rpc.Service {
-	return rpc.Service{Name: "Book", Methods: []rpc.Handler{{Method: lookup, Serve: func(ctx context.Context, c *rpc.Call) error {
+func book() rpc.Service { return bookUntil(nil) }
+
+// bookUntil is a book in which who is late waits for an end.
+func bookUntil(end <-chan struct{}) rpc.Service {
+	return rpc.Service{Name: "Book", Methods: []rpc.Handler{{Method: newLookup(), Serve: func(ctx context.Context, c *rpc.Call) error {
 		args, err := stub.Args[string](c)
 		if err != nil {
 			return err
@@ -110,6 +118,8 @@ func book() rpc.Service {
 			return &rpc.Error{Code: rpc.NotFound, Op: "lookup", Msg: "no such key", Details: rpc.Metadata{{Key: "key", Value: "k"}}}
 		case "wrapped":
 			return fmt.Errorf("secret: %w", rpc.Errorf(rpc.Aborted, "try again"))
+		case "late":
+			<-end
 		case "wait":
 			<-ctx.Done()
 			return ctx.Err()
@@ -301,17 +311,19 @@ func TestServerDeadlines(t *testing.T) {
 
 // TestPeerInfo: a handler can ask who calls.
 func TestPeerInfo(t *testing.T) {
-	var got rpc.PeerInfo
+	told := make(chan rpc.PeerInfo, 1)
 	ask := func(ctx context.Context, c *rpc.Call, next rpc.Next) error {
-		got = c.PeerInfo()
+		told <- c.PeerInfo()
 		return next(ctx, c)
 	}
+	var got rpc.PeerInfo
 	call := func(c rpc.Caller) {
 		t.Helper()
 		x := stub.NewCall[string, found](lookup, "Book")
 		if err := c.Do(t.Context(), &x.Call); err != nil {
 			t.Error(err)
 		}
+		got = <-told
 	}
 	cert, pool := certificate(t)
 	s := &limosa.Server{Services: []rpc.Service{book()}, Interceptors: []rpc.Interceptor{ask}}

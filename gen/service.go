@@ -145,7 +145,7 @@ func (e *emitter) client(s *idl.Service) {
 	e.p("// Close closes what %s has opened. It does not close what %s was given.", e.name(s, "dial"), made)
 	e.p("func (c *%s) Close() error {\nif c.dialed == nil {\nreturn nil\n}\nreturn c.dialed.Close()\n}\n", name)
 	e.p("// %s makes a client of the %s at target; it connects with the first call.", e.name(s, "dial"), face)
-	e.p("func %s(target string) (*%s, error) {\nc, err := limosa.Dial(target)\nif err != nil {\nreturn nil, err\n}", e.name(s, "dial"), name)
+	e.p("func %s(target string, opts ...limosa.DialOption) (*%s, error) {\nc, err := limosa.Dial(target, opts...)\nif err != nil {\nreturn nil, err\n}", e.name(s, "dial"), name)
 	if s.Parent == nil {
 		e.p("return &%s{caller: c, dialed: c}, nil\n}\n", name)
 	} else {
@@ -225,6 +225,6 @@ func (e *emitter) only(s *idl.Service) {
 		e.p("// Unimplemented is %s.\ntype Unimplemented = %[1]s\n", e.name(s, "unimplemented"))
 	}
 	if name := e.name(s, "only Dial"); name != "" {
-		e.p("// Dial is %s.\nfunc Dial(target string) (*%s, error) { return %[1]s(target) }\n", e.name(s, "dial"), e.name(s, "client"))
+		e.p("// Dial is %s.\nfunc Dial(target string, opts ...limosa.DialOption) (*%s, error) { return %[1]s(target, opts...) }\n", e.name(s, "dial"), e.name(s, "client"))
 	}
 }

@@ -347,8 +347,8 @@ func (c *CatalogClient) Close() error {
 }
 
 // DialCatalog makes a client of the Catalog at target; it connects with the first call.
-func DialCatalog(target string) (*CatalogClient, error) {
-	c, err := limosa.Dial(target)
+func DialCatalog(target string, opts ...limosa.DialOption) (*CatalogClient, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -451,8 +451,8 @@ func (c *InventoryClient) Close() error {
 }
 
 // DialInventory makes a client of the Inventory at target; it connects with the first call.
-func DialInventory(target string) (*InventoryClient, error) {
-	c, err := limosa.Dial(target)
+func DialInventory(target string, opts ...limosa.DialOption) (*InventoryClient, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -557,8 +557,8 @@ func (c *StorefrontClient) Close() error {
 }
 
 // DialStorefront makes a client of the Storefront at target; it connects with the first call.
-func DialStorefront(target string) (*StorefrontClient, error) {
-	c, err := limosa.Dial(target)
+func DialStorefront(target string, opts ...limosa.DialOption) (*StorefrontClient, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}

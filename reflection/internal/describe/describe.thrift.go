@@ -87,8 +87,8 @@ func (c *LimosaReflectionClient) Close() error {
 }
 
 // DialLimosaReflection makes a client of the LimosaReflection at target; it connects with the first call.
-func DialLimosaReflection(target string) (*LimosaReflectionClient, error) {
-	c, err := limosa.Dial(target)
+func DialLimosaReflection(target string, opts ...limosa.DialOption) (*LimosaReflectionClient, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -120,4 +120,6 @@ func NewClient(c rpc.Caller) *LimosaReflectionClient { return NewLimosaReflectio
 type Unimplemented = UnimplementedLimosaReflection
 
 // Dial is DialLimosaReflection.
-func Dial(target string) (*LimosaReflectionClient, error) { return DialLimosaReflection(target) }
+func Dial(target string, opts ...limosa.DialOption) (*LimosaReflectionClient, error) {
+	return DialLimosaReflection(target, opts...)
+}

@@ -61,8 +61,8 @@ func (c *EchoClient) Close() error {
 }
 
 // DialEcho makes a client of the Echo at target; it connects with the first call.
-func DialEcho(target string) (*EchoClient, error) {
-	c, err := limosa.Dial(target)
+func DialEcho(target string, opts ...limosa.DialOption) (*EchoClient, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -95,4 +95,6 @@ func NewClient(c rpc.Caller) *EchoClient { return NewEchoClient(c) }
 type Unimplemented = UnimplementedEcho
 
 // Dial is DialEcho.
-func Dial(target string) (*EchoClient, error) { return DialEcho(target) }
+func Dial(target string, opts ...limosa.DialOption) (*EchoClient, error) {
+	return DialEcho(target, opts...)
+}

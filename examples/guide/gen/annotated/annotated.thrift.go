@@ -71,8 +71,8 @@ func (c *BooksClient) Close() error {
 }
 
 // DialBooks makes a client of the Books at target; it connects with the first call.
-func DialBooks(target string) (*BooksClient, error) {
-	c, err := limosa.Dial(target)
+func DialBooks(target string, opts ...limosa.DialOption) (*BooksClient, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -114,4 +114,6 @@ func NewClient(c rpc.Caller) *BooksClient { return NewBooksClient(c) }
 type Unimplemented = UnimplementedBooks
 
 // Dial is DialBooks.
-func Dial(target string) (*BooksClient, error) { return DialBooks(target) }
+func Dial(target string, opts ...limosa.DialOption) (*BooksClient, error) {
+	return DialBooks(target, opts...)
+}

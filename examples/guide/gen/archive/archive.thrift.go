@@ -102,8 +102,8 @@ func (c *ArchiveClient) Close() error {
 }
 
 // DialArchive makes a client of the Archive at target; it connects with the first call.
-func DialArchive(target string) (*ArchiveClient, error) {
-	c, err := limosa.Dial(target)
+func DialArchive(target string, opts ...limosa.DialOption) (*ArchiveClient, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -136,4 +136,6 @@ func NewClient(c rpc.Caller) *ArchiveClient { return NewArchiveClient(c) }
 type Unimplemented = UnimplementedArchive
 
 // Dial is DialArchive.
-func Dial(target string) (*ArchiveClient, error) { return DialArchive(target) }
+func Dial(target string, opts ...limosa.DialOption) (*ArchiveClient, error) {
+	return DialArchive(target, opts...)
+}

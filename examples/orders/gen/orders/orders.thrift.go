@@ -93,8 +93,8 @@ func (c *OrdersClient) Close() error {
 }
 
 // DialOrders makes a client of the Orders at target; it connects with the first call.
-func DialOrders(target string) (*OrdersClient, error) {
-	c, err := limosa.Dial(target)
+func DialOrders(target string, opts ...limosa.DialOption) (*OrdersClient, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -127,4 +127,6 @@ func NewClient(c rpc.Caller) *OrdersClient { return NewOrdersClient(c) }
 type Unimplemented = UnimplementedOrders
 
 // Dial is DialOrders.
-func Dial(target string) (*OrdersClient, error) { return DialOrders(target) }
+func Dial(target string, opts ...limosa.DialOption) (*OrdersClient, error) {
+	return DialOrders(target, opts...)
+}

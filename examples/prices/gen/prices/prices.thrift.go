@@ -56,8 +56,8 @@ func (c *PricesClient) Close() error {
 }
 
 // DialPrices makes a client of the Prices at target; it connects with the first call.
-func DialPrices(target string) (*PricesClient, error) {
-	c, err := limosa.Dial(target)
+func DialPrices(target string, opts ...limosa.DialOption) (*PricesClient, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -85,4 +85,6 @@ func NewClient(c rpc.Caller) *PricesClient { return NewPricesClient(c) }
 type Unimplemented = UnimplementedPrices
 
 // Dial is DialPrices.
-func Dial(target string) (*PricesClient, error) { return DialPrices(target) }
+func Dial(target string, opts ...limosa.DialOption) (*PricesClient, error) {
+	return DialPrices(target, opts...)
+}

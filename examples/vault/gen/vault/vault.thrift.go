@@ -51,8 +51,8 @@ func (c *VaultClient) Close() error {
 }
 
 // DialVault makes a client of the Vault at target; it connects with the first call.
-func DialVault(target string) (*VaultClient, error) {
-	c, err := limosa.Dial(target)
+func DialVault(target string, opts ...limosa.DialOption) (*VaultClient, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -85,4 +85,6 @@ func NewClient(c rpc.Caller) *VaultClient { return NewVaultClient(c) }
 type Unimplemented = UnimplementedVault
 
 // Dial is DialVault.
-func Dial(target string) (*VaultClient, error) { return DialVault(target) }
+func Dial(target string, opts ...limosa.DialOption) (*VaultClient, error) {
+	return DialVault(target, opts...)
+}

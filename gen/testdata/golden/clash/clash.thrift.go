@@ -289,8 +289,8 @@ func (c *Calls_Client) Close() error {
 }
 
 // DialCalls_ makes a client of the Calls_ at target; it connects with the first call.
-func DialCalls_(target string) (*Calls_Client, error) {
-	c, err := limosa.Dial(target)
+func DialCalls_(target string, opts ...limosa.DialOption) (*Calls_Client, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -403,8 +403,8 @@ func (c *MoreClient) Close() error {
 }
 
 // DialMore makes a client of the More at target; it connects with the first call.
-func DialMore(target string) (*MoreClient, error) {
-	c, err := limosa.Dial(target)
+func DialMore(target string, opts ...limosa.DialOption) (*MoreClient, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}

@@ -34,8 +34,8 @@ func (c *EmptyClient) Close() error {
 }
 
 // DialEmpty makes a client of the Empty at target; it connects with the first call.
-func DialEmpty(target string) (*EmptyClient, error) {
-	c, err := limosa.Dial(target)
+func DialEmpty(target string, opts ...limosa.DialOption) (*EmptyClient, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -55,4 +55,6 @@ func NewClient(c rpc.Caller) *EmptyClient { return NewEmptyClient(c) }
 type Unimplemented = UnimplementedEmpty
 
 // Dial is DialEmpty.
-func Dial(target string) (*EmptyClient, error) { return DialEmpty(target) }
+func Dial(target string, opts ...limosa.DialOption) (*EmptyClient, error) {
+	return DialEmpty(target, opts...)
+}

@@ -670,8 +670,8 @@ func (c *KindsClient) Close() error {
 }
 
 // DialKinds makes a client of the Kinds at target; it connects with the first call.
-func DialKinds(target string) (*KindsClient, error) {
-	c, err := limosa.Dial(target)
+func DialKinds(target string, opts ...limosa.DialOption) (*KindsClient, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -785,4 +785,6 @@ func NewClient(c rpc.Caller) *KindsClient { return NewKindsClient(c) }
 type Unimplemented = UnimplementedKinds
 
 // Dial is DialKinds.
-func Dial(target string) (*KindsClient, error) { return DialKinds(target) }
+func Dial(target string, opts ...limosa.DialOption) (*KindsClient, error) {
+	return DialKinds(target, opts...)
+}

@@ -766,8 +766,8 @@ func (c *OrchardClient) Close() error {
 }
 
 // DialOrchard makes a client of the Orchard at target; it connects with the first call.
-func DialOrchard(target string) (*OrchardClient, error) {
-	c, err := limosa.Dial(target)
+func DialOrchard(target string, opts ...limosa.DialOption) (*OrchardClient, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -820,4 +820,6 @@ func NewClient(c rpc.Caller) *OrchardClient { return NewOrchardClient(c) }
 type Unimplemented = UnimplementedOrchard
 
 // Dial is DialOrchard.
-func Dial(target string) (*OrchardClient, error) { return DialOrchard(target) }
+func Dial(target string, opts ...limosa.DialOption) (*OrchardClient, error) {
+	return DialOrchard(target, opts...)
+}

@@ -65,8 +65,8 @@ func (c *Alone2Client) Close() error {
 }
 
 // DialAlone2 makes a client of the Alone2 at target; it connects with the first call.
-func DialAlone2(target string) (*Alone2Client, error) {
-	c, err := limosa.Dial(target)
+func DialAlone2(target string, opts ...limosa.DialOption) (*Alone2Client, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -96,4 +96,6 @@ func NewClient(c rpc.Caller) *Alone2Client { return NewAlone2Client(c) }
 type Unimplemented = UnimplementedAlone2
 
 // Dial is DialAlone2.
-func Dial(target string) (*Alone2Client, error) { return DialAlone2(target) }
+func Dial(target string, opts ...limosa.DialOption) (*Alone2Client, error) {
+	return DialAlone2(target, opts...)
+}

@@ -123,8 +123,8 @@ func (c *RootClient) Close() error {
 }
 
 // DialRoot makes a client of the Root at target; it connects with the first call.
-func DialRoot(target string) (*RootClient, error) {
-	c, err := limosa.Dial(target)
+func DialRoot(target string, opts ...limosa.DialOption) (*RootClient, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,9 @@ func NewClient(c rpc.Caller) *RootClient { return NewRootClient(c) }
 type Unimplemented = UnimplementedRoot
 
 // Dial is DialRoot.
-func Dial(target string) (*RootClient, error) { return DialRoot(target) }
+func Dial(target string, opts ...limosa.DialOption) (*RootClient, error) {
+	return DialRoot(target, opts...)
+}
 
 const LIMIT int32 = 10
 

@@ -61,8 +61,8 @@ func (c *SideClient) Close() error {
 }
 
 // DialSide makes a client of the Side at target; it connects with the first call.
-func DialSide(target string) (*SideClient, error) {
-	c, err := limosa.Dial(target)
+func DialSide(target string, opts ...limosa.DialOption) (*SideClient, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}

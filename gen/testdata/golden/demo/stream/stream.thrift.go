@@ -116,8 +116,8 @@ func (c *HelloClient) Close() error {
 }
 
 // DialHello makes a client of the Hello at target; it connects with the first call.
-func DialHello(target string) (*HelloClient, error) {
-	c, err := limosa.Dial(target)
+func DialHello(target string, opts ...limosa.DialOption) (*HelloClient, error) {
+	c, err := limosa.Dial(target, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -194,4 +194,6 @@ func NewClient(c rpc.Caller) *HelloClient { return NewHelloClient(c) }
 type Unimplemented = UnimplementedHello
 
 // Dial is DialHello.
-func Dial(target string) (*HelloClient, error) { return DialHello(target) }
+func Dial(target string, opts ...limosa.DialOption) (*HelloClient, error) {
+	return DialHello(target, opts...)
+}

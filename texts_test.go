@@ -1,0 +1,113 @@
+package limosa_test
+
+import (
+	"context"
+	"crypto/tls"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
+)
+
+var updateTexts = flag.Bool("update", false, "write the error texts anew")
+
+// TestErrorTexts compares what a user reads when something goes wrong, whole: what
+// the caller is told, and what the server logs. testdata/errors has a file for each.
+func TestErrorTexts(t *testing.T) {
+	cert, pool := certificate(t)
+	var log syncBuffer
+	end := make(chan struct{})
+	s := &limosa.Server{Services: []rpc.Service{bookUntil(end)}, Logger: lineLog(&log)}
+	target, _ := start(t, s, "127.0.0.1:0")
+	defer close(end)
+	secured, _ := start(t, &limosa.Server{Services: []rpc.Service{book()}, TLS: &tls.Config{Certificates: []tls.Certificate{cert}}}, "127.0.0.1:0")
+	client := func(c *limosa.Client) rpc.Caller {
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	asked := func(c rpc.Caller, m *rpc.Method, arg string, d time.Duration) func() error {
+		return func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			defer cancel()
+			x := stub.NewCall[string, found](m, m.Service)
+			x.Args = arg
+			return c.Do(ctx, &x.Call)
+		}
+	}
+	serve := func(s *limosa.Server) func() error {
+		return func() error {
+			l, err := limosa.Listen("127.0.0.1:0")
+			if err != nil {
+				return err
+			}
+			return s.Serve(t.Context(), l)
+		}
+	}
+	wire, local := client(&limosa.Client{Target: target}), s.Caller()
+	unknown := &rpc.Method{Service: "Book", Name: "burn", Codec: foundCodec{}}
+	for name, f := range map[string]func() error{
+		"handler-fails":          asked(wire, lookup, "foreign", time.Minute),
+		"handler-fails-local":    asked(local, lookup, "foreign", time.Minute),
+		"handler-panics":         asked(wire, lookup, "panic", time.Minute),
+		"handler-returns-nil":    asked(wire, lookup, "nothing", time.Minute),
+		"handler-says":           asked(wire, lookup, "op", time.Minute),
+		"another-hop-fails":      asked(wire, lookup, "hop", time.Minute),
+		"deadline":               asked(wire, lookup, "late", 30*time.Millisecond),
+		"deadline-local":         asked(local, lookup, "wait", 30*time.Millisecond),
+		"unknown-method":         asked(wire, unknown, "", time.Minute),
+		"unknown-method-local":   asked(local, unknown, "", time.Minute),
+		"nobody-listens":         asked(client(&limosa.Client{Target: "unix:///nowhere/at/all"}), lookup, "", time.Minute),
+		"plain-client-at-tls":    asked(client(&limosa.Client{Target: secured}), lookup, "", time.Minute),
+		"stranger-to-tls":        asked(client(&limosa.Client{Target: secured, TLS: &tls.Config{}}), lookup, "", time.Minute),
+		"serve-no-listener":      func() error { return new(limosa.Server).Serve(t.Context()) },
+		"serve-nil-listener":     func() error { return new(limosa.Server).Serve(t.Context(), (*netio.Listener)(nil)) },
+		"serve-no-certificate":   serve(&limosa.Server{TLS: &tls.Config{ClientCAs: pool}}),
+		"serve-nil-interceptor":  serve(&limosa.Server{Interceptors: []rpc.Interceptor{nil}}),
+		"serve-nil-service":      serve(&limosa.Server{Services: []rpc.Service{{Name: "Book", Unbound: true}}}),
+		"serve-negative-timeout": serve(&limosa.Server{Timeout: -1}),
+		"dial-unknown-scheme":    func() error { _, err := limosa.Dial("etcd://a/b"); return err },
+		"dial-nil-interceptor": func() error {
+			_, err := limosa.Dial(target, func(c *limosa.Client) { c.Interceptors = []rpc.Interceptor{nil} })
+			return err
+		},
+		"listen-tls": func() error { return limosa.Serve(t.Context(), "tls://127.0.0.1:0") },
+		"nil-sequence": func() error {
+			m := &rpc.Method{Service: "Book", Name: "write", Kind: rpc.Bidi, Codec: foundCodec{}}
+			for _, err := range stub.Exchange[string, string](t.Context(), wire, stub.Make(m, "Book", nil, nil), nil) {
+				return err
+			}
+			return nil
+		},
+	} {
+		log.take()
+		got := fmt.Sprintf("told: %v\n", f())
+		if l := strings.TrimRight(log.take(), "\n"); l != "" {
+			got += "log:  " + strings.ReplaceAll(l, "\n", "\n      ") + "\n"
+		}
+		for _, r := range []struct{ what, by string }{
+			{`127\.0\.0\.1:\d+`, "ADDR"}, {`(internal error |id=)[A-Z2-7]{8}`, "${1}ID"},
+			{` \S+/([^/\s]+\.go):\d+`, " $1:LINE"}, {`limosa_test\.\S*\.func\S*`, "limosa_test.book.func"},
+			{`github.com/limosa-rpc/limosa`, "limosa"},
+		} {
+			got = regexp.MustCompile(r.what).ReplaceAllString(got, r.by)
+		}
+		file := filepath.Join("testdata", "errors", name+".txt")
+		if *updateTexts {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(file); err != nil || string(want) != got {
+			t.Errorf("%s:\n%swant:\n%s%v", name, got, want, err)
+		}
+	}
+}
