@@ -49,7 +49,6 @@ func Example_deadlines() {
 	_, err = c.Get(ctx, 1)
 	fmt.Println(rpc.CodeOf(err), errors.Is(err, context.DeadlineExceeded))
 	//guide:end
-	<-s.ended
 	// Output:
 	// DeadlineExceeded true
 }
@@ -66,14 +65,17 @@ func Example_timeouts() {
 	_, err := c.Get(ctx, 1)
 	//guide:end
 	fmt.Println(rpc.CodeOf(err))
-	<-s.ended
 	// Output:
 	// DeadlineExceeded
 }
 
 func Example_cancel() {
-	s := &slow{ended: make(chan error, 1)}
-	addr, stop := running(&limosa.Server{Services: []rpc.Service{books.Service(s)}})
+	s, begun := &slow{ended: make(chan error, 1)}, make(chan struct{})
+	first := func(ctx context.Context, c *rpc.Call, next rpc.Next) error {
+		close(begun)
+		return next(ctx, c)
+	}
+	addr, stop := running(&limosa.Server{Services: []rpc.Service{books.Service(s)}, Interceptors: []rpc.Interceptor{first}})
 	defer stop()
 	c, err := books.Dial(addr)
 	if err != nil {
@@ -82,13 +84,38 @@ func Example_cancel() {
 	}
 	defer c.Close()
 	//guide:begin deadlines-cancel
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	time.AfterFunc(100*time.Millisecond, cancel)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		<-begun // the handler runs
+		cancel()
+	}()
 	_, err = c.Get(ctx, 1)
-	fmt.Println(rpc.CodeOf(err), rpc.SentOf(err))
+	fmt.Println(rpc.CodeOf(err), rpc.SentOf(err)) // Canceled maybe sent
 	//guide:end
 	fmt.Println("the handler:", <-s.ended)
 	// Output:
 	// Canceled maybe sent
 	// the handler: context canceled
+}
+
+func Example_serverTimeouts() {
+	s := &slow{ended: make(chan error, 1)}
+	//guide:begin deadlines-server
+	server := limosa.Server{
+		Services: []rpc.Service{books.Service(s)},
+		Timeout:  50 * time.Millisecond,             // for calls that bring no deadline
+		Limits:   rpc.Limits{CallTime: time.Minute}, // for those that do
+	}
+	//guide:end
+	addr, stop := running(&server)
+	defer stop()
+	c, err := books.Dial(addr)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	_, err = c.Get(context.Background(), 1)
+	fmt.Println(rpc.CodeOf(err))
+	// Output: DeadlineExceeded
 }

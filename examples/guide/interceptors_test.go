@@ -37,15 +37,14 @@ func authenticate(ctx context.Context, c *rpc.Call, next rpc.Next) error {
 //guide:begin interceptors-measure
 func measure(set *stats.Set) rpc.Interceptor {
 	return func(ctx context.Context, c *rpc.Call, next rpc.Next) error {
-		begin, code := time.Now(), rpc.Internal // stays if what is called panics
-		defer func() {
-			set.Histogram("call_us_"+c.Method.Name, "What a call took.", "us").Record(time.Since(begin).Microseconds())
-			set.Counter("calls_"+code.String(), "Calls by code.").Inc()
-		}()
+		begin := time.Now()
 		err := next(ctx, c)
-		if code = rpc.CodeOf(err); c.Declared(err) {
+		code := rpc.CodeOf(err)
+		if c.Declared(err) {
 			code = rpc.OK // an exception of the IDL is an answer
 		}
+		set.Histogram("call_us", "What a call took.", "us").Record(time.Since(begin).Microseconds())
+		set.Counter("calls_"+code.String(), "Calls by code.").Inc()
 		return err
 	}
 }

@@ -46,16 +46,12 @@ func Example_metadata() {
 	addr, stop := running(&limosa.Server{Services: []rpc.Service{books.Service(&front{back: toBack})}})
 	defer stop()
 
-	//guide:begin metadata-trailer
-	served := func(ctx context.Context, c *rpc.Call, next rpc.Next) error {
-		err := next(ctx, c)
-		fmt.Println("served by", c.Trailer.Get("served-by"))
-		return err
+	c, err := books.Dial(addr)
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
-	client := &limosa.Client{Target: addr, Interceptors: []rpc.Interceptor{served}}
-	//guide:end
-	defer client.Close()
-	c := books.NewClient(client)
+	defer c.Close()
 	//guide:begin metadata-caller
 	ctx := limosa.With(context.Background(),
 		limosa.Header("tenant", "t1"),        // to the next hop
@@ -63,7 +59,16 @@ func Example_metadata() {
 	_, err = c.Get(ctx, 1)
 	//guide:end
 	fmt.Println(err)
+	//guide:begin metadata-trailer
+	var answer rpc.Metadata
+	_, err = c.Get(limosa.With(ctx, limosa.Trailer(&answer)), 1)
+	fmt.Println("served by", answer.Get("served-by"))
+	//guide:end
+	fmt.Println(err)
 	// Output:
+	// front: t1 4bf92f
+	// back: "" "4bf92f"
+	// <nil>
 	// front: t1 4bf92f
 	// back: "" "4bf92f"
 	// served by front

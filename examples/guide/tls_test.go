@@ -91,6 +91,19 @@ func identity(dir, name string) (*tls.Config, error) {
 
 //guide:end
 
+//guide:begin tls-identity
+func onlyFor(name string) rpc.Interceptor {
+	return func(ctx context.Context, c *rpc.Call, next rpc.Next) error {
+		who := c.PeerInfo().Identity() // *x509.Certificate; nil without one
+		if who == nil || who.Subject.CommonName != name {
+			return rpc.Errorf(rpc.PermissionDenied, "%s may call, and nobody else", name)
+		}
+		return next(ctx, c)
+	}
+}
+
+//guide:end
+
 func Example_tls() {
 	dir, err := os.MkdirTemp("", "guide")
 	if err != nil {
@@ -108,7 +121,11 @@ func Example_tls() {
 		fmt.Println(err)
 		return
 	}
-	server := limosa.Server{Services: []rpc.Service{books.Service(newShop())}, TLS: serverTLS}
+	server := limosa.Server{
+		Services:     []rpc.Service{books.Service(newShop())},
+		Interceptors: []rpc.Interceptor{onlyFor("client")},
+		TLS:          serverTLS,
+	}
 	//guide:end
 	addr, stop := running(&server)
 	defer stop()
@@ -119,10 +136,20 @@ func Example_tls() {
 		return
 	}
 	client := &limosa.Client{Target: addr, TLS: clientTLS}
-	//guide:end
 	defer client.Close()
 	b, err := books.NewClient(client).Get(context.Background(), 1)
+	//guide:end
 	fmt.Println(b, err)
+
+	otherTLS, err := identity(dir, "server") // a certificate of the authority, for somebody else
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	other := &limosa.Client{Target: addr, TLS: otherTLS}
+	defer other.Close()
+	_, err = books.NewClient(other).Get(context.Background(), 1)
+	fmt.Println(rpc.CodeOf(err))
 
 	stranger := &limosa.Client{Target: addr, TLS: &tls.Config{RootCAs: clientTLS.RootCAs}} // without a certificate
 	defer stranger.Close()
@@ -130,5 +157,6 @@ func Example_tls() {
 	fmt.Println(rpc.CodeOf(err))
 	// Output:
 	// Book{id:1 title:"Go"} <nil>
+	// PermissionDenied
 	// Unavailable
 }

@@ -60,7 +60,7 @@ func run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	calls := limosa.With(context.Background(), limosa.Header("customer", "ada"), limosa.Timeout(200*time.Millisecond))
+	calls := limosa.With(context.Background(), limosa.Header("customer", "ada"), limosa.Timeout(time.Second))
 	for _, line := range []*orders.Line{{Item: "pen", Count: 4}, {Item: "pen"}, {Item: "globe", Count: 3}, {Item: "map", Count: 1}} {
 		sold, err := c.Place(calls, line)
 		if none, ok := errors.AsType[*orders.OutOfStock](err); ok {

@@ -29,12 +29,13 @@ func (s store) Secret(ctx context.Context, name string) (string, error) {
 }
 
 // mayCall lets in whose certificate has one of the names.
-func mayCall(names ...string) func(tls.ConnectionState) error {
-	return func(s tls.ConnectionState) error {
-		if who := s.PeerCertificates[0].Subject.CommonName; !slices.Contains(names, who) {
-			return fmt.Errorf("%s may not call", who)
+func mayCall(names ...string) rpc.Interceptor {
+	return func(ctx context.Context, c *rpc.Call, next rpc.Next) error {
+		who := c.PeerInfo().Identity() // verified; nil without a certificate
+		if who == nil || !slices.Contains(names, who.Subject.CommonName) {
+			return rpc.Errorf(rpc.PermissionDenied, "who are you?")
 		}
-		return nil
+		return next(ctx, c)
 	}
 }
 
@@ -49,12 +50,15 @@ func run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	server := limosa.Server{Services: []rpc.Service{vault.Service(store{"db": "hunter2"})}, TLS: &tls.Config{
-		Certificates:     ca.issue("vault"),
-		ClientCAs:        ca.pool,
-		ClientAuth:       tls.RequireAndVerifyClientCert,
-		VerifyConnection: mayCall("billing"),
-	}}
+	server := limosa.Server{
+		Services:     []rpc.Service{vault.Service(store{"db": "hunter2"})},
+		Interceptors: []rpc.Interceptor{mayCall("billing")},
+		TLS: &tls.Config{
+			Certificates: ca.issue("vault"),
+			ClientCAs:    ca.pool,
+			ClientAuth:   tls.RequireAndVerifyClientCert,
+		},
+	}
 	l, err := limosa.Listen("127.0.0.1:0")
 	if err != nil {
 		return err
@@ -64,10 +68,10 @@ func run(out io.Writer) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx, l) }()
 	for _, name := range []string{"billing", "crawler"} {
-		c := &limosa.Client{Target: l.Addr().String(), TLS: &tls.Config{
-			RootCAs:      ca.pool,
-			Certificates: ca.issue(name),
-		}}
+		c := &limosa.Client{
+			Target: l.Addr().String(),
+			TLS:    &tls.Config{RootCAs: ca.pool, Certificates: ca.issue(name)},
+		}
 		secret, err := vault.NewClient(c).Secret(context.Background(), "db")
 		fmt.Fprintf(out, "%s: %q %v\n", name, secret, rpc.CodeOf(err))
 		c.Close()

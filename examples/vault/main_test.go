@@ -10,7 +10,7 @@ func TestRun(t *testing.T) {
 	if err := run(&out); err != nil {
 		t.Fatal(err)
 	}
-	const want = "billing: \"hunter2\" OK\ncrawler: \"\" Unavailable\n"
+	const want = "billing: \"hunter2\" OK\ncrawler: \"\" PermissionDenied\n"
 	if out.String() != want {
 		t.Errorf("it prints\n%s", out.String())
 	}

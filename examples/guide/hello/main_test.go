@@ -71,7 +71,7 @@ func TestReadme(t *testing.T) {
 	var seen []string
 	//guide:begin readme
 	s := limosa.Server{Services: []rpc.Service{hello.Service(server{})}}
-	s.TLS = &tls.Config{Certificates: certificates} // Client.TLS is the other side
+	s.TLS = &tls.Config{Certificates: certificates}
 	s.Interceptors = append(s.Interceptors, func(ctx context.Context, c *rpc.Call, next rpc.Next) error {
 		seen = append(seen, c.Method.Name+" for "+c.Header.Get("tenant"))
 		return next(ctx, c)
