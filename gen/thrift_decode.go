@@ -128,7 +128,7 @@ func (e thriftEmitter) decodeScalar(m member, o int) string {
 	case idl.Double:
 		return e.use("math") + ".Float64frombits(" + big(64) + ")"
 	case idl.UUID:
-		return fmt.Sprintf("thrift.UUID(b[%d:])", o)
+		return fmt.Sprintf("%s.UUID(b[%d:])", e.use("thrift"), o)
 	}
 	return e.typ(m.t) + "(" + big(32) + ")"
 }

@@ -69,12 +69,12 @@ func (l *Path) Do(ctx context.Context, c *rpc.Call) error {
 	if err := served.Trailer.Fits(l.Limits); err != nil {
 		return told(mux.Public(nil, err, l.Logger))
 	}
+	c.Trailer = trailer(served) // also behind an answer that cannot be encoded
 	body, err := copyBytes(rpc.EngineOf(served).AppendResponse)
 	if err != nil {
 		return told(mux.Public(nil, fmt.Errorf("the answer of %v: %w", served.Method, err), l.Logger))
 	}
 	defer body.Release()
-	c.Trailer = trailer(served)
 	var declared error
 	if err := recovered("decode response", func() (err error) { declared, err = rpc.EngineOf(c).DecodeResponse(body, l.Limits); return err }); err != nil {
 		return err
