@@ -188,7 +188,7 @@ func TestUncountedViews(t *testing.T) {
 func TestKeptBlocksNeverServeAgain(t *testing.T) {
 	before := Live()
 	v := viewOf("kept")
-	if !v.LeaveToGC() || !v.LeaveToGC() {
+	if first, again := v.LeaveToGC(), v.LeaveToGC(); !first || !again {
 		t.Fatal("a block of the pools cannot be kept")
 	}
 	if v.Footprint() != MinBlock {

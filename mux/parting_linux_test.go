@@ -4,7 +4,6 @@ import (
 	"crypto/ed25519"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -167,7 +166,7 @@ func resetOnce(t *testing.T, a, b netio.Conn, after time.Duration) {
 	peer.nc.Receive(false, nil) // gives back what was lent
 	for range 4 {
 		if err := <-ends; rpc.CodeOf(err) != rpc.Unavailable || !rpc.SentOf(err).Retryable() {
-			t.Error(fmt.Sprintf("after %v: %v, %v", after, err, rpc.SentOf(err)))
+			t.Errorf("after %v: %v, %v", after, err, rpc.SentOf(err))
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package netio_test
 
 import (
-	"bytes"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -67,14 +66,6 @@ func write(c netio.Conn, p string) error {
 		return o.Flush()
 	}
 	return o.Err()
-}
-
-// collect gives a step that takes everything into b until n bytes are there.
-func collect(b *bytes.Buffer, n int) netio.Step {
-	return func(in *buf.In) (bool, error) {
-		b.Write(in.Next(in.Len()))
-		return b.Len() < n, nil
-	}
 }
 
 func TestPlain(t *testing.T) {

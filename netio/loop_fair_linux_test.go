@@ -171,12 +171,12 @@ func TestLoopFairToOthers(t *testing.T) {
 	ended := make(chan struct{})
 	begun := make(chan struct{}, 1)
 	var done func(netio.Outcome, error)
-	done = func(why netio.Outcome, err error) {
+	done = func(why netio.Outcome, _ error) {
 		for why == netio.Enough && !stopped.Load() {
 			if took++; took == 1000 {
 				begun <- struct{}{}
 			}
-			why, err = busy.OnReadable(false, one, done)
+			why, _ = busy.OnReadable(false, one, done)
 		}
 		if why != netio.Parked {
 			close(ended)

@@ -167,9 +167,9 @@ func echoOnLoop(c netio.LoopConn, ended func()) {
 		}
 		return true, nil
 	}
-	done = func(why netio.Outcome, err error) {
+	done = func(why netio.Outcome, _ error) {
 		for why != netio.Parked && why != netio.Lost {
-			why, err = c.OnReadable(false, step, done)
+			why, _ = c.OnReadable(false, step, done)
 		}
 		if why == netio.Lost {
 			netio.CloseWithin(c, time.Second)

@@ -6,7 +6,6 @@ import "os"
 
 func (a *app) bold(s string) string  { return a.sgr("1", s) }
 func (a *app) faint(s string) string { return a.sgr("2", s) }
-func (a *app) red(s string) string   { return a.sgr("31", s) }
 func (a *app) green(s string) string { return a.sgr("32", s) }
 
 // sgr sets a text in a terminal's way of showing (ECMA-48, SGR).

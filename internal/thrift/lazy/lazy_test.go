@@ -578,7 +578,7 @@ func TestLazyElementsMayBeKept(t *testing.T) {
 
 // aside has a list of views that are no generated ones.
 type aside struct {
-	more int
+	_ int
 	lazy.LazyLeaf
 }
 

@@ -107,11 +107,11 @@ func (c *Checker) Fields(pl *Plan, o, depth int, at []uint32) (int, raw.Fault) {
 	var seen uint64
 	for {
 		if r := int(pl.runAt[next]); r != 0 {
-			more, n, end, flt := c.straight(pl, r-1, o, depth, at)
+			more, _, end, flt := c.straight(pl, r-1, o, depth, at)
 			if flt != raw.Fine {
 				return end, flt
 			}
-			seen, next, o = seen|more, n, end
+			seen, o = seen|more, end
 		}
 		if len(b)-o < 4 {
 			if o < len(b) && b[o] == byte(raw.TypeStop) {
