@@ -110,9 +110,9 @@ func outer(s rpc.Service, method string, result bool) any {
 		if h.Method.Name == method {
 			c := h.Method.New()
 			if result {
-				return c.Response()
+				return rpc.EngineOf(c).Result()
 			}
-			args, err := c.Request()
+			args, err := rpc.EngineOf(c).Args()
 			if err != nil {
 				panic(err)
 			}

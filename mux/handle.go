@@ -81,7 +81,7 @@ func guarded(ctx context.Context, call *rpc.Call, next rpc.Next, l *slog.Logger)
 	err = next(ctx, call)
 	returned = true
 	if err == nil && call.Method.Raise != nil {
-		err = call.Method.Raise(call.Response()) // a declared exception that is there already, or no result at all
+		err = call.Method.Raise(rpc.EngineOf(call).Result()) // a declared exception that is there already, or no result at all
 	}
 	if err == nil {
 		return nil
@@ -187,7 +187,7 @@ func publicOf(call *rpc.Call, err error, l *slog.Logger) (e *rpc.Error, log func
 	if err == nil {
 		return nil, nil
 	}
-	if call != nil && call.Method.Except != nil && call.Method.Except(call.Response(), err) {
+	if call != nil && call.Method.Except != nil && call.Method.Except(rpc.EngineOf(call).Result(), err) {
 		return nil, nil
 	}
 	if e, ok := rpc.Public(err); ok {

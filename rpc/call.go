@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"iter"
 	"net"
 	"reflect"
 	"sync"
@@ -85,10 +86,70 @@ const (
 	bodyGone
 )
 
-// Request gives the message that the call was made with, a pointer. On the
-// server the first use decodes it; after the handler has returned an
+// Request gives the message that the call was made with, as the method has it: a
+// *books.Order, of a type that a type switch can name. Of a Thrift method whose
+// arguments are several, or one that is no struct, it is a message that holds them,
+// of a type that is generated and not exported; Args gives these one by one. A call
+// with a stream of requests has none: see OnSend and OnReceive.
+//
+// On the server the first use decodes it; after the handler has returned an
 // undecoded request is gone, and Request returns an error.
 func (c *Call) Request() (any, error) {
+	args, err := c.request()
+	if w := c.unwrapper(); err == nil && w != nil {
+		if msg := single(w.Args(args)); msg != nil {
+			return msg, nil
+		}
+	}
+	return args, err
+}
+
+// Args gives what the method was called with, name and value in the order of the IDL:
+// each argument of a Thrift method as the handler gets it, such as an int64 or a
+// *books.Order. What is one message in its IDL comes once, with the empty name. It
+// decodes as Request does, and fails as that does.
+func (c *Call) Args() (iter.Seq2[string, any], error) {
+	args, err := c.request()
+	if err != nil {
+		return nil, err
+	}
+	if w := c.unwrapper(); w != nil {
+		return w.Args(args), nil
+	}
+	return func(yield func(string, any) bool) {
+		if args != nil {
+			yield("", args)
+		}
+	}, nil
+}
+
+// unwrapper is the method's codec if its messages are wrapped in others: those of a
+// stream are not. nil: they are as the method has them.
+func (c *Call) unwrapper() Unwrapper {
+	if c.Method == nil || c.Method.Kind > Oneway || c.args == nil {
+		return nil
+	}
+	w, _ := c.Method.Codec.(Unwrapper)
+	return w
+}
+
+// single is the one argument of all, if it is a message; else nil.
+func single(args iter.Seq2[string, any]) (msg any) {
+	n := 0
+	for _, a := range args {
+		n++
+		if v := reflect.ValueOf(a); v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct {
+			msg = a
+		}
+	}
+	if n != 1 {
+		return nil
+	}
+	return msg
+}
+
+// request gives the message that the call was made with as it is on the wire, decoded.
+func (c *Call) request() (any, error) {
 	if c.serving == nil {
 		return c.args, nil
 	}
@@ -135,9 +196,15 @@ func undecodable(err error) error {
 	return Errorf(code, "decode request: %w", err)
 }
 
-// Response gives the message that holds the answer, a pointer: to be filled
-// on the server, filled after next on the client.
-func (c *Call) Response() any { return c.result }
+// Response gives the answer as the method returns it, such as a *books.Book or an
+// int64, after next; what it points to may be changed. It is nil where there is none:
+// before, and of a call that has failed, whose error next returns.
+func (c *Call) Response() any {
+	if w := c.unwrapper(); w != nil && c.result != nil {
+		return w.Answer(c.result)
+	}
+	return c.result
+}
 
 // Declared reports whether err is, or wraps, an exception that the method declares
 // in its IDL: an answer, not a failure. It is so on both sides.

@@ -21,6 +21,14 @@ func EngineOf(c *Call) Engine { return Engine{c} }
 // call.
 func (e Engine) SetMessages(args, result any) { e.c.args, e.c.result = args, result }
 
+// Args gives the message that the call was made with, a pointer: for a Thrift method
+// the struct of its arguments. It decodes as [Call.Request] does.
+func (e Engine) Args() (any, error) { return e.c.request() }
+
+// Result gives the message that holds the answer, a pointer: for a Thrift method a
+// struct with a field for what it returns and for each exception.
+func (e Engine) Result() any { return e.c.result }
+
 // SetPeer has p tell who the caller of a server's call is.
 func (e Engine) SetPeer(p Identifier) { e.c.served().from = p }
 

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"iter"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -58,6 +59,18 @@ type Weigher interface {
 	// takes besides its text and binary, which are in body too. It is 0 with an
 	// error.
 	DecodeWeighed(body buf.View, msg any, lim *Limits) (bytes int, err error)
+}
+
+// An Unwrapper is a Codec of an IDL whose methods have arguments and declared
+// exceptions, as Thrift's do: calls of one message are made with a message that holds
+// the arguments, and answered with one that holds what is returned or thrown. A codec
+// without it has the messages of the method themselves.
+type Unwrapper interface {
+	Codec
+	// Args yields the arguments that msg holds, with their names in the IDL.
+	Args(msg any) iter.Seq2[string, any]
+	// Answer gives what msg returns, and nil if it holds an exception or nothing.
+	Answer(msg any) any
 }
 
 // Next runs the rest of a call: the next interceptor, or the method itself.

@@ -53,17 +53,49 @@ func measure(set *stats.Set) rpc.Interceptor {
 
 //guide:begin interceptors-message
 func showOrders(ctx context.Context, c *rpc.Call, next rpc.Next) error {
-	if c.Method.Name == "buy" {
-		msg, err := c.Request() // decodes it
-		if err != nil {
-			return err
-		}
-		fmt.Println(c.Method, msg)
+	if c.Method.Name != "buy" {
+		return next(ctx, c)
+	}
+	msg, err := c.Request() // decodes it
+	if err != nil {
+		return err
+	}
+	switch m := msg.(type) {
+	case *books.Order:
+		fmt.Println(c.Method, "of", m.Copies, "copies")
+	}
+	err = next(ctx, c)
+	if r, ok := c.Response().(*books.Receipt); ok {
+		fmt.Println("for", r.Cents, "cents")
+	}
+	return err
+}
+
+//guide:end
+
+//guide:begin interceptors-args
+func showAll(ctx context.Context, c *rpc.Call, next rpc.Next) error {
+	args, err := c.Args()
+	if err != nil {
+		return err
+	}
+	for name, v := range args {
+		fmt.Printf("%v: %s = %v\n", c.Method, name, v)
 	}
 	return next(ctx, c)
 }
 
 //guide:end
+
+func Example_interceptorArgs() {
+	server := limosa.Server{Services: []rpc.Service{books.Service(newShop())}, Interceptors: []rpc.Interceptor{showAll}}
+	c := books.NewClient(server.Caller())
+	c.Get(context.Background(), 1)
+	c.Buy(context.Background(), &books.Order{Book: 1, Copies: 2})
+	// Output:
+	// Books/get: id = 1
+	// Books/buy: order = Order{book:1 copies:2}
+}
 
 func Example_interceptors() {
 	set := stats.NewSet()
@@ -103,7 +135,8 @@ func Example_interceptors() {
 	})
 	//guide:end
 	// Output:
-	// Books/buy &{Order{book:1 copies:2}}
+	// Books/buy of 2 copies
+	// for 8000 cents
 	// <nil>
 	// Unauthenticated
 	// calls_OK 1

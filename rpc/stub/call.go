@@ -47,7 +47,7 @@ func Make(m *rpc.Method, service string, args, result any) *rpc.Call {
 // Args gives the arguments of a server's call, decoded. It is what a
 // generated method body begins with.
 func Args[A any](c *rpc.Call) (*A, error) {
-	msg, err := c.Request()
+	msg, err := rpc.EngineOf(c).Args()
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func Args[A any](c *rpc.Call) (*A, error) {
 
 // Result gives the place for a server call's result. It panics if the call
 // was made for another type, which generated code rules out.
-func Result[R any](c *rpc.Call) *R { return c.Response().(*R) }
+func Result[R any](c *rpc.Call) *R { return rpc.EngineOf(c).Result().(*R) }
 
 // Failed is a sequence that consists of err.
 func Failed[R any](err error) iter.Seq2[*R, error] {

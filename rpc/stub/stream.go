@@ -19,7 +19,7 @@ import (
 func Incoming[R any](ctx context.Context, to rpc.Caller, c *rpc.Call) iter.Seq2[*R, error] {
 	return func(yield func(*R, error) bool) {
 		run(ctx, to, c, yield, func(_ context.Context, s rpc.Stream) error {
-			args, err := c.Request()
+			args, err := rpc.EngineOf(c).Args()
 			if err != nil {
 				return err
 			}
