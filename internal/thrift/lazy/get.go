@@ -417,41 +417,30 @@ func (x *Message) element(room []uint32, left int) []uint32 {
 	if l.b == nil {
 		panic("thrift: use of a lazy list after its message's Release")
 	}
-	if n > fewEven {
+	if n > nearFields {
 		if len(room) < n {
 			room = make([]uint32, n*min(left, indexSlab))
 		}
-		x.at = room[:n:n]
-		x.reindex(x.at)
+		x.at.far = room[:n:n]
+		x.reindex(x.at.far)
 		return room[n:]
 	}
 	if x.pl.Plain {
-		if end := plan.Element(l.b, x.pl.Runs, int(x.from), x.few[:n]); end != 0 {
-			x.end, x.even = uint32(end), uint8(n)
+		if end := plan.Element(l.b, x.pl.Runs, int(x.from), x.at.near[:n]); end != 0 {
+			x.end = uint32(end)
 			return room
 		}
 	}
-	x.evenly()
+	x.at.near = [nearFields]uint32{}
+	x.reindex(x.at.near[:n])
 	return room
-}
-
-// evenly makes the index of x in x itself, if it has few enough fields.
-func (x *Message) evenly() {
-	n := len(x.pl.Fields)
-	x.few = [fewEven]uint32{}
-	if x.reindex(x.few[:n]); !x.again {
-		x.even = uint8(n)
-	}
 }
 
 // reindex finds the fields of x again, in bytes that were checked.
 func (x *Message) reindex(at []uint32) {
-	c := plan.Checker{B: x.own.b}
-	end, f := c.Fields(x.pl, int(x.from), 1<<30, at)
-	if f != raw.Fine {
-		panic("thrift: checked bytes are wrong: " + f.Why())
+	if _, f := x.indexInto(at, 1<<30); f != raw.Fine {
+		panic("thrift: checked bytes are wrong: " + f.Why()) // a mistake in this package, or the bytes were written to
 	}
-	x.end, x.again = uint32(end), c.Again
 }
 
 // Map is a map where it was received, its entries in their order; a key

@@ -682,3 +682,44 @@ func plainOf(t testing.TB, msg any) *lazy.Everything {
 	}
 	return got
 }
+
+// A default that is read is not sent; what is changed in it is, unless the field was set
+// or removed since.
+func TestLazyDefaultsAreSentOnceTheyAreChanged(t *testing.T) {
+	open := func() *lazy.LazySettings {
+		x, err := thrift.OpenLazy[lazy.LazySettings](buf.ViewOf([]byte{0}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	x := open()
+	one, other := x.Leaf(), x.Leaf()
+	if got := thrifttest.Encode(t, x); len(got) != 1 || one.Name() != "seven" {
+		t.Errorf("a default that was only read is sent: %x", got)
+	}
+	one.SetID(8)
+	if other.ID() != 8 || x.Leaf().ID() != 8 {
+		t.Error("two views of one default differ")
+	}
+	got, err := x.Plain()
+	if err != nil || got.Leaf.ID != 8 || got.Leaf.Name != "seven" {
+		t.Errorf("%+v, %v", got, err)
+	}
+
+	x = open()
+	old := x.Leaf()
+	x.SetLeaf(&lazy.Leaf{ID: 1})
+	old.SetID(9)
+	if x.Leaf().ID() != 1 || old.ID() != 9 {
+		t.Error("a view of a default changes what was set in its place")
+	}
+	x = open()
+	old = x.Leaf()
+	x.SetHost(new("far"))
+	old.SetID(9)
+	x.SetHost(new("near"))
+	if got, err := x.Plain(); err != nil || got.Leaf.ID != 9 || *got.Host != "near" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

@@ -34,24 +34,37 @@ import (
 // texts are not decoded. The zero Lazy holds no message; using it panics, as using one
 // after its Release does.
 type Message struct {
-	own *lease
-	pl  *plan.Plan
-	// at has the offset of each field's value in own.b, by the index of the op;
-	// 0: the message does not have it. nil: not looked at yet.
-	at    []uint32
+	own   *lease
+	pl    *plan.Plan
 	from  uint32 // of the struct's first byte
-	end   uint32 // of the byte after its stop, if at is there
+	end   uint32 // of the byte after its stop; 0: at was not made yet
 	level uint16 // 1 for the outermost struct
 	again bool   // some field comes twice, or has elements of another type
 	first bool   // what Open gave: has the lease's reference
-	even  uint8  // how many fields few has, as long as at is not there
-	// few is at for an element of a list: here, so that a view that does not
-	// outlive its turn takes no memory.
-	few [fewEven]uint32
+	at    index
 }
 
-// fewEven is for how many fields there is room in a view.
-const fewEven = 8
+// An index says where the value of each field begins in own.b, by the field's place in
+// the plan; 0: the message does not have it. What was changed stands in the lease, so
+// that an index is never made anew.
+//
+// The offsets of few fields lie in the view: one that does not outlive its turn then takes
+// no memory. They cannot be a slice too: a view that points into itself is on the heap.
+type index struct {
+	far  []uint32
+	near [nearFields]uint32 // if there are no more
+}
+
+// nearFields is for how many fields there is room in a view.
+const nearFields = 8
+
+// of gives the offset of a field; 0 also if the index was not made yet.
+func (ix *index) of(field int) uint32 {
+	if field < len(ix.far) {
+		return ix.far[field]
+	}
+	return ix.near[field&(nearFields-1)]
+}
 
 // A lease is a message's memory, with what was changed in it. All views of one
 // message share it; a value that was set has one of its own once there is a view
@@ -61,6 +74,8 @@ type lease struct {
 	view  buf.View
 	edits []edit // by from
 	err   error  // of the first value that cannot be encoded
+
+	presets *presets // nil: no default with structs in it was read
 
 	root *lease       // of a value that was set: the message's, else nil
 	mem  codec.Budget // of the root: what one decode of the message may take, with what was set in it
@@ -143,7 +158,7 @@ func (x *Message) Release() {
 		panic("thrift: Release of a lazy message that is not open, or of a part of one")
 	}
 	l.view.Release()
-	l.b, l.calm, l.view, l.edits = nil, false, buf.View{}, nil // what else there is goes with the views
+	l.b, l.calm, l.view, l.edits, l.presets = nil, false, buf.View{}, nil, nil // what else there is goes with the views
 }
 
 // open makes x the view of the struct that body holds; x keeps a reference. mem is
@@ -197,19 +212,25 @@ func (x *Message) index() {
 	}
 }
 
+// indexIn makes the index of x, whose bytes nest no deeper than depth.
 func (x *Message) indexIn(depth int) (end int, f raw.Fault) {
 	n := len(x.pl.Fields)
-	if x.first && n <= fewFields {
-		x.at = x.own.room[:n:n]
-	} else {
-		x.at = make([]uint32, n)
+	switch {
+	case n <= nearFields:
+		x.at.near = [nearFields]uint32{}
+		return x.indexInto(x.at.near[:n], depth)
+	case x.first && n <= fewFields:
+		x.at.far = x.own.room[:n:n]
+	default:
+		x.at.far = make([]uint32, n)
 	}
-	return x.indexInto(depth)
+	return x.indexInto(x.at.far, depth)
 }
 
-func (x *Message) indexInto(depth int) (end int, f raw.Fault) {
+// indexInto fills at, which has a place for each field.
+func (x *Message) indexInto(at []uint32, depth int) (end int, f raw.Fault) {
 	c := plan.Checker{B: x.own.b}
-	end, f = c.Fields(x.pl, int(x.from), depth, x.at)
+	end, f = c.Fields(x.pl, int(x.from), depth, at)
 	x.end, x.again = uint32(end), c.Again
 	x.own.odd = x.own.odd || c.Odd
 	return end, f
@@ -229,40 +250,27 @@ func (x *Message) near(field int) uint32 {
 	if l := x.own; l == nil || !l.calm {
 		return 0
 	}
-	if field < int(x.even) {
-		return x.few[field&(fewEven-1)]
-	}
-	if field < len(x.at) {
-		return x.at[field]
-	}
-	return 0
+	return x.at.of(field)
 }
 
+// findSlow is find for what near has no answer to.
 func (x *Message) findSlow(field int) (*lease, int) {
-	if x.at == nil && x.own != nil && x.own.calm && !x.pl.HasPreset() {
-		if x.even == 0 && !x.again && len(x.pl.Fields) <= fewEven {
-			x.evenly()
-		}
-		if field < int(x.even) {
-			return x.own, int(x.few[field])
-		}
-	}
-	if x.at == nil || x.own.b == nil {
-		x.even = 0
+	if x.end == 0 || x.own.b == nil {
 		x.index()
 	}
-	l, o := x.own, x.at[field]
-	if o != 0 && len(l.edits) == 0 {
-		return l, int(o)
-	}
-	if e := l.edit(x.place(field), x.pl.Fields[field].Tag); e != nil {
+	l, o := x.own, x.at.of(field)
+	if len(l.edits) == 0 {
+		if o != 0 || !x.pl.HasPreset() {
+			return l, int(o)
+		}
+	} else if e := l.edit(x.place(field), x.pl.Fields[field].Tag); e != nil {
 		if e.val == nil {
 			return l, 0
 		}
 		if e.sub == nil {
-			e.sub = &lease{b: e.val, calm: true, view: buf.ViewOf(e.val), root: cmp.Or(l.root, l)}
+			e.sub = l.over(e.val)
 		}
-		return e.sub, 3
+		return e.sub, valueAt
 	}
 	if o != 0 || !x.pl.HasPreset() {
 		return l, int(o)
@@ -270,36 +278,20 @@ func (x *Message) findSlow(field int) (*lease, int) {
 	return x.preset(field)
 }
 
-// place is where a field's header is, or would be written.
-func (x *Message) place(field int) uint32 {
-	if o := x.at[field]; o != 0 {
-		return o - 3
-	}
-	return x.end - 1
+// over makes the lease of val, header and value of a field that is not in the message.
+func (l *lease) over(val []byte) *lease {
+	return &lease{b: val, calm: true, view: buf.ViewOf(val), root: cmp.Or(l.root, l)}
 }
 
-// preset gives the default of a field that the message does not have, as
-// decoding would.
-func (x *Message) preset(field int) (*lease, int) {
-	p := reflect.New(x.pl.Go).UnsafePointer()
-	x.pl.Preset(p)
-	f := &x.pl.Fields[field]
-	// Safety: p points to an x.pl.Go, which f is a field of.
-	q := unsafe.Add(p, f.Offset)
-	if f.Absent(q) || zero(f, q) {
-		return x.own, 0
+// valueAt is where the value begins in a lease of header and value.
+const valueAt = 3
+
+// place is where a field's header is, or would be written.
+func (x *Message) place(field int) uint32 {
+	if o := x.at.of(field); o != 0 {
+		return o - valueAt
 	}
-	val := x.encode(f, q)
-	if val == nil {
-		return x.own, 0
-	}
-	if f.Kind == shape.Ref || f.Kind == shape.List && f.Type.Elem.Kind == shape.Ref {
-		// What is set in it later is to be sent, and with that the whole value.
-		at := x.place(field)
-		x.own.insert(edit{from: at, to: at, head: f.Tag, val: val, preset: true})
-		return x.findSlow(field)
-	}
-	return &lease{b: val, calm: true, mem: codec.Unlimited}, 3
+	return x.end - 1
 }
 
 // zero tells whether the value at p is the one that stands for a field that is

@@ -26,7 +26,6 @@ type edit struct {
 	head     uint32 // 0 for what an earlier value of the same field took
 	val      []byte // nil: left out
 	sub      *lease // over val, once there is a view of something in it
-	preset   bool   // val is a default, which is sent if something was changed in it
 }
 
 // edit finds the edit of a field whose place is from.
@@ -52,7 +51,7 @@ func (l *lease) editAt(from uint32) int {
 // generated code. v is copied. A nil that Binary.Append would leave out removes
 // the field. What cannot be encoded is an error of the Append that follows.
 func Set[T any](x *Message, field int, v T) {
-	if x.find(field); x.at == nil {
+	if x.end == 0 || x.own.b == nil {
 		x.index()
 	}
 	f := &x.pl.Fields[field]
@@ -144,11 +143,11 @@ func (x *Message) put(field int, val []byte) {
 		x.dropEarlier(head, from)
 	}
 	if e := l.edit(from, head); e != nil {
-		e.val, e.sub, e.preset = val, nil, false
+		e.val, e.sub = val, nil
 		return
 	}
 	to := from
-	if o := int(x.at[field]); o != 0 {
+	if o := int(x.at.of(field)); o != 0 {
 		end, _ := raw.SkipAt(l.b, o, raw.Type(head>>16), 1<<30)
 		to = uint32(end)
 	}
@@ -172,6 +171,10 @@ func (l *lease) insert(e edit) {
 		l.edits = l.one[:0]
 	}
 	l.edits, l.calm = slices.Replace(l.edits, i, j, e), false
+	if l.presets != nil {
+		l.presets.forget(e.from, e.to, e.head)
+		l.presets.sent()
+	}
 }
 
 // dropEarlier removes all values of a field but the one whose header is at
@@ -191,7 +194,7 @@ func (x *Message) dropEarlier(head, last uint32) {
 
 // append writes x with its changes at the end of out.
 func (x *Message) append(out *buf.Out) error {
-	if x.at == nil || x.own.b == nil {
+	if x.end == 0 || x.own.b == nil {
 		x.index()
 	}
 	return x.own.append(out, x.from, x.end)
@@ -205,9 +208,6 @@ func (l *lease) append(out *buf.Out, begin, end uint32) error {
 		e := &l.edits[i]
 		if e.from < at {
 			continue // set through a view of what was replaced later
-		}
-		if e.silent() {
-			continue
 		}
 		l.share(out, at, e.from)
 		at = e.to
@@ -224,11 +224,6 @@ func (l *lease) append(out *buf.Out, begin, end uint32) error {
 	}
 	l.share(out, at, end)
 	return err
-}
-
-// silent tells whether e is a default in which nothing was changed.
-func (e *edit) silent() bool {
-	return e.preset && (e.sub == nil || !slices.ContainsFunc(e.sub.edits, func(in edit) bool { return !in.silent() }))
 }
 
 // share appends bytes that were not changed.

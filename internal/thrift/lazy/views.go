@@ -73,7 +73,7 @@ func (v views) GiveBack(x unsafe.Pointer) {
 // bytes gives the message of x with its changes, and the error of a value that
 // was set and cannot be encoded: the field is missing then.
 func (x *Message) bytes() ([]byte, error) {
-	if x.at == nil || x.own.b == nil {
+	if x.end == 0 || x.own.b == nil {
 		x.index()
 	}
 	if l := x.own; len(l.edits) == 0 {
