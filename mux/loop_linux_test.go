@@ -41,7 +41,7 @@ func newLoopRig(t *testing.T, lim rpc.Limits, h handlers, where mux.Handlers) *l
 		t.Fatal(err)
 	}
 	r.l = l
-	r.serve = mux.ServerConfig{Config: mux.Config{Limits: r.lim}, Route: h.route, Base: context.Background(), Handlers: where, Watch: &r.watch}
+	r.serve = mux.ServerConfig{Config: mux.Config{Limits: r.lim, Logger: logTo(t)}, Route: h.route, Base: context.Background(), Handlers: where, Watch: &r.watch}
 	t.Cleanup(func() {
 		l.Close()
 		r.watch.Close()

@@ -131,7 +131,7 @@ func newRigAcross(t *testing.T, over pipe.Config, p wire.Protocol, clients, serv
 	before := buf.Live() // tests that play the peer themselves leave what they were lent
 	r := &rig{finished: make(chan error, 1)}
 	r.cend, r.send = pipe.New(over)
-	cfg := &mux.ServerConfig{Config: mux.Config{Limits: servers, Logger: slog.New(slog.DiscardHandler)}, Route: route, Base: t.Context(), Handlers: where}
+	cfg := &mux.ServerConfig{Config: mux.Config{Limits: servers, Logger: logTo(t)}, Route: route, Base: t.Context(), Handlers: where}
 	r.server = mux.NewServerConn(r.send, p.Open(wire.Server, servers), cfg)
 	go r.server.Run(func(err error) { r.finished <- err })
 	r.client = mux.NewConn(r.cend, p.Open(wire.Client, clients), mux.Config{Limits: clients, Notify: func() {
@@ -147,6 +147,10 @@ func newRigAcross(t *testing.T, over pipe.Config, p wire.Protocol, clients, serv
 	})
 	return r
 }
+
+// logTo gives a logger whose lines are shown if the test fails. All handlers
+// have ended before the test does.
+func logTo(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
 
 // stop ends both sides and waits for them.
 func (r *rig) stop() {
