@@ -198,7 +198,8 @@ func TestClientTLSCodeThatPanics(t *testing.T) {
 		}}}
 		for i, want := range []string{"", "panic", "goroutine", ""} {
 			how.Store(int32(i % 3))
-			if i > 0 { // the connection of the call before goes, and the pause behind a failure
+			if i > 0 {
+				// Real time: the connection of the call before goes, and the pause behind a failure.
 				time.Sleep(60 * time.Millisecond)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

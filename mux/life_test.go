@@ -18,10 +18,11 @@ import (
 // keeps what it is not told of, and gives it every new call.
 func TestLeavingAlwaysTells(t *testing.T) {
 	const most = 3
+	// Virtual time: handlers run in the bubbles below.
 	deaf := func(context.Context, string) (string, error) { time.Sleep(time.Hour); return "", nil }
 	h := handlers{"echo": echo["echo"], "deaf": deaf}
 	streams := streamHandlers{count: func(context.Context, string) iter.Seq2[*string, error] {
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) // Virtual time: as above.
 		return strs(0, "")
 	}}
 	route := func(service, name string) (rpc.Handler, string, bool) {

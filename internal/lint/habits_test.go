@@ -2,62 +2,11 @@ package lint_test
 
 import (
 	"go/ast"
-	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 )
-
-// TestLintSleeps finds tests that wait by the clock. A test runs in virtual
-// time (testing/synctest), or it says beside the sleep what is real about it.
-func TestLintSleeps(t *testing.T) {
-	eachSource(t, func(s *source) {
-		if !s.test || imports(s, "testing/synctest") {
-			return
-		}
-		for _, pos := range sleeps(s) {
-			t.Errorf("%v: a sleep without a word why: use testing/synctest, or say `// Real time: …` or `// Virtual time: …`", pos)
-		}
-	})
-}
-
-func imports(s *source, path string) bool {
-	for _, i := range s.file.Imports {
-		if i.Path.Value == `"`+path+`"` {
-			return true
-		}
-	}
-	return false
-}
-
-// sleeps gives the calls of time.Sleep without a comment in their line or in
-// the line above.
-func sleeps(s *source) (found []token.Position) {
-	told := map[int]bool{}
-	for _, g := range s.file.Comments {
-		if text := g.Text(); strings.Contains(text, "Real time:") || strings.Contains(text, "Virtual time:") {
-			end := s.fset.Position(g.End()).Line
-			told[end], told[end+1] = true, true
-		}
-	}
-	ast.Inspect(s.file, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
-		sel, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok || sel.Sel.Name != "Sleep" {
-			return true
-		}
-		if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" && !told[s.at(call).Line] {
-			found = append(found, s.at(call))
-		}
-		return true
-	})
-	return found
-}
 
 // place is how docs/how names code: a file and what it declares in it.
 var place = regexp.MustCompile("`(?:([a-z0-9_/]+)/)?([a-z0-9_]+\\.go):((?:[A-Za-z_][A-Za-z0-9_]*\\.)?[A-Za-z_][A-Za-z0-9_]*)`")
