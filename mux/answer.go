@@ -66,6 +66,7 @@ func (c *ServerConn) backedUpLocked() bool {
 func (c *ServerConn) lateLocked(r *request, err error) {
 	r.err = err
 	r.enter(finished)
+	r.lone = false // its worker counts it out now
 	c.account.unstakeLocked(&r.stake)
 	c.late.push(r)
 	if !c.lateRuns {
@@ -76,11 +77,17 @@ func (c *ServerConn) lateLocked(r *request, err error) {
 
 // answerLate answers those that wait for room, one at a time.
 func (c *ServerConn) answerLate() {
+	exits := true // a codec has ended the goroutine: the others wait on
+	defer func() {
+		if exits {
+			c.spawn(c.answerLate)
+		}
+	}()
 	for {
 		c.out.Lock()
 		r := c.late.pop()
 		if r == nil {
-			c.lateRuns = false
+			c.lateRuns, exits = false, false
 			c.unlock()
 			return
 		}
@@ -146,7 +153,7 @@ func (c *ServerConn) turnLocked() {
 // prepare encodes a result outside the lock, and compresses it there if that is
 // due. Of a large one it sends all but the last piece.
 func (c *ServerConn) prepare(r *request) (err error) {
-	if r.private, err = encodePrivate(rpc.EngineOf(r.call).AppendResponse); err != nil {
+	if r.private, err = encodePrivate(rpc.EngineOf(r.call).AppendResponse, func() { go c.codecExited(r) }); err != nil {
 		return c.public(r, err)
 	}
 	// Now: this answer may wait for long, and others are about to begin.
@@ -220,7 +227,7 @@ func (c *ServerConn) appendLocked(r *request) bool {
 		if overflows {
 			most = smallHolder
 		}
-		switch r.err = encodeUpTo(out, c.sess, reply, r.appendResult, most); r.err {
+		switch r.err = encodeUpTo(out, c.sess, reply, r.appendResult, most, func() { go c.codecExitedUnlocks(r) }); r.err {
 		case nil:
 			n := max(out.Len()-before, reply.Total)
 			if n <= pieceFrom {

@@ -199,7 +199,7 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err erro
 			return r, err
 		}
 	}
-	if r.private, err = encodePrivate(rpc.EngineOf(call).AppendRequest); err != nil {
+	if r.private, err = encodePrivate(rpc.EngineOf(call).AppendRequest, nil); err != nil {
 		return r, err
 	}
 	if r.private.Len() <= pieceFrom {
@@ -292,7 +292,11 @@ func (c *Conn) frameLocked(call *rpc.Call, r *registered, s *slot, timeout time.
 	}
 	out := c.out.Out()
 	before := out.Len()
-	if err := encodeUpTo(out, c.sess, ev, body, most); err != nil {
+	exitsUnlocks := func() {
+		c.slots.put(s)
+		c.unlock()
+	}
+	if err := encodeUpTo(out, c.sess, ev, body, most, exitsUnlocks); err != nil {
 		return err
 	}
 	s.size = uint64(out.Len() - before)

@@ -60,7 +60,7 @@ func (c *Conn) giveOut(d *delivery, ev *wire.Event, s *slot) {
 	case s == nil:
 	case s.word.CompareAndSwap(word(ev.ID, waiting), word(ev.ID, filling)):
 		if ev.Body.Len() < apartBytes && ev.Flags&wire.Packed == 0 {
-			s.err = c.fill(s.call, ev)
+			s.err = c.fill(s.call, ev, func() { c.holderExits(d, ev, s) })
 		} else {
 			c.keep(s, ev)
 		}
@@ -82,6 +82,28 @@ func (c *Conn) giveOut(d *delivery, ev *wire.Event, s *slot) {
 	if ev.Flags&wire.Close != 0 {
 		c.nc.Abort()
 	}
+}
+
+// holderExits ends the connection of a holder of the read role whose goroutine a codec
+// has ended in the middle of a batch, while it decoded the answer ev for the slot s.
+func (c *Conn) holderExits(d *delivery, ev *wire.Event, s *slot) {
+	s.err = &rpc.Error{Code: rpc.Internal, Op: "decode response", Peer: c.peer, Sent: rpc.Processed, Msg: "the codec has ended its goroutine"}
+	s.word.Store(word(ev.ID, done))
+	d.answered++
+	if s != d.leader.slot {
+		s.done <- struct{}{}
+	}
+	for i, left := 0, false; i < len(c.batch.list); i++ {
+		if left = left || &c.batch.list[i] == ev; left { // those before it were seen to
+			c.batch.list[i].Body.Release()
+		}
+	}
+	c.batch.reset()
+	last := *d // d is the goroutine's that ends
+	c.work.Go(func() {
+		c.settle(&last, closeRole)
+		c.fail(errExits, nil)
+	})
 }
 
 // settle counts the answers of a delivery out, decides in the same critical section
@@ -256,12 +278,17 @@ func (c *Conn) late(s *slot, id uint64) {
 	c.unlock()
 }
 
-// fill decodes an answer into its call. A codec that panics fails the call.
-func (c *Conn) fill(call *rpc.Call, ev *wire.Event) (err error) {
+// fill decodes an answer into its call. A codec that panics fails the call. If it ends
+// the goroutine, exits is called on that.
+func (c *Conn) fill(call *rpc.Call, ev *wire.Event, exits func()) (err error) {
+	err = errExits // until something is returned
 	defer func() {
 		if p := recover(); p != nil {
 			err = &rpc.Error{Code: rpc.Internal, Op: "decode response", Peer: c.peer, Sent: rpc.Processed,
 				Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+		}
+		if err == errExits {
+			exits()
 		}
 	}()
 	call.Trailer = ev.Trailer

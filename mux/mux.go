@@ -39,19 +39,27 @@ var errPieces = errors.New("mux: a message for pieces")
 // appends, and its end. Whatever fails or panics is taken back. The output
 // lock is held.
 func encode(out *buf.Out, s wire.Session, ev *wire.Event, body func(*buf.Out) error) (err error) {
-	return encodeUpTo(out, s, ev, body, math.MaxInt)
+	return encodeUpTo(out, s, ev, body, math.MaxInt, nil)
 }
 
 // encodeUpTo is encode for a frame of which it is not known how large it will
 // be: one with more than most bytes before its end is errPieces.
-func encodeUpTo(out *buf.Out, s wire.Session, ev *wire.Event, body func(*buf.Out) error, most int) (err error) {
+//
+// A body that is a user's may end the goroutine (runtime.Goexit), which nothing can
+// stop. exitsUnlocks is called then, on that goroutine, in the place of the caller: it
+// sees to the lock, and to whatever else the caller would have.
+func encodeUpTo(out *buf.Out, s wire.Session, ev *wire.Event, body func(*buf.Out) error, most int, exitsUnlocks func()) (err error) {
 	start := out.Mark()
+	err = errExits // until something is returned
 	defer func() {
 		if p := recover(); p != nil {
 			err = &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
 		}
 		if err != nil {
 			out.Truncate(start)
+		}
+		if err == errExits && exitsUnlocks != nil {
+			exitsUnlocks()
 		}
 	}()
 	m := s.Begin(out, ev)
@@ -66,6 +74,10 @@ func encodeUpTo(out *buf.Out, s wire.Session, ev *wire.Event, body func(*buf.Out
 	return s.End(out, m, ev)
 }
 
+// errExits is never returned: it stands for what a goroutine would have returned that
+// ends meanwhile.
+var errExits = errors.New("mux: the goroutine ends")
+
 // coded gives err as an *rpc.Error, with code if it has none of its own.
 func coded(err error, code rpc.Code, op string) *rpc.Error {
 	if e, ok := errors.AsType[*rpc.Error](err); ok {
@@ -79,9 +91,11 @@ func coded(err error, code rpc.Code, op string) *rpc.Error {
 
 // encodePrivate encodes a body into an Out of its own, without the lock: so a
 // large message holds nobody up while it is encoded, and is then moved in. A body
-// that panics is an error. out is the caller's to Reset, nil with an error.
-func encodePrivate(body func(*buf.Out) error) (out *buf.Out, err error) {
+// that panics is an error. out is the caller's to Reset, nil with an error. If body
+// ends the goroutine, exits is called on it, unless it is nil.
+func encodePrivate(body func(*buf.Out) error, exits func()) (out *buf.Out, err error) {
 	out = new(buf.Out)
+	err = errExits // until something is returned
 	defer func() {
 		if p := recover(); p != nil {
 			err = &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
@@ -89,6 +103,9 @@ func encodePrivate(body func(*buf.Out) error) (out *buf.Out, err error) {
 		if err != nil {
 			out.Reset()
 			out = nil
+		}
+		if err == errExits && exits != nil {
+			exits()
 		}
 	}()
 	if err := body(out); err != nil {

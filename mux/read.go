@@ -114,12 +114,19 @@ func (c *Conn) own(r registered) error {
 	err := s.err
 	if s.answer != nil {
 		c.openUp(r.id, s)
-		err = c.fill(s.call, s.answer)
+		err = c.fill(s.call, s.answer, func() { c.disown(s) })
+	}
+	c.disown(s)
+	return err
+}
+
+// disown gives back a slot, and what was kept in it.
+func (c *Conn) disown(s *slot) {
+	if s.answer != nil {
 		s.answer.Body.Release()
 		c.charge(s, -s.held)
 	}
 	c.slots.giveBack(s)
-	return err
 }
 
 // readOn is the reader goroutine: it holds the read role until nobody waits.

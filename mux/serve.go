@@ -351,13 +351,46 @@ func (c *ServerConn) replace(r *request) {
 		if r.call != nil {
 			c.ran(r)
 		}
-		if r.lone {
-			c.lone.seq.Add(1)
-		}
-		c.answerLocks(r, errExited)
-		c.workUnlocks()
+		c.goOn(r)
 	}()
 }
+
+// goOn goes on with a worker that was to answer r, on the caller's goroutine.
+func (c *ServerConn) goOn(r *request) {
+	if r.lone {
+		c.lone.seq.Add(1)
+	}
+	c.answerLocks(r, errExited)
+	c.workUnlocks()
+}
+
+// codecExited goes on with a worker whose goroutine a codec has ended while it encoded
+// the answer of r outside the lock.
+func (c *ServerConn) codecExited(r *request) {
+	if _, log := hidden(r.call, orDefault(c.cfg.Logger)); log != nil {
+		log(codecExits)
+	}
+	c.goOn(r)
+}
+
+// codecExitedUnlocks is codecExited where the worker held the lock, which is the
+// caller's since. The turn of r has come, or it has none.
+func (c *ServerConn) codecExitedUnlocks(r *request) {
+	if _, log := hidden(r.call, orDefault(c.cfg.Logger)); log != nil {
+		c.spawnLocked(func() { log(codecExits) })
+	}
+	if r.lone {
+		c.lone.seq.Add(1)
+	}
+	ordered := r.ordered
+	c.answerLocked(r, errExited)
+	if ordered {
+		c.turnLocked()
+	}
+	c.workUnlocks()
+}
+
+const codecExits = "rpc: a codec has ended its goroutine"
 
 // errExited is what the caller of a handler is told that has ended its goroutine.
 var errExited = rpc.Errorf(rpc.Internal, "internal error")

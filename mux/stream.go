@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"math"
 	"sync"
 	"time"
 
@@ -155,7 +156,7 @@ func (s *stream) Send(msg any) error {
 	}
 	if large() {
 		var err error
-		if private, err = encodePrivate(func(out *buf.Out) error { return s.call.Method.Codec.Append(out, msg) }); err != nil {
+		if private, err = encodePrivate(func(out *buf.Out) error { return s.call.Method.Codec.Append(out, msg) }, nil); err != nil {
 			s.h.out.Lock()
 			err = s.unsentLocked(err)
 			s.h.unlockSent()
@@ -251,7 +252,11 @@ func (s *stream) appendLocked(flags wire.Flags, body func(*buf.Out) error) (n in
 	if !s.opened {
 		ev.Flags |= s.first
 	}
-	if err := encode(out, s.h.sess, ev, body); err != nil {
+	exitsUnlocks := func() {
+		s.sending, s.private = nil, nil
+		s.h.unlockSent()
+	}
+	if err := encodeUpTo(out, s.h.sess, ev, body, math.MaxInt, exitsUnlocks); err != nil {
 		return 0, s.unsentLocked(err)
 	}
 	s.h.side.wroteLocked(s, before)

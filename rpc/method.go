@@ -24,8 +24,8 @@ const (
 
 // A Codec turns messages into bytes and back. It is a value in a method's
 // description; implementations are safe for concurrent use. A panic of theirs fails
-// the call only, but they must not end their goroutine (runtime.Goexit), which may
-// hold the lock of a connection.
+// the call only, but they must not end their goroutine (runtime.Goexit): where answers
+// are decoded it may be another caller's, and its connection ends.
 type Codec interface {
 	// Append encodes msg at the end of out. After an error out holds an
 	// unfinished message, which the caller takes back.
