@@ -70,7 +70,7 @@ func (l *Path) Do(ctx context.Context, c *rpc.Call) error {
 		return told(mux.Public(nil, err, l.Logger))
 	}
 	c.Trailer = trailer(served) // also behind an answer that cannot be encoded
-	body, err := copyBytes(rpc.EngineOf(served).AppendResponse)
+	body, err := copyBytes(rpc.EngineOf(served).AppendResponse, l.Limits)
 	if err != nil {
 		return told(mux.Public(nil, fmt.Errorf("the answer of %v: %w", served.Method, err), l.Logger))
 	}
@@ -92,7 +92,7 @@ const localPeer = "local"
 // serve runs the handler on a call object of its own.
 func (l *Path) serve(ctx context.Context, c *rpc.Call, h rpc.Handler) (*rpc.Call, error) {
 	rpc.EngineOf(c).SetEncoding(rpc.Native)
-	body, err := copyBytes(rpc.EngineOf(c).AppendRequest)
+	body, err := copyBytes(rpc.EngineOf(c).AppendRequest, l.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -153,8 +153,10 @@ func told(public *rpc.Error) error {
 	return public
 }
 
-// copyBytes encodes a message into memory of its own.
-func copyBytes(encode func(*buf.Out) error) (buf.View, error) {
+// copyBytes encodes a message into memory of its own. One that no connection would
+// carry is refused in the same words: what works here is to work from afar. There is
+// no frame here, so it is the message alone that counts.
+func copyBytes(encode func(*buf.Out) error, lim *rpc.Limits) (buf.View, error) {
 	var out buf.Out
 	defer out.Reset()
 	start := out.Mark()
@@ -163,6 +165,10 @@ func copyBytes(encode func(*buf.Out) error) (buf.View, error) {
 			return buf.View{}, e
 		}
 		return buf.View{}, &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: err}
+	}
+	if n := out.Since(start); n > lim.MessageBytes {
+		return buf.View{}, &rpc.Error{Code: rpc.ResourceExhausted, Op: "encode", Sent: rpc.NotSent,
+			Msg: fmt.Sprintf("message of %d bytes, the limit is %d", n, lim.MessageBytes)}
 	}
 	return out.Take(start), nil
 }

@@ -76,7 +76,7 @@ type localStream struct {
 
 // Send is rpc.Stream's method.
 func (s *localStream) Send(msg any) error {
-	body, err := copyBytes(func(out *buf.Out) error { return s.codec.Append(out, msg) })
+	body, err := copyBytes(func(out *buf.Out) error { return s.codec.Append(out, msg) }, s.lim)
 	if err != nil {
 		return mux.Begun(localPeer, err) // its handler runs from the beginning
 	}
