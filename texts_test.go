@@ -30,6 +30,7 @@ func TestErrorTexts(t *testing.T) {
 	target, _ := start(t, s, "127.0.0.1:0")
 	defer close(end)
 	secured, _ := start(t, &limosa.Server{Services: []rpc.Service{book()}, TLS: &tls.Config{Certificates: []tls.Certificate{cert}}}, "127.0.0.1:0")
+	mutual, _ := start(t, &limosa.Server{Services: []rpc.Service{book()}, TLS: &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}}, "127.0.0.1:0")
 	client := func(c *limosa.Client) rpc.Caller {
 		t.Cleanup(func() { c.Close() })
 		return c
@@ -68,6 +69,10 @@ func TestErrorTexts(t *testing.T) {
 		"nobody-listens":         asked(client(&limosa.Client{Target: "unix:///nowhere/at/all"}), lookup, "", time.Minute),
 		"plain-client-at-tls":    asked(client(&limosa.Client{Target: secured}), lookup, "", time.Minute),
 		"stranger-to-tls":        asked(client(&limosa.Client{Target: secured, TLS: &tls.Config{}}), lookup, "", time.Minute),
+		"mtls-no-certificate":    asked(client(&limosa.Client{Target: mutual, TLS: &tls.Config{RootCAs: pool}}), lookup, "", time.Minute),
+		"mtls-in-the-pause":      oftener(asked(client(&limosa.Client{Target: mutual, TLS: &tls.Config{RootCAs: pool}}), lookup, "", time.Minute)),
+		"refused":                asked(client(&limosa.Client{Target: "127.0.0.1:1"}), lookup, "", time.Minute),
+		"handler-exits":          asked(wire, lookup, "exit", time.Minute),
 		"serve-no-listener":      func() error { return new(limosa.Server).Serve(t.Context()) },
 		"serve-nil-listener":     func() error { return new(limosa.Server).Serve(t.Context(), (*netio.Listener)(nil)) },
 		"serve-no-certificate":   serve(&limosa.Server{TLS: &tls.Config{ClientCAs: pool}}),
@@ -94,7 +99,7 @@ func TestErrorTexts(t *testing.T) {
 			got += "log:  " + strings.ReplaceAll(l, "\n", "\n      ") + "\n"
 		}
 		for _, r := range []struct{ what, by string }{
-			{`127\.0\.0\.1:\d+`, "ADDR"}, {`(internal error |id=)[A-Z2-7]{8}`, "${1}ID"},
+			{`127\.0\.0\.1:\d+`, "ADDR"}, {`(internal error |id=)[A-Z2-7]{8}`, "${1}ID"}, {`the last \d+ conn`, "the last N conn"},
 			{` \S+/([^/\s]+\.go):\d+`, " $1:LINE"}, {`limosa_test\.\S*\.func\S*`, "limosa_test.book.func"},
 			{`github.com/limosa-rpc/limosa`, "limosa"},
 		} {
@@ -109,5 +114,15 @@ func TestErrorTexts(t *testing.T) {
 		if want, err := os.ReadFile(file); err != nil || string(want) != got {
 			t.Errorf("%s:\n%swant:\n%s%v", name, got, want, err)
 		}
+	}
+}
+
+// oftener makes a call until its peer is given a pause, and gives the error of the next.
+func oftener(f func() error) func() error {
+	return func() error {
+		for range 10 {
+			f()
+		}
+		return f()
 	}
 }

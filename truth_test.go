@@ -118,6 +118,8 @@ func bookUntil(end <-chan struct{}) rpc.Service {
 			return &rpc.Error{Code: rpc.NotFound, Op: "lookup", Msg: "no such key", Details: rpc.Metadata{{Key: "key", Value: "k"}}}
 		case "wrapped":
 			return fmt.Errorf("secret: %w", rpc.Errorf(rpc.Aborted, "try again"))
+		case "exit":
+			runtime.Goexit()
 		case "late":
 			<-end
 		case "wait":

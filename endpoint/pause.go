@@ -48,7 +48,7 @@ func (e *Endpoint) restedLocked() error {
 func (e *Endpoint) failedLocked(op string, err error, begun time.Time) error {
 	e.failed.Inc()
 	e.mu.fail(begun)
-	fault := e.fault(rpc.Unavailable, "", err)
+	fault := e.fault(rpc.Unavailable, "", e.atStage(op, err))
 	fault.Op = op
 	e.mu.why = fault
 	return fault
@@ -62,10 +62,10 @@ func (e *Endpoint) hearLocked(pc *pooled) {
 	}
 }
 
-// unheardLocked notes that pc was lost, if that was before its peer said anything. A peer, or
+// unheardLocked notes that pc was lost, for cause if that is known, if it was before its peer said anything. A peer, or
 // what stands before it, that accepts and closes is as good as one that refuses;
 // but what may be chance, as often as a call is tried, costs no pause.
-func (e *Endpoint) unheardLocked(pc *pooled) {
+func (e *Endpoint) unheardLocked(pc *pooled, cause error) {
 	if e.mu.closed || pc.conn.Heard() || pc.made.Before(e.mu.last) || time.Since(pc.made) > lastPause {
 		return // or lost with others, or as an idle one
 	}
@@ -74,5 +74,10 @@ func (e *Endpoint) unheardLocked(pc *pooled) {
 		return
 	}
 	e.mu.fail(pc.made)
-	e.mu.why = e.fault(rpc.Unavailable, fmt.Sprintf("the last %d connections were lost before their peer said anything; does it speak %s?", e.mu.unheard, e.cfg.Protocol.Name()), nil)
+	msg := fmt.Sprintf("the last %d connections were lost before their peer said anything", e.mu.unheard)
+	if silent(cause) {
+		msg += "; does it speak " + e.cfg.Protocol.Name() + "?"
+		cause = nil
+	}
+	e.mu.why = e.fault(rpc.Unavailable, msg, cause)
 }

@@ -104,7 +104,7 @@ func (e *Endpoint) settleLocked(pc *pooled) {
 	caps, usable := pc.conn.Status()
 	if !usable {
 		if !pc.used { // else its call tells: who gives one up ends the connection
-			e.unheardLocked(pc)
+			e.unheardLocked(pc, nil)
 		}
 		e.dropLocked(pc)
 		return
@@ -163,7 +163,7 @@ func (e *Endpoint) dropAfter(pc *pooled, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if fails {
-		e.unheardLocked(pc)
+		e.unheardLocked(pc, fault.Err)
 	}
 	e.settleLocked(pc)
 	if _, ok := e.mu.all[pc]; ok && (refuses || closes && !pc.muxed && !pc.streams) {

@@ -17,24 +17,25 @@ import (
 // Handle runs a server's call, interceptors and handler, and gives what the caller
 // is to be told; nil is success. An exception that the method declares is put into
 // the call's result. See [Guard] for what becomes of panics and of errors that are
-// not for the caller. A handler that ends its goroutine (runtime.Goexit, which
-// t.Fatal calls) is logged too; Handle does not return then.
+// not for the caller. Handle does not return if the
+// handler ends its goroutine: who calls it finds that in a deferred call, see [Exited].
 func Handle(ctx context.Context, call *rpc.Call, serve rpc.Next, l *slog.Logger) (public *rpc.Error) {
-	returned := false
-	defer func() {
-		if returned {
-			return
-		}
-		if _, log := hidden(call, orDefault(l)); log != nil {
-			log("rpc: a handler has ended its goroutine")
-		}
-	}()
 	err := guarded(ctx, call, serve, l)
-	returned = true
 	if err == nil {
 		return nil
 	}
 	return Public(call, err, l)
+}
+
+// Exited logs that the handler of call has ended its goroutine (runtime.Goexit, which
+// t.Fatal calls), even without a logger, and gives what the caller is told: Internal,
+// with the id that was logged.
+func Exited(call *rpc.Call, l *slog.Logger) *rpc.Error {
+	e, log := hidden(call, orDefault(l))
+	if log != nil {
+		log("rpc: a handler has ended its goroutine")
+	}
+	return e
 }
 
 // Chain is [rpc.Chain] for a server: each interceptor sees what became of the call as

@@ -221,9 +221,9 @@ func (c *ServerConn) refuse(r *request, why error) error {
 		switch {
 		case !exits:
 		case r.stream != nil:
-			go c.endStream(r.stream, errExited)
+			go c.endStream(r.stream, Exited(call, c.cfg.Logger))
 		default:
-			c.replace(r)
+			c.replace(r, Exited(call, c.cfg.Logger))
 		}
 	}()
 	said := Handle(ctx, call, c.cfg.Chain(func(context.Context, *rpc.Call) error { return why }), c.cfg.Logger)
@@ -324,7 +324,7 @@ func (c *ServerConn) run(r *request) (err error) {
 	exits := true
 	defer func() {
 		if exits {
-			c.replace(r)
+			c.replace(r, Exited(r.call, c.cfg.Logger))
 		}
 	}()
 	if public := Handle(rpc.EngineOf(r.call).Begin(c.cfg.Base, r.deadline()), r.call, r.h.Serve, c.cfg.Logger); public != nil {
@@ -345,45 +345,49 @@ func (c *ServerConn) ran(r *request) {
 	c.leaveGate()
 }
 
-// replace goes on with a worker whose goroutine a handler has ended, on another.
-func (c *ServerConn) replace(r *request) {
+// replace goes on with a worker whose goroutine a handler has ended, on another; told
+// is what the handler's caller gets.
+func (c *ServerConn) replace(r *request, told *rpc.Error) {
 	go func() { // counted as the worker that it stands for
 		if r.call != nil {
 			c.ran(r)
 		}
-		c.goOn(r)
+		c.goOn(r, told)
 	}()
 }
 
-// goOn goes on with a worker that was to answer r, on the caller's goroutine.
-func (c *ServerConn) goOn(r *request) {
+// goOn goes on with a worker that was to answer r, on the caller's goroutine; told is
+// what r is answered with.
+func (c *ServerConn) goOn(r *request, told *rpc.Error) {
 	if r.lone {
 		c.lone.seq.Add(1)
 	}
-	c.answerLocks(r, errExited)
+	c.answerLocks(r, told)
 	c.workUnlocks()
 }
 
 // codecExited goes on with a worker whose goroutine a codec has ended while it encoded
 // the answer of r outside the lock.
 func (c *ServerConn) codecExited(r *request) {
-	if _, log := hidden(r.call, orDefault(c.cfg.Logger)); log != nil {
+	told, log := hidden(r.call, orDefault(c.cfg.Logger))
+	if log != nil {
 		log(codecExits)
 	}
-	c.goOn(r)
+	c.goOn(r, told)
 }
 
 // codecExitedUnlocks is codecExited where the worker held the lock, which is the
 // caller's since. The turn of r has come, or it has none.
 func (c *ServerConn) codecExitedUnlocks(r *request) {
-	if _, log := hidden(r.call, orDefault(c.cfg.Logger)); log != nil {
+	told, log := hidden(r.call, orDefault(c.cfg.Logger))
+	if log != nil {
 		c.spawnLocked(func() { log(codecExits) })
 	}
 	if r.lone {
 		c.lone.seq.Add(1)
 	}
 	ordered := r.ordered
-	c.answerLocked(r, errExited)
+	c.answerLocked(r, told)
 	if ordered {
 		c.turnLocked()
 	}
@@ -391,6 +395,3 @@ func (c *ServerConn) codecExitedUnlocks(r *request) {
 }
 
 const codecExits = "rpc: a codec has ended its goroutine"
-
-// errExited is what the caller of a handler is told that has ended its goroutine.
-var errExited = rpc.Errorf(rpc.Internal, "internal error")

@@ -131,7 +131,7 @@ func (c *ServerConn) runStream(s *serverStream) (err error) {
 		stop()
 		c.ran(r)
 		if exits {
-			go c.endStream(s, errExited) // as the worker whose goroutine the handler has ended
+			go c.endStream(s, Exited(r.call, c.cfg.Logger)) // as the worker whose goroutine the handler has ended
 		}
 	}()
 	if public := Handle(ctx, r.call, r.h.Serve, c.cfg.Logger); public != nil {

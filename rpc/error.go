@@ -22,7 +22,7 @@ const (
 	Processed
 )
 
-var sentNames = [...]string{Maybe: "maybe sent", NotSent: "not sent", Refused: "refused", Processed: "processed"}
+var sentNames = [...]string{Maybe: "maybe", NotSent: "not sent", Refused: "refused", Processed: "processed"}
 
 // String names it in words.
 func (s Sent) String() string {

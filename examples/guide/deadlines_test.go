@@ -90,11 +90,11 @@ func Example_cancel() {
 		cancel()
 	}()
 	_, err = c.Get(ctx, 1)
-	fmt.Println(rpc.CodeOf(err), rpc.SentOf(err)) // Canceled maybe sent
+	fmt.Println(rpc.CodeOf(err), rpc.SentOf(err)) // Canceled maybe
 	//guide:end
 	fmt.Println("the handler:", <-s.ended)
 	// Output:
-	// Canceled maybe sent
+	// Canceled maybe
 	// the handler: context canceled
 }
 

@@ -105,10 +105,24 @@ func (l *Path) serve(ctx context.Context, c *rpc.Call, h rpc.Handler) (*rpc.Call
 	if ctx.Done() != nil {
 		defer context.AfterFunc(ctx, func() { rpc.EngineOf(call).End(ctx.Err()) })()
 	}
-	if public := mux.Handle(serverCtx, call, h.Serve, l.Logger); public != nil && h.Method.Kind != rpc.Oneway {
+	if public := l.handle(serverCtx, call, h.Serve); public != nil && h.Method.Kind != rpc.Oneway {
 		return call, told(public)
 	}
 	return call, nil
+}
+
+// handle is mux.Handle for a handler on the caller's goroutine. One that ends it ends
+// its caller too, as a function that is called does; nobody is left to be told.
+func (l *Path) handle(ctx context.Context, call *rpc.Call, serve rpc.Next) *rpc.Error {
+	exits := true
+	defer func() {
+		if exits {
+			mux.Exited(call, l.Logger)
+		}
+	}()
+	public := mux.Handle(ctx, call, serve, l.Logger)
+	exits = false
+	return public
 }
 
 // deadline is that of a call of one message.
@@ -140,7 +154,7 @@ func (l *Path) refuse(ctx context.Context, c *rpc.Call, h rpc.Handler, why *rpc.
 		rpc.EngineOf(call).Refuse(why)
 		serverCtx := rpc.EngineOf(call).Begin(context.Background(), l.deadline(ctx))
 		defer rpc.EngineOf(call).End(context.Canceled)
-		if said := mux.Handle(serverCtx, call, l.Chain(func(context.Context, *rpc.Call) error { return why }), l.Logger); said != nil {
+		if said := l.handle(serverCtx, call, l.Chain(func(context.Context, *rpc.Call) error { return why })); said != nil {
 			why = said
 		}
 	}

@@ -29,8 +29,12 @@ func (l *Path) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 	}
 	var handler sync.WaitGroup
 	handler.Go(func() {
-		public := &rpc.Error{Code: rpc.Internal, Msg: "internal error"} // of a handler that ends its goroutine
+		var public *rpc.Error
+		exits := true
 		defer func() {
+			if exits {
+				public = mux.Exited(call, l.Logger)
+			}
 			rpc.EngineOf(call).End(context.Canceled)
 			if public != nil {
 				down.close(told(public))
@@ -41,6 +45,7 @@ func (l *Path) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 		if public = mux.Handle(serverCtx, call, h.Serve, l.Logger); public == nil {
 			public = mux.Public(nil, call.Trailer.Fits(l.Limits), l.Logger)
 		}
+		exits = false
 	})
 	over := false
 	defer func() { // also when the caller's own code panics
