@@ -29,7 +29,7 @@ test: ## all tests of all modules
 	$(GO) test work
 
 race: ## the concurrent packages under the race detector, COUNT times
-	$(GO) test -race -count=$(COUNT) $(CONCURRENT)
+	$(GO) test -race -timeout 20m -count=$(COUNT) $(CONCURRENT)
 
 invariants: ## the root module with released memory taken out of use and leaks reported
 	$(GO) test -tags invariants $$($(GO) list ./... | grep -v /internal/lint$$)

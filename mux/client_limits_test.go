@@ -109,6 +109,9 @@ func TestIDsAreNotUsedTwice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("65,536 streams")
 	}
+	if raceEnabled {
+		t.Skip("65,536 goroutines cost the race detector 2 GB")
+	}
 	lim := rpc.Limits{StreamsPerConn: 1 << 17, CallsPerConn: 1 << 17}
 	r := newRig(t, ttheader.TTHeader, lim, echo)
 	if _, _, err := r.call(t.Context(), "echo", "hello"); err != nil {
