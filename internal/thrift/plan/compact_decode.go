@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"unsafe"
 
+	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/shape"
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
@@ -37,10 +38,15 @@ func (d *Decoder) compactFields(pl *Plan, base unsafe.Pointer, o, depth int) (in
 		// Safety: base points to a pl.Go, and offset and kind are those of one
 		// of its fields: compile took them from reflection.
 		p := unsafe.Add(base, f.Offset)
-		if f.Kind == shape.Bool {
+		switch f.Kind { // what most fields are goes without compactField's call
+		case shape.Bool:
 			*(*bool)(p), end = h.Kind == raw.CompactTrue, o
-		} else {
-			end, flt = d.compactField(f, p, o, depth-1, h.Kind)
+		case shape.String:
+			end, flt = d.compactText((*string)(p), o)
+		case shape.Pointer:
+			end, flt = d.pointer(f.Type.Elem, (*unsafe.Pointer)(p), o, h.Kind)
+		default:
+			end, flt = d.compactValue(f.Type, p, o, depth-1)
 		}
 		if flt == raw.WrongType {
 			if end, flt = d.strange(pl, base, h, o, depth-1); flt == raw.Fine {
@@ -77,24 +83,19 @@ func (d *Decoder) compactValue(t *shape.Type, p unsafe.Pointer, o, depth int) (i
 	// Safety: for all stores below: p points to a t.Go, whose layout kind says.
 	switch t.Kind {
 	case shape.String:
-		n, end, f := d.compactSize(o)
-		if f == raw.Fine {
-			*(*string)(p) = d.Texts.Copy(b, end, n)
-		}
-		return end + n, f
+		return d.compactText((*string)(p), o)
 	case shape.Ref:
 		return d.structure(At(t.Struct), p, o, depth)
-	case shape.Int64, shape.Float64:
-		if t.Kind == shape.Float64 {
-			if len(b)-o < 8 {
-				return o, raw.Short
-			}
-			*(*uint64)(p) = binary.LittleEndian.Uint64(b[o:])
-			return o + 8, raw.Fine
-		}
+	case shape.Int64:
 		v, end, f := raw.Uvarint(b, o)
 		*(*int64)(p) = raw.Unzigzag(v)
 		return end, f
+	case shape.Float64:
+		if len(b)-o < 8 {
+			return o, raw.Short
+		}
+		*(*uint64)(p) = binary.LittleEndian.Uint64(b[o:])
+		return o + 8, raw.Fine
 	case shape.Int32:
 		v, end, f := raw.Uvarint(b, o)
 		*(*int32)(p) = int32(raw.Unzigzag(uint64(uint32(v))))
@@ -142,6 +143,33 @@ func (d *Decoder) compactSize(o int) (n, end int, f raw.Fault) {
 	return n, end, f
 }
 
+// compactText decodes the string at b[o:], length first. A length of up to [codec.Short]
+// takes one byte, so that most strings need no look at a number.
+func (d *Decoder) compactText(s *string, o int) (int, raw.Fault) {
+	b := d.B
+	if o < len(b) && d.Texts.Fits(int(b[o]), len(b)-o-1) {
+		n := int(b[o])
+		*s = d.Texts.Take(codec.HeadOf(b[o+1:]), n)
+		return o + 1 + n, raw.Fine
+	}
+	n, end, f := d.compactSize(o)
+	if f == raw.Fine {
+		*s = d.Texts.Copy(b, end, n)
+	}
+	return end + n, f
+}
+
+// compactTexts decodes len(s) strings at b[o:], one behind the other.
+func (d *Decoder) compactTexts(s []string, o int) (end int, f raw.Fault) {
+	for i := range s {
+		if o, f = d.compactText(&s[i], o); f != raw.Fine {
+			return o, f
+		}
+	}
+	return o, raw.Fine
+}
+
+// compactBytes decodes binary at b[o:], length first, into a slice of its own.
 func (d *Decoder) compactBytes(p *[]byte, o int) (int, raw.Fault) {
 	n, o, f := d.compactSize(o)
 	if f != raw.Fine {

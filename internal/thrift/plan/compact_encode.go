@@ -64,6 +64,19 @@ func (e *Encoder) compactText(b []byte, s string) []byte {
 	return e.spill(b, s)
 }
 
+// compactTexts appends the entries of a map of strings.
+func (e *Encoder) compactTexts(b []byte, m map[string]string) []byte {
+	for k, v := range m {
+		if cap(b)-len(b) < Headroom {
+			b = e.Out.Next(b)
+		}
+		if b = e.compactText(e.compactText(b, k), v); e.Err != nil {
+			return b
+		}
+	}
+	return b
+}
+
 // compactBytes appends length and copy of p.
 func (e *Encoder) compactBytes(b, p []byte) []byte {
 	if len(p) > raw.MaxSize {

@@ -46,20 +46,27 @@ func (d *Decoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (n int, f 
 			*(*[]int64)(p) = s
 		}
 		return o, f
-	case d.wire == inCompact:
-	case e.Kind.Fixed():
-		return d.binaryNumbers(e, p, o, n), raw.Fine
 	case e.Kind == shape.String:
 		s := make([]string, n)
-		if o, f = d.Strings(s, o); f == raw.Fine {
+		if o, f = d.texts(s, o); f == raw.Fine {
 			*(*[]string)(p) = s
 		}
 		return o, f
+	case d.wire == inBinary && e.Kind.Fixed():
+		return d.binaryNumbers(e, p, o, n), raw.Fine
 	}
 	s := elements(t, n)
-	for i := range n {
-		if o, f = d.Value(e, unsafe.Add(s, i*e.Size), o, depth-1); f != raw.Fine {
-			return o, f
+	if d.wire == inCompact { // each element without the call of Value between
+		for i := range n {
+			if o, f = d.compactValue(e, unsafe.Add(s, i*e.Size), o, depth-1); f != raw.Fine {
+				return o, f
+			}
+		}
+	} else {
+		for i := range n {
+			if o, f = d.Value(e, unsafe.Add(s, i*e.Size), o, depth-1); f != raw.Fine {
+				return o, f
+			}
 		}
 	}
 	*(*shape.Slice)(p) = shape.Slice{Data: s, Len: n, Cap: n}

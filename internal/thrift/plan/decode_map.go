@@ -36,9 +36,6 @@ func (d *Decoder) entries(t *shape.Type, p unsafe.Pointer, o, depth int) (n int,
 	}
 	switch t.Maps {
 	case shape.StringString:
-		if d.wire == inCompact {
-			return readMap[string, string](d, t, p, o, n, depth)
-		}
 		return d.StringMap((*map[string]string)(p), o, n)
 	case shape.StringPointer:
 		return readMap[string, unsafe.Pointer](d, t, p, o, n, depth)
@@ -87,7 +84,7 @@ func (d *Decoder) StringMap(p *map[string]string, o, n int) (int, raw.Fault) {
 	for left := 2 * n; left > 0; left -= len(some) {
 		s := some[:min(left, len(some))]
 		var f raw.Fault
-		if o, f = d.Strings(s, o); f != raw.Fine {
+		if o, f = d.texts(s, o); f != raw.Fine {
 			return o, f
 		}
 		for ; len(s) >= 2; s = s[2:] {

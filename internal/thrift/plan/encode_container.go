@@ -112,7 +112,7 @@ func (e *Encoder) entries(b []byte, t *shape.Type, p unsafe.Pointer, depth int) 
 	switch t.Maps {
 	case shape.StringString:
 		if e.wire == inCompact {
-			return writeMap[string, string](e, b, t, p, depth)
+			return e.compactTexts(b, *(*map[string]string)(p))
 		}
 		return e.StringMap(b, *(*map[string]string)(p))
 	case shape.StringPointer:
