@@ -99,13 +99,13 @@ func asTold(ctx context.Context, call *rpc.Call, err error, l *slog.Logger) erro
 	case ctx.Err() != nil && rpc.CodeOf(err) == rpc.CodeOf(ctx.Err()):
 		// Whatever it came from, such as a call to a further hop: it is what
 		// this call has ended with.
-		msg := "the caller has given the call up"
+		code, msg := rpc.CodeOf(err), "the caller has given the call up"
 		if ctx.Err() == context.DeadlineExceeded { //nolint:errorlint // as package context defines it
 			msg = "the call's time is over"
 		} else if errors.Is(context.Cause(ctx), rpc.ErrDraining) {
-			msg = rpc.ErrDraining.Error()
+			code, msg = rpc.Unavailable, rpc.ErrDraining.Error() // see request.outcome
 		}
-		return &rpc.Error{Code: rpc.CodeOf(err), Msg: msg, Err: withheld{err}}
+		return &rpc.Error{Code: code, Msg: msg, Err: withheld{err}}
 	}
 	x := Public(nil, err, nil)
 	if x.Code == rpc.Internal && !public {

@@ -1,7 +1,6 @@
 package mux
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -136,13 +135,13 @@ func (r *request) decide() {
 }
 
 // cost is what its handler takes, by estimate. sure: that is known, or there
-// is no handler.
-func (r *request) cost() (d time.Duration, sure bool) {
+// is no handler, nor an interceptor that sees it all the same.
+func (r *request) cost(seen bool) (d time.Duration, sure bool) {
 	switch {
 	case r.ev.Flags&wire.Packed != 0: // not even its method is known
 		return 0, false
 	case r.h.Method == nil:
-		return 0, true
+		return 0, !seen
 	}
 	d = r.h.Method.Cost()
 	return d, d > 0
@@ -181,7 +180,7 @@ func (c *ServerConn) apply(fx *aftermath) {
 			s.beginLocked()
 		}
 		s.spent += endCost
-		rpc.EngineOf(call).End(context.Canceled)
+		rpc.EngineOf(call).GiveUp()
 	}
 	if fx.shut {
 		c.nc.CloseWrite() // after what is queued

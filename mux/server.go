@@ -239,7 +239,7 @@ func (c *ServerConn) batchLocked(fx *aftermath) {
 			c.streamLocked(ev, fx)
 		case ev.Flags&wire.Open != 0:
 			if r := c.openLocked(ev); r != nil {
-				took, sure := r.cost()
+				took, sure := r.cost(c.cfg.Chain != nil)
 				cost, known = cost+took, known && sure
 			}
 		case ev.Flags&wire.Reset != 0:

@@ -71,3 +71,51 @@ func TestLoneBatchThatBlocksIsRescued(t *testing.T) {
 		}
 	})
 }
+
+// Interceptors see calls of unknown methods too, and may block: such a call is not one
+// that takes no time.
+func TestUnknownMethodsAreNotLoneBesideInterceptors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := rpc.Limits{}.WithDefaults()
+		gate := make(chan struct{})
+		var watch mux.StallWatch
+		defer watch.Close()
+		a, b := pipe.New(pipe.Config{})
+		p := ttheader.Protocol{}
+		r := &rig{finished: make(chan error, 1)}
+		r.server = mux.NewServerConn(b, p.Open(wire.Server, lim), &mux.ServerConfig{
+			Config: mux.Config{Limits: lim}, Base: t.Context(), Watch: &watch,
+			Route: func(string, string) (rpc.Handler, string, bool) { return rpc.Handler{}, "not here", false },
+			Chain: func(final rpc.Next) rpc.Next {
+				return func(ctx context.Context, c *rpc.Call) error {
+					switch c.Method.Name {
+					case "wait":
+						<-gate
+					case "open":
+						close(gate)
+					}
+					return final(ctx, c)
+				}
+			},
+		})
+		go r.server.Run(func(err error) { r.finished <- err })
+		r.client = mux.NewConn(a, p.Open(wire.Client, lim), mux.Config{Limits: lim})
+		defer r.stop()
+		for range 5 {
+			r.call(t.Context(), "warm", "")
+		}
+		start := time.Now()
+		blocked := make(chan error, 1)
+		go func() { _, _, err := r.call(t.Context(), "wait", ""); blocked <- err }()
+		synctest.Wait()
+		if _, _, err := r.call(t.Context(), "open", ""); rpc.CodeOf(err) != rpc.Unimplemented {
+			t.Errorf("open: %v", err)
+		}
+		if err := <-blocked; rpc.CodeOf(err) != rpc.Unimplemented {
+			t.Errorf("wait: %v", err)
+		}
+		if took := time.Since(start); took > time.Millisecond {
+			t.Errorf("a call that an interceptor held has held up the next for %v", took)
+		}
+	})
+}

@@ -116,6 +116,23 @@ func (e Engine) Begin(parent context.Context, deadline time.Time) context.Contex
 // context.DeadlineExceeded. Only the first call counts.
 func (e Engine) End(err error) { e.c.served().life.end(err) }
 
+// nearDeadline is how much earlier than a call's own clock its caller's may say that the
+// deadline is over: of the way of the request, which is not part of the timeout that is
+// sent with it, and of the way that the caller's word takes, the first may be longer.
+const nearDeadline = 5 * time.Millisecond
+
+// GiveUp ends the context of a server's call because its caller has given it up, or is
+// gone: with context.DeadlineExceeded at its deadline, or just before, since that is
+// why a caller gives up then; else with context.Canceled. Only the first end counts.
+func (e Engine) GiveUp() {
+	l := &e.c.served().life
+	if !l.deadline.IsZero() && time.Until(l.deadline) <= nearDeadline {
+		l.end(context.DeadlineExceeded)
+		return
+	}
+	l.end(context.Canceled)
+}
+
 // Context is the one that Begin gave the handler of a server's call.
 func (e Engine) Context() context.Context { return (*callContext)(e.c) }
 

@@ -320,3 +320,35 @@ func TestOneAllocationPerCall(t *testing.T) {
 	}
 	_ = ctx
 }
+
+// TestGiveUp: who gives a call up at its deadline does it because of that.
+func TestGiveUp(t *testing.T) {
+	for name, tt := range map[string]struct {
+		timeout, after time.Duration // 0: no deadline
+		want           error
+	}{
+		"no deadline": {0, time.Hour, context.Canceled},
+		"at once":     {time.Second, 0, context.Canceled},
+		"early":       {time.Second, 990 * time.Millisecond, context.Canceled},
+		"just before": {time.Second, 999 * time.Millisecond, context.DeadlineExceeded},
+		"at":          {time.Second, time.Second, context.DeadlineExceeded},
+		"late":        {time.Second, time.Minute, context.DeadlineExceeded},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c, deadline := serverCall(""), time.Time{}
+			if tt.timeout > 0 {
+				deadline = time.Now().Add(tt.timeout)
+			}
+			ctx := rpc.EngineOf(c).Begin(t.Context(), deadline)
+			time.Sleep(tt.after) // virtual
+			rpc.EngineOf(c).GiveUp()
+			if <-ctx.Done(); ctx.Err() != tt.want {
+				t.Errorf("%s: %v, want %v", name, ctx.Err(), tt.want)
+			}
+			rpc.EngineOf(c).End(context.Canceled)
+			if ctx.Err() != tt.want {
+				t.Errorf("%s: a later end counts: %v", name, ctx.Err())
+			}
+		})
+	}
+}

@@ -198,3 +198,32 @@ func TestCauseOfADrain(t *testing.T) {
 		t.Errorf("wait = %v", err)
 	}
 }
+
+// What an interceptor sees of a call that the drain ends is what its caller is told.
+func TestInterceptorsSeeTheEndOfADrain(t *testing.T) {
+	begun, seen := make(chan struct{}), make(chan error, 1)
+	svc, m := rig.One("wait", func(ctx context.Context, c *rpc.Call) error {
+		close(begun)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	target, stop := rig.Start(t, &limosa.Server{
+		Services: []rpc.Service{svc}, Drain: time.Millisecond,
+		Interceptors: []rpc.Interceptor{func(ctx context.Context, c *rpc.Call, next rpc.Next) error {
+			err := next(ctx, c)
+			seen <- err
+			return err
+		}},
+	}, "127.0.0.1:0")
+	c := &limosa.Client{Target: target}
+	defer c.Close()
+	answer := make(chan error, 1)
+	go func() { _, err := rig.Call(t.Context(), c, m, ""); answer <- err }()
+	<-begun
+	stop()
+	saw, _ := errors.AsType[*rpc.Error](<-seen)
+	told, _ := errors.AsType[*rpc.Error](<-answer)
+	if saw == nil || told == nil || saw.Code != told.Code || saw.Msg != told.Msg || told.Code != rpc.Unavailable {
+		t.Errorf("the interceptor saw %v, the caller was told %v", saw, told)
+	}
+}
