@@ -107,7 +107,9 @@ func compact(p []byte) bool {
 	return p[0] == compactID && p[1]&31 == 1 && p[1]>>5 >= 1 && p[1]>>5 <= 4
 }
 
-// detect tells what p begins with, in the order of docs/rules/sniffing.md.
+// detect tells what p begins with, in the order of docs/rules/sniffing.md: what has no
+// length before it is known by its first two bytes, the rest by those behind four bytes
+// of length.
 func detect(p []byte, nonStrict bool) lead {
 	if len(p) >= 2 {
 		switch binary.BigEndian.Uint16(p) {
@@ -128,6 +130,12 @@ func detect(p []byte, nonStrict bool) lead {
 	case len(p) < sniffLen:
 		return leadShort
 	}
+	return detectSized(p, nonStrict)
+}
+
+// detectSized is detect for what begins with four bytes of length: that of the frame,
+// or of the name in a message without a version. p has sniffLen bytes at the least.
+func detectSized(p []byte, nonStrict bool) lead {
 	switch binary.BigEndian.Uint16(p[4:]) {
 	case magic:
 		return leadTTHeader
