@@ -43,37 +43,9 @@ type ServerConn struct {
 	midFrame atomic.Bool
 
 	// Guarded by the output lock.
-	requests table     // all that live
-	queue    queue     // those that were not begun
-	parked   queue     // and those that wait for room to begin
-	turns    turns     // those that are answered in the order of arrival
-	late     turns     // those whose answers wait for room
-	lateRuns bool      // and a goroutine that answers them
-	reserved int       // what requests that run may come to hold besides, see fitsLocked
-	halted   bool      // a worker waits at a barrier
-	arrived  time.Time // when the last batch was received
-	fresh    bool      // and nothing of it was begun yet
-	last     struct {  // what was looked for and found last
-		service, method string
-		routed
-	}
-	reading  bool            // somebody holds the read role
-	spare    bool            // a worker was started and has not come to the loop yet
-	owed     bool            // whoever comes to it is the flusher
-	unsent   int64           // time that handlers took since the last flush, ns, estimated
-	served   uint32          // requests, to time one now and then
-	workers  int             // goroutines of this connection
-	opened   []*serverStream // those that were not begun
-	draining bool
-	parted   bool          // this side's last word was said: nothing is begun or appended any more
-	mute     bool          // an answer could not be framed: the connection is aborted for it
-	heard    bool          // a frame was cut
-	idle     chan struct{} // closed when no request lives any more; nil while nobody waits for that
-	gone     bool          // netio has told of the end while nobody was in Receive
-	ending   bool          // a goroutine reads to the end of it, see readToEnd
-	input    input
-	err      error       // why input is not open
-	halfOpen *time.Timer // cancels what runs long after the end of a peer
+	intake
+	crew
+	farewell
 
 	// Owned by the read role, as half's.
 	cutErr error // why nothing more can be cut
@@ -83,9 +55,56 @@ type ServerConn struct {
 	lone  lone
 }
 
+// An intake is the requests of a connection that were cut and not answered. All of it
+// is guarded by the output lock.
+type intake struct {
+	requests table     // all that live
+	queue    queue     // those that were not begun
+	parked   queue     // and those that wait for room to begin
+	turns    turns     // those that are answered in the order of arrival
+	late     turns     // those whose answers wait for room
+	lateRuns bool      // and a goroutine that answers them
+	reserved int       // what requests that run may come to hold besides, see fitsLocked
+	arrived  time.Time // when the last batch was received
+	fresh    bool      // and nothing of it was begun yet
+	last     struct {  // what was looked for and found last
+		service, method string
+		routed
+	}
+	served uint32          // requests, to time one now and then
+	opened []*serverStream // those that were not begun
+}
+
+// A crew is the workers of a connection: who of them does what all have in common. All
+// of it is guarded by the output lock.
+type crew struct {
+	workers int   // goroutines of this connection
+	reading bool  // somebody holds the read role
+	spare   bool  // a worker was started and has not come to the loop yet
+	halted  bool  // a worker waits at a barrier
+	owed    bool  // whoever comes to the loop is the flusher
+	unsent  int64 // time that handlers took since the last flush, ns, estimated
+}
+
+// A farewell is how far the end of a connection has come. Either side may begin it,
+// and both at once, so its flags are not the phases of one life: each is set once, and
+// only ending is taken back. All of it is guarded by the output lock.
+type farewell struct {
+	heard    bool          // a frame was cut: the peer has begun to use the connection
+	draining bool          // this side takes no calls any more, and has said so
+	parted   bool          // this side's last word was said: nothing is begun or appended any more
+	mute     bool          // an answer could not be framed: the connection is aborted for it
+	gone     bool          // netio has told of the end while nobody was in Receive
+	ending   bool          // a goroutine reads to the end of it, see readToEnd
+	idle     chan struct{} // closed when no request lives any more; nil while nobody waits for that
+	input    input
+	err      error       // why input is not open
+	halfOpen *time.Timer // cancels what runs long after the end of a peer
+}
+
 // NewServerConn begins to serve nc, which it owns from now on. Run does the work.
 func NewServerConn(nc netio.Conn, s wire.Session, cfg *ServerConfig) *ServerConn {
-	c := &ServerConn{arrived: time.Now(), cfg: cfg, over: make(chan struct{})}
+	c := &ServerConn{intake: intake{arrived: time.Now()}, cfg: cfg, over: make(chan struct{})}
 	c.half.init(c, nc, s, &cfg.Config)
 	c.serves = true
 	c.loop.init(c)
