@@ -42,3 +42,57 @@ func here() invariant.Stack { return invariant.Here(0) }
 
 //go:noinline
 func skipOne() invariant.Stack { return invariant.Here(1) }
+
+// A stack is a value: two of one place are equal, and it can be a key.
+func TestStacksAreValues(t *testing.T) {
+	var at [2]invariant.Stack
+	for i := range at {
+		at[i] = here()
+	}
+	if at[0] != at[1] {
+		t.Error("one place, and two stacks")
+	}
+	if other := here(); other == at[0] {
+		t.Error("two places, and one stack")
+	}
+}
+
+// However deep a goroutine is, its innermost 24 callers are what is kept.
+func TestStackIsBounded(t *testing.T) {
+	var s invariant.Stack
+	var down func(n int)
+	down = func(n int) {
+		if n == 0 {
+			s = here()
+			return
+		}
+		down(n - 1)
+	}
+	down(100)
+	lines := strings.Split(strings.TrimSuffix(s.String(), "\n"), "\n")
+	if len(lines) != 2*24 {
+		t.Errorf("%d lines", len(lines))
+	}
+	for i, line := range lines {
+		if place := strings.HasPrefix(line, "\t\t"); place != (i%2 == 1) || place && !strings.Contains(line, "_test.go:") {
+			t.Errorf("line %d is %q", i, line)
+		}
+	}
+	if strings.Contains(s.String(), "tRunner") {
+		t.Error("the outermost caller is kept, and an inner one is not")
+	}
+}
+
+// A message without arguments is not mistaken for a format with some missing, nor is
+// what its arguments hold taken for a format.
+func TestCheckFormatsOnce(t *testing.T) {
+	if !invariant.Enabled {
+		t.Skip("without the tag there is no message")
+	}
+	defer func() {
+		if got := recover(); got != "invariant: %d is text" {
+			t.Errorf("%q", got)
+		}
+	}()
+	invariant.Check(false, "%s is text", "%d")
+}
