@@ -112,5 +112,13 @@ func Inconsistent(c *Conn) string {
 	return ""
 }
 
+// FlushAround is a flush by the flusher in which between happens before what it has
+// left is seen to.
+func FlushAround(c *Conn, between func()) {
+	full, err := c.out.TryFlush()
+	between()
+	c.flushed(full, err)
+}
+
 // Count counts n bytes into t.
 func Count(t *Total, n int) { t.add(n) }

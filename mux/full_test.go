@@ -182,3 +182,28 @@ func TestBatchesAreGivenBack(t *testing.T) {
 		h.end()
 	})
 }
+
+// A flusher that finds the socket full gives back what it has taken also if the
+// connection ends before anybody can wait for room: else that would count as held on
+// all connections for ever.
+func TestFullAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := rpc.Limits{}.WithDefaults()
+		a, b := pipe.New(pipe.Config{})
+		total := mux.NewTotal(1<<20, nil, "")
+		c := mux.NewConn(a, ttheader.Protocol{}.Open(wire.Client, lim), mux.Config{Limits: lim, Total: total})
+		a.Stall(true)
+		out := a.Output()
+		out.Lock()
+		out.Out().AppendString(strings.Repeat("x", 100<<10))
+		if !out.Unlock() {
+			t.Fatal("nobody is the flusher")
+		}
+		mux.FlushAround(c, func() { c.Close() })
+		synctest.Wait()
+		if n, held := out.Queued(), total.Held(); n != 0 || held != 0 {
+			t.Errorf("%d bytes are queued, %d held", n, held)
+		}
+		b.Abort()
+	})
+}

@@ -102,16 +102,31 @@ func (h *half) flush(w haste) {
 	if w == yielding {
 		runtime.Gosched()
 	}
-	full, err := h.out.TryFlush()
-	switch {
-	case err != nil:
+	h.flushed(h.out.TryFlush())
+}
+
+// flushed sees to what a flush has left, of a flusher whose TryFlush returned full and err.
+func (h *half) flushed(full bool, err error) {
+	if err != nil {
 		abortSoon(h.nc)
-	case full:
-		h.spawn(func() {
+		return
+	}
+	if !full {
+		return
+	}
+	h.out.Lock()
+	failed := h.out.Err() != nil // since: nothing may be spawned any more
+	if !failed {
+		h.side.spawnLocked(func() {
 			if h.out.Flush() != nil {
 				abortSoon(h.nc)
 			}
 		})
+	}
+	h.unlock()
+	if failed {
+		h.out.GiveUp()
+		abortSoon(h.nc)
 	}
 }
 
