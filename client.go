@@ -79,9 +79,10 @@ type Client struct {
 	TLS           *tls.Config       // not nil: speak TLS on TCP
 	Limits        rpc.Limits        // the zero value is the defaults
 	Stats         *stats.Set        // where the client counts what it holds, its connections and its dials; may be nil, and shared
-	Logger        *slog.Logger      // nil: nothing is logged
+	Logger        *slog.Logger      // nil: slog.Default, for metadata that Thrift's form has no place for, and nothing else
 
 	once sync.Once
+	lost sync.Once // it was told that metadata is
 	// Set once, then constant.
 	err      error
 	endpoint *endpoint.Endpoint
@@ -141,7 +142,31 @@ func (c *Client) start() {
 		Network: t.Network, Addr: t.Addr, Protocol: proto, Plain: plain, Limits: c.Limits.WithDefaults(),
 		TLS: secure, Logger: c.Logger, Stats: c.Stats,
 	})
-	c.call = rpc.Chain(named(c.endpoint.Do), c.Interceptors...)
+	do := rpc.Next(c.endpoint.Do)
+	if !form.metadata() {
+		do = c.without(form, do)
+	}
+	c.call = rpc.Chain(named(do), c.Interceptors...)
+}
+
+// metadata reports whether the form has a place for it.
+func (f Form) metadata() bool {
+	return f == TTHeader || f == THeader || f == THeaderCompact
+}
+
+// without makes calls in a form that carries no metadata. Theirs is lost, and that is
+// no failure: what a handler passes on to all that it calls is not worth less to the
+// others. But it is told, once.
+func (c *Client) without(form Form, next rpc.Next) rpc.Next {
+	return func(ctx context.Context, call *rpc.Call) error {
+		if len(call.Header) > 0 {
+			c.lost.Do(func() {
+				cmp.Or(c.Logger, slog.Default()).WarnContext(ctx, "rpc: metadata is lost: this form of Thrift has no place for it",
+					"target", c.Target, "form", form.String(), "key", call.Header[0].Key, "method", call.Method.String())
+			})
+		}
+		return next(ctx, call)
+	}
 }
 
 func (c *Client) protocol(form Form) ttheader.Protocol {

@@ -2,6 +2,7 @@ package limosa_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,5 +63,32 @@ func TestTimeoutIsNotForStreams(t *testing.T) {
 func TestUnknownFormHasAName(t *testing.T) {
 	if s := limosa.Form(99).String(); s != "Form(99)" {
 		t.Error(s)
+	}
+}
+
+// Metadata that the form has no place for is told once a client, and nothing else is.
+func TestLostMetadataIsTold(t *testing.T) {
+	target, _ := start(t, &limosa.Server{Services: []rpc.Service{service(nil)}}, "127.0.0.1:0")
+	for form, lost := range map[limosa.Form]bool{
+		limosa.TTHeader: false, limosa.THeader: false, limosa.THeaderCompact: false,
+		limosa.Framed: true, limosa.Buffered: true, limosa.FramedCompact: true, limosa.BufferedCompact: true, // whose calls fail here: the codec of the tests has no Compact
+	} {
+		var log syncBuffer
+		compact := form >= limosa.FramedCompact
+		c := &limosa.Client{Target: target, Thrift: form, Logger: textLog(&log)}
+		if _, err := call(t.Context(), c, echoMethod, "x"); (err != nil) != compact || log.take() != "" {
+			t.Errorf("%v: without metadata: %v", form, err)
+		}
+		ctx := limosa.With(t.Context(), limosa.Header("tenant", "t1"), limosa.Persistent("trace", "7"))
+		for range 3 {
+			if _, err := call(ctx, c, echoMethod, "x"); (err != nil) != compact {
+				t.Errorf("%v: %v", form, err)
+			}
+		}
+		got := log.take()
+		if n := strings.Count(got, "metadata is lost"); lost != (n == 1) || n > 1 || lost && !strings.Contains(got, "form="+form.String()+" key=tenant method=Test/echo") {
+			t.Errorf("%v: logged %q", form, got)
+		}
+		c.Close()
 	}
 }
