@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"runtime/debug"
 	"syscall"
 	"time"
 
 	"github.com/limosa-rpc/limosa/internal/hook"
+	"github.com/limosa-rpc/limosa/internal/secure"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/wire"
@@ -131,38 +131,23 @@ func (e *Endpoint) connect(ctx context.Context, q *search) (*pooled, error) {
 	return pc, nil
 }
 
-// secure makes a connection one of TLS, within the time that the limits give. A
-// panic of the user's TLS code, or the end of its goroutine, costs this dial only:
-// nobody could recover it here, and others wait for the dial.
-func (e *Endpoint) secure(plain netio.Conn) (nc netio.Conn, err error) {
+// secure makes a connection one of TLS, within the time that the limits give.
+func (e *Endpoint) secure(plain netio.Conn) (netio.Conn, error) {
 	ctx, cancel := context.WithTimeout(e.dialing, e.cfg.Limits.Handshake)
 	defer cancel()
-	err = errExit
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		defer func() {
-			if x := recover(); x != nil {
-				err = fmt.Errorf("panic in the TLS handshake: %v", x)
-				if e.cfg.Logger != nil {
-					e.cfg.Logger.Error("rpc: panic in a TLS handshake", "peer", e.cfg.Addr, "panic", fmt.Sprint(x), "stack", string(debug.Stack()))
-				}
-			}
-		}()
-		nc, err = netio.Client(ctx, plain, e.tlsConfig())
-	}()
-	if <-over; err != nil {
-		discard(plain)
-		var head tls.RecordHeaderError
-		switch {
-		case errors.As(err, &head):
-			err = fmt.Errorf("the peer does not speak TLS: %w", err)
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-			err = fmt.Errorf("the peer has ended the connection; does it speak TLS? %w", err)
-		}
-		return nil, err
+	nc, err := secure.Handshake(e.cfg.Addr, e.cfg.Logger, func() (netio.Conn, error) { return netio.Client(ctx, plain, e.tlsConfig()) })
+	if err == nil {
+		return nc, nil
 	}
-	return nc, nil
+	secure.Discard(plain)
+	var head tls.RecordHeaderError
+	switch {
+	case errors.As(err, &head):
+		err = fmt.Errorf("the peer does not speak TLS: %w", err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		err = fmt.Errorf("the peer has ended the connection; does it speak TLS? %w", err)
+	}
+	return nil, err
 }
 
 // tlsConfig names the server after the target where the user did not.
@@ -174,11 +159,3 @@ func (e *Endpoint) tlsConfig() *tls.Config {
 	}
 	return cfg
 }
-
-// discard ends a connection that nobody uses.
-func discard(nc netio.Conn) {
-	nc.Abort()
-	nc.Receive(false, nil) // gives back the memory of what was lent
-}
-
-var errExit = errors.New("the TLS handshake has ended its goroutine")

@@ -26,7 +26,7 @@ var floors = map[string]float64{
 	"buf": 1, "tune": 1, "idl": 1,
 	"rpc": 2, "rpc/stub": 2.5, "internal/codec": 2, "http1": 2, "http2": 2, "gen": 2,
 	"netio": 3, "netio/simnet": 3.75, "wire": 3, "thrift": 3, "protobuf": 3, "discovery": 3, "internal/route": 3,
-	"mux": 4, "shm": 4, "ttheader": 4, "dubbo": 4, "grpc": 4, "connect": 4, "govern": 4, "internal/hook": 4,
+	"mux": 4, "shm": 4, "ttheader": 4, "dubbo": 4, "grpc": 4, "connect": 4, "govern": 4, "internal/hook": 4, "internal/secure": 4,
 	"web": 5, "endpoint": 5, "internal/inproc": 5, "internal/serve": 5,
 	"":              6,
 	"internal/json": 1, "internal/shape": 2,

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/secure"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -54,21 +54,15 @@ func (v *serving) sniff(prefix []byte) (wire.Protocol, error) {
 	return nil, fmt.Errorf("no protocol begins with %q", prefix[:min(len(prefix), 32)])
 }
 
-// handshake makes nc a TLS connection within the time that the limits give. A
-// panic of the user's TLS code, which any stranger may reach, costs nc only.
-func (v *serving) handshake(nc netio.Conn) (secure netio.Conn, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			v.cfg.HandlerLog.Error("rpc: panic in a TLS handshake", "peer", nc.Remote().String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = errors.New("panic in the TLS handshake")
-		}
-	}()
+// handshake makes nc a TLS connection within the time that the limits give. Any
+// stranger may reach the user's TLS code: what that does costs nc only.
+func (v *serving) handshake(nc netio.Conn) (netio.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.conns.Base), v.cfg.Limits.Handshake)
 	defer cancel()
 	if err := v.hello(ctx, nc); err != nil {
 		return nil, err
 	}
-	return netio.Server(ctx, nc, v.cfg.TLS)
+	return secure.Handshake(nc.Remote().String(), v.cfg.HandlerLog, func() (netio.Conn, error) { return netio.Server(ctx, nc, v.cfg.TLS) })
 }
 
 // recordHandshake is the first byte of all that speak TLS.

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -16,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/limosa-rpc/limosa/internal/secure"
 	"github.com/limosa-rpc/limosa/internal/sys"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
@@ -99,12 +99,12 @@ func (v *serving) accept(ctx context.Context, l *netio.Listener) error {
 			return err
 		}
 		if err := v.door.enter(nc); err != nil {
-			discard(nc)
+			secure.Discard(nc)
 			v.debug("rpc: connection refused", nc, err)
 			continue
 		}
 		if !v.place(ctx) {
-			discard(nc)
+			secure.Discard(nc)
 			v.door.forget(nc)
 			return ctx.Err()
 		}
@@ -112,29 +112,15 @@ func (v *serving) accept(ctx context.Context, l *netio.Listener) error {
 	}
 }
 
-// discard ends a connection that nobody serves.
-func discard(nc netio.Conn) {
-	nc.Abort()
-	nc.Receive(false, nil) // gives back the memory of what was lent
-}
-
-var errExit = errors.New("the TLS handshake has ended its goroutine")
-
 // serve is the goroutine of one connection: it finds the protocol, then reads.
 func (v *serving) serve(plain netio.Conn) {
-	nc, err, known := plain, errExit, false
-	defer func() { // also when TLS code ends the goroutine
-		if !known {
-			discard(nc)
-			v.door.leave(plain)
-			v.debug("rpc: connection closed", plain, err)
-		}
-	}()
-	var proto wire.Protocol
-	if nc, proto, err = v.identify(plain); err != nil {
+	nc, proto, err := v.identify(plain)
+	if err != nil {
+		secure.Discard(nc)
+		v.door.leave(plain)
+		v.debug("rpc: connection closed", plain, err)
 		return
 	}
-	known = true
 	c := mux.NewServerConn(nc, proto.Open(wire.Server, v.cfg.Limits), v.conns)
 	v.door.promote(plain, c)
 	v.work.Add(1)
