@@ -2,6 +2,7 @@ package gen_test
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"reflect"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/demo/hello"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/face"
+	"github.com/limosa-rpc/limosa/gen/testdata/golden/kinds"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/shared"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -158,8 +160,7 @@ func TestJSONKeepsEmpty(t *testing.T) {
 	}
 }
 
-// A union is an object with the name of what is set. encoding/json cannot know
-// which variant an object is, and says so rather than leave it out.
+// A union is an object with the name of what is set.
 func TestJSONUnion(t *testing.T) {
 	for want, u := range map[string]hello.Choice{
 		`{"number":5}`:                       &hello.ChoiceNumber{Number: 5},
@@ -171,12 +172,73 @@ func TestJSONUnion(t *testing.T) {
 			t.Errorf("%s, %v; want %s", p, err, want)
 		}
 	}
-	err := json.Unmarshal([]byte(`{"one":{"n":5}}`), new(face.Absent))
-	if err == nil || !strings.Contains(err.Error(), "cannot unmarshal object into Go struct field Absent.one of type face.One") {
-		t.Errorf("a union is read: %v", err)
-	}
 	if p, err := json.Marshal(&face.Absent{One: &face.OneN{N: 5}}); err != nil || string(p) != `{"one":{"n":5},"plain":null,"made":null}` {
 		t.Errorf("%s, %v", p, err)
+	}
+}
+
+// What encoding/json writes of unions it reads again: where they are fields, in
+// containers, in each other and as the keys of Pairs.
+func TestJSONReadsUnions(t *testing.T) {
+	for name, msg := range map[string]any{
+		"unset":    &face.Absent{},
+		"field":    &face.Absent{One: &face.OneN{N: 5}},
+		"zero":     &face.Absent{One: &face.OneN{}},
+		"nested":   &hello.ChoiceAgain{Again: &hello.ChoiceAgain{Again: &hello.ChoicePoint{Point: &hello.Point{X: 1}}}},
+		"nil":      &hello.ChoiceAgain{Again: &hello.ChoicePoints{}},
+		"many":     &face.ManyWithALongName{WithALongName: []face.Many{&face.ManyHh{Hh: 8}, nil, &face.ManyWithALongName{WithALongName: []face.Many{}}}},
+		"no kinds": &kinds.WideK{},
+		"all kinds": &kinds.WideJ{J: []kinds.Wide{
+			&kinds.WideA{A: true}, &kinds.WideB{B: -128}, &kinds.WideC{C: 300}, &kinds.WideD{D: -5}, &kinds.WideE{E: math.MinInt64},
+			&kinds.WideF{F: -1.5e300}, &kinds.WideG{G: "<\u2028\">"}, &kinds.WideH{H: []byte{}}, &kinds.WideI{I: &kinds.Leaf{}},
+		}},
+		"beside others": &kinds.Boxes{
+			Flags: []bool{true}, Ids: []thrift.UUID{{1}, {}}, Blobs: [][]byte{{1}, {}}, Grid: [][]*kinds.Leaf{{{}}, nil},
+			ByKind: map[kinds.Kind]*kinds.Leaf{7: nil}, Branches: map[int32][]*kinds.Branch{-1: {}},
+			Choice: &kinds.ChoiceText{Text: "é"}, Choices: []kinds.Choice{&kinds.ChoiceNumber{Number: 1}, nil, &kinds.ChoiceLeaf{Leaf: &kinds.Leaf{}}},
+			ByLeaf: thrift.Pairs[*kinds.Leaf, string]{{Key: &kinds.Leaf{}, Value: "v"}},
+		},
+	} {
+		text, err := json.Marshal(msg)
+		back := reflect.New(reflect.TypeOf(msg).Elem()).Interface()
+		if err == nil {
+			err = json.Unmarshal(text, back)
+		}
+		if err != nil || !reflect.DeepEqual(msg, back) {
+			t.Errorf("%s: %s is read as %+v, %v", name, text, back, err)
+		}
+	}
+	// In a type that is not generated, a field of one that is.
+	var reply struct{ Results []*face.Absent }
+	if err := json.Unmarshal([]byte(`{"Results":[{"one":{"n":7}}]}`), &reply); err != nil || !reflect.DeepEqual(reply.Results[0].One, &face.OneN{N: 7}) {
+		t.Errorf("%+v, %v", reply, err)
+	}
+}
+
+// A variant that is not known is unset, as on the wire; two do not say which is meant.
+func TestJSONUnionsThatAreNotClear(t *testing.T) {
+	for text, want := range map[string]hello.Choice{
+		`{}`: nil, `{"choice":null}`: nil, `{"choice":{}}`: nil, `{"choice":{"newer":{"a":[1,{}]}}}`: nil,
+		`{"choice":{"newer":1,"number":2}}`:  &hello.ChoiceNumber{Number: 2},
+		`{"choice":{"NUMBER":2}}`:            &hello.ChoiceNumber{Number: 2},
+		`{"choice":{"text":null}}`:           &hello.ChoiceText{},
+		`{"choice":{"text":"a","text":"b"}}`: &hello.ChoiceText{Text: "b"},
+	} {
+		x := hello.Everything{}
+		if err := json.Unmarshal([]byte(text), &x); err != nil || !reflect.DeepEqual(x.Choice, want) {
+			t.Errorf("%s: %#v, %v; want %#v", text, x.Choice, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"choice":{"number":1,"text":"a"}}`:          "json: Everything.choice: a union has one member, not number and text, at 22",
+		`{"choice":{"number":1,"TEXT":"a"}}`:          "a union has one member, not number and text, at 22",
+		`{"choices":[{"number":"1"}]}`:                `json: Everything.choices[].number: the string "1" where a whole number of 32 bits is expected at 22`,
+		`{"choice":5}`:                                "json: Everything.choice: the number 5 where an object is expected at 10",
+		`{"choice":{"again":{"points":[{"x":1.5}]}}}`: "json: Everything.choice.again.points[].x: the number 1.5 where",
+	} {
+		if err := json.Unmarshal([]byte(text), new(hello.Everything)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %s", text, err, want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package gen
 import (
 	"fmt"
 	"go/token"
+	"slices"
 	"strings"
 
 	"github.com/limosa-rpc/limosa/idl"
@@ -278,6 +279,9 @@ func (g *generator) nameStruct(f *file, s *idl.Struct) {
 	if hasDefaults(s.Fields) {
 		fields["SetDefaults"] = true
 		g.names[key{s, "new"}] = take("New" + name)
+	}
+	if slices.ContainsFunc(s.Fields, func(f *idl.Field) bool { return holdsUnion(f.Type) }) {
+		fields["UnmarshalJSON"] = true
 	}
 	for _, x := range s.Fields {
 		g.names[key{x, ""}] = fields.take(camel(x.Name))

@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/limosa-rpc/limosa/idl"
@@ -27,7 +28,30 @@ func (e *emitter) structure(d *idl.Struct) {
 		e.exceptionText(name, d)
 	}
 	e.getters(name, d.Fields)
+	e.unionJSON(name, d.Fields)
 	e.back.face(e, d)
+}
+
+// unionJSON writes UnmarshalJSON for a struct that has unions in its fields, but for those of
+// structs within, which have their own: encoding/json writes a union, and cannot know
+// which variant to make of what it reads.
+func (e *emitter) unionJSON(name string, fields []*idl.Field) {
+	if !slices.ContainsFunc(fields, func(f *idl.Field) bool { return holdsUnion(f.Type) }) {
+		return
+	}
+	e.p("// UnmarshalJSON reads what encoding/json writes, unions too.")
+	e.p("func (x *%s) UnmarshalJSON(text []byte) error { return %s.UnmarshalJSON(x, text) }\n", name, e.use("stub"))
+}
+
+// holdsUnion tells the types that are unions or contain some without a struct between.
+func holdsUnion(t *idl.Type) bool {
+	switch t = t.True(); t.Kind {
+	case idl.List, idl.Set:
+		return holdsUnion(t.Elem)
+	case idl.Map:
+		return holdsUnion(t.Key) || holdsUnion(t.Elem)
+	}
+	return t.Struct != nil && t.Struct.Kind == idl.Union
 }
 
 // fields writes a struct type, with the comments of its fields. The fields are in the
@@ -151,6 +175,7 @@ func (e *emitter) union(d *idl.Struct) {
 		always.Presence = idl.Implicit
 		e.doc(f.Doc, f.Annotations)
 		e.p("type %s struct { %s %s %s }\n", e.name(f, "variant"), e.name(f, ""), e.typ(f.Type), e.tag(&always))
+		e.unionJSON(e.name(f, "variant"), []*idl.Field{f})
 	}
 	for _, v := range variants {
 		e.p("func (%s) %s {}", v, method)

@@ -240,22 +240,14 @@ func notInside(t *Type) error {
 	return nil
 }
 
-// union finds the variants of a sealed interface: the parameters of its one
-// method, each a pointer to a struct with one field. Where they are many the
-// method has one parameter, a function type whose parameters they are.
+// union compiles the variants of a sealed interface, each a struct with one field.
 func (c *compiler) union(t *Type) error {
-	// A union without variants has only its unset value, nil; its method cannot be
-	// that of other packages' types.
-	if t.Go.NumMethod() != 1 || t.Go.Method(0).Type.NumIn() == 0 && (t.Go.Method(0).PkgPath == "" || t.Go.Method(0).Type.NumOut() > 0) {
+	variants, ok := Variants(t.Go)
+	if !ok {
 		return unmappable("the interface " + t.Go.String() + " is no union: it needs one method, whose parameters are its variants")
 	}
 	c.unions = append(c.unions, t)
-	m := t.Go.Method(0).Type
-	if m.NumIn() == 1 && m.In(0).Kind() == reflect.Func {
-		m = m.In(0)
-	}
-	for i := range m.NumIn() {
-		v := m.In(i)
+	for _, v := range variants {
 		if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct || !v.Implements(t.Go) {
 			return unmappable("the union " + t.Go.String() + " has the variant " + v.String() + ", which is no struct of it")
 		}
@@ -266,6 +258,28 @@ func (c *compiler) union(t *Type) error {
 		t.Cases = append(t.Cases, Variant{Itab: Itab(t.Go, v), Struct: s})
 	}
 	return nil
+}
+
+// Variants gives the types that a union may hold: the parameters of the one method of its
+// sealed interface. Where they are many the method has one parameter, a function type whose
+// parameters they are. A union without variants has only its unset value, nil; its method
+// cannot be that of other packages' types. ok: union is such an interface.
+func Variants(union reflect.Type) (of []reflect.Type, ok bool) {
+	if union.Kind() != reflect.Interface || union.NumMethod() != 1 {
+		return nil, false
+	}
+	method := union.Method(0)
+	m := method.Type
+	if m.NumIn() == 0 && (method.PkgPath == "" || m.NumOut() > 0) {
+		return nil, false
+	}
+	if m.NumIn() == 1 && m.In(0).Kind() == reflect.Func {
+		m = m.In(0)
+	}
+	for i := range m.NumIn() {
+		of = append(of, m.In(i))
+	}
+	return of, true
 }
 
 // checkUnions looks at the variants when all Structs are complete.

@@ -24,12 +24,14 @@ struct Absent {
 
 struct Inner { 1: i32 n = 5, 2: optional Inner deeper }
 
-/** The names of getters are taken: by fields, and by each other. */
+/** The names of getters are taken: by fields, and by each other. That of a method is too. */
 struct Taken {
   1: optional i32 x
   2: i32 get_x
   3: optional i32 getX
   4: optional i32 string (deprecated = "use x")
+  5: i32 unmarshalJSON
+  6: One one
 }
 
 /** One says which. */

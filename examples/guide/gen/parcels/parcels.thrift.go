@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -103,6 +104,9 @@ func (x *Parcel) GetInner() *Parcel {
 	}
 	return x.Inner
 }
+
+// UnmarshalJSON reads what encoding/json writes, unions too.
+func (x *Parcel) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Parcel) String() string { return thrift.String(x) }

@@ -181,6 +181,9 @@ func (x *Needs) GetT() int64 {
 	return *x.T
 }
 
+// UnmarshalJSON reads what encoding/json writes, unions too.
+func (x *Needs) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
+
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Needs) String() string { return thrift.String(x) }
 
@@ -240,6 +243,9 @@ type ChoiceLeaves struct {
 type ChoiceAgain struct {
 	Again Choice `thrift:"again,5" json:"again"`
 }
+
+// UnmarshalJSON reads what encoding/json writes, unions too.
+func (x *ChoiceAgain) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 
 func (*ChoiceNumber) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain) {}
 func (*ChoiceText) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain)   {}
@@ -306,9 +312,15 @@ type WideJ struct {
 	J []Wide `thrift:"j,10" json:"j"`
 }
 
+// UnmarshalJSON reads what encoding/json writes, unions too.
+func (x *WideJ) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
+
 type WideK struct {
 	K Nothing `thrift:"k,11" json:"k"`
 }
+
+// UnmarshalJSON reads what encoding/json writes, unions too.
+func (x *WideK) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 
 func (*WideA) isWide(wideVariants) {}
 func (*WideB) isWide(wideVariants) {}
@@ -348,6 +360,9 @@ func (x *Boxes) GetNothing() Nothing {
 	}
 	return x.Nothing
 }
+
+// UnmarshalJSON reads what encoding/json writes, unions too.
+func (x *Boxes) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Boxes) String() string { return thrift.String(x) }

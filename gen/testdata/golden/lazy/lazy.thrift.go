@@ -110,6 +110,9 @@ func (x *Branch) GetNext() *Branch {
 	return x.Next
 }
 
+// UnmarshalJSON reads what encoding/json writes, unions too.
+func (x *Branch) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
+
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Branch) String() string { return thrift.String(x) }
 
@@ -188,6 +191,9 @@ type FruitBranch struct {
 type FruitFruits struct {
 	Fruits []Fruit `thrift:"fruits,4" json:"fruits"`
 }
+
+// UnmarshalJSON reads what encoding/json writes, unions too.
+func (x *FruitFruits) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 
 func (*FruitNumber) isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits) {}
 func (*FruitName) isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits)   {}
@@ -446,6 +452,9 @@ func (x *Everything) GetSettings() *Settings {
 	}
 	return x.Settings
 }
+
+// UnmarshalJSON reads what encoding/json writes, unions too.
+func (x *Everything) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Everything) String() string { return thrift.String(x) }

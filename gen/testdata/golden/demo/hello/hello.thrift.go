@@ -250,6 +250,9 @@ func (x *Everything) GetThing() *shared.Thing {
 	return x.Thing
 }
 
+// UnmarshalJSON reads what encoding/json writes, unions too.
+func (x *Everything) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
+
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Everything) String() string { return thrift.String(x) }
 
@@ -271,6 +274,9 @@ type ChoiceText struct {
 type ChoiceAgain struct {
 	Again Choice `thrift:"again,3" json:"again"`
 }
+
+// UnmarshalJSON reads what encoding/json writes, unions too.
+func (x *ChoiceAgain) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 
 type ChoicePoints struct {
 	Points []*Point `thrift:"points,4" json:"points"`

@@ -1,0 +1,417 @@
+package stub
+
+import (
+	"encoding"
+	"encoding/base64"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/limosa-rpc/limosa/internal/json"
+	"github.com/limosa-rpc/limosa/internal/shape"
+)
+
+// UnmarshalJSON reads text into the struct that msg points to, as encoding/json would if it
+// could know which variant of a union {"card": "4000"} is. Generated structs that have unions
+// call it in a method of the same name, for which encoding/json looks.
+//
+// The rules are those of encoding/json: names as the tags have them, in any case if no other
+// fits; what text does not have stays as it is; null makes nil what can be; members that
+// the struct does not have are passed over. A union is an object with one member. A variant
+// that is not known leaves it nil, as on every wire; with two that are, the text does not say
+// which is meant, and that is an error. An error names the field and the offset; what was read
+// until then is in msg.
+//
+// It imports nothing of encoding/json, which a program that has no JSON need not link.
+func UnmarshalJSON(msg any, text []byte) error {
+	r := jsonReader{Scanner: json.Scanner{Text: text}, structs: map[reflect.Type]jsonStruct{}}
+	v := reflect.ValueOf(msg).Elem()
+	err := r.value(v, v.Type().Name(), maxNested)
+	if r.Peek(); err == nil && r.At != len(text) {
+		err = fmt.Errorf("json: more after the end at %d", r.At)
+	}
+	return err
+}
+
+// maxNested is how deep a text may nest: what encoding/json takes.
+const maxNested = 10_000
+
+// An unmarshaler is encoding/json's.
+type unmarshaler interface{ UnmarshalJSON([]byte) error }
+
+// A jsonReader reads one text. Paths that it is given are for errors.
+type jsonReader struct {
+	json.Scanner
+	structs map[reflect.Type]jsonStruct
+}
+
+// A jsonStruct is what the reader has to know of a struct.
+type jsonStruct struct {
+	fields []jsonField
+	own    bool // UnmarshalJSON is the generated one: there are unions in it
+}
+
+// A jsonField is a field by its name in JSON.
+type jsonField struct {
+	name   string
+	index  int
+	quoted bool // a number or a bool as a string
+}
+
+// structure looks at a struct once.
+func (r *jsonReader) structure(t reflect.Type) jsonStruct {
+	if s, ok := r.structs[t]; ok {
+		return s
+	}
+	var s jsonStruct
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || f.Tag.Get("json") == "-" {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		s.fields = append(s.fields, jsonField{name, i, strings.Contains(","+opts+",", ",string,")})
+		s.own = s.own || holdsUnion(f.Type)
+	}
+	r.structs[t] = s
+	return s
+}
+
+// holdsUnion tells the types of fields for which a struct has a generated UnmarshalJSON.
+func holdsUnion(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Interface:
+		_, ok := shape.Variants(t)
+		return ok
+	case reflect.Slice, reflect.Map:
+		return holdsUnion(t.Elem())
+	case reflect.Struct: // an element of Pairs; others have methods of their own
+		return strings.HasPrefix(t.Name(), "Pair[") && t.NumField() == 2 && (holdsUnion(t.Field(0).Type) || holdsUnion(t.Field(1).Type))
+	}
+	return false
+}
+
+// wrong is the error of what is at at.
+func wrong(path, why string, at int) error { return fmt.Errorf("json: %s: %s at %d", path, why, at) }
+
+// value reads a value into v, which can be set.
+func (r *jsonReader) value(v reflect.Value, path string, depth int) error {
+	if depth <= 0 {
+		return wrong(path, "the text nests too deeply", r.At)
+	}
+	if v.Kind() == reflect.Pointer {
+		if r.null() {
+			v.SetZero()
+			return nil
+		}
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		return r.value(v.Elem(), path, depth)
+	}
+	if done, err := r.byMethod(v, path, depth); done {
+		return err
+	}
+	tok, bad := r.Value()
+	switch {
+	case bad != nil:
+		return bad
+	case tok.Kind == 'n':
+		switch v.Kind() {
+		case reflect.Interface, reflect.Map, reflect.Slice:
+			v.SetZero()
+		}
+		return nil
+	case tok.Kind == '{':
+		return r.object(v, tok, path, depth-1)
+	case tok.Kind == '[' && v.Kind() == reflect.Slice:
+		return r.list(v, path, depth-1)
+	}
+	return scalar(v, tok, path)
+}
+
+// null passes over null if that comes next.
+func (r *jsonReader) null() bool {
+	if r.Peek() != 'n' {
+		return false
+	}
+	_, bad := r.Value()
+	return bad == nil
+}
+
+// byMethod reads v by a method of its own, if it has one that reads JSON or text.
+func (r *jsonReader) byMethod(v reflect.Value, path string, depth int) (done bool, err error) {
+	if v.Kind() == reflect.Struct && r.structure(v.Type()).own {
+		return false, nil // the generated method would do what this reader does
+	}
+	switch m := v.Addr().Interface().(type) {
+	case unmarshaler:
+		r.Peek()
+		from := r.At
+		if err := r.pass(depth); err != nil {
+			return true, err
+		}
+		if err := m.UnmarshalJSON(r.Text[from:r.At]); err != nil {
+			return true, wrong(path, err.Error(), from)
+		}
+		return true, nil
+	case encoding.TextUnmarshaler:
+		tok, bad := r.Value()
+		switch {
+		case bad != nil:
+			return true, bad
+		case tok.Kind == 'n':
+			return true, nil
+		case tok.Kind != '"':
+			return true, wrong(path, tok.String()+" where a string is expected", tok.At)
+		}
+		if err := m.UnmarshalText(tok.Text); err != nil {
+			return true, wrong(path, err.Error(), tok.At)
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+// pass goes past a value.
+func (r *jsonReader) pass(depth int) error {
+	tok, bad := r.Value()
+	if bad != nil {
+		return bad
+	}
+	if tok.Kind != '{' && tok.Kind != '[' {
+		return nil
+	}
+	if depth <= 0 {
+		return wrong("a value", "the text nests too deeply", tok.At)
+	}
+	return r.each(tok.Kind+2, func() error {
+		if tok.Kind == '{' {
+			if _, bad := r.Name(); bad != nil {
+				return bad
+			}
+		}
+		return r.pass(depth - 1)
+	})
+}
+
+// each calls read for every element of what ends with end.
+func (r *jsonReader) each(end byte, read func() error) error {
+	for first := true; ; first = false {
+		more, bad := r.More(first, end)
+		if bad != nil {
+			return bad
+		}
+		if !more {
+			return nil
+		}
+		if err := read(); err != nil {
+			return err
+		}
+	}
+}
+
+// object reads the members of what begins with tok.
+func (r *jsonReader) object(v reflect.Value, tok json.Token, path string, depth int) error {
+	switch v.Kind() {
+	case reflect.Struct:
+		return r.members(v, path, depth)
+	case reflect.Map:
+		return r.entries(v, path, depth)
+	case reflect.Interface:
+		if variants, ok := shape.Variants(v.Type()); ok {
+			return r.union(v, variants, path, depth)
+		}
+	}
+	return scalar(v, tok, path)
+}
+
+// find gives the field with a name: exactly, else in any case; nil if there is none.
+func (s jsonStruct) find(name []byte) *jsonField {
+	var like *jsonField
+	for i := range s.fields {
+		f := &s.fields[i]
+		if f.name == string(name) {
+			return f
+		}
+		if like == nil && strings.EqualFold(f.name, string(name)) {
+			like = f
+		}
+	}
+	return like
+}
+
+// members reads the fields of a struct.
+func (r *jsonReader) members(v reflect.Value, path string, depth int) error {
+	s := r.structure(v.Type())
+	return r.each('}', func() error {
+		name, bad := r.Name()
+		if bad != nil {
+			return bad
+		}
+		f := s.find(name.Text)
+		if f == nil {
+			return r.pass(depth)
+		}
+		if f.quoted {
+			return r.quoted(v.Field(f.index), path+"."+f.name)
+		}
+		return r.value(v.Field(f.index), path+"."+f.name, depth)
+	})
+}
+
+// quoted reads a scalar that stands in a string, as the option "string" of a tag has it.
+func (r *jsonReader) quoted(v reflect.Value, path string) error {
+	tok, bad := r.Value()
+	switch {
+	case bad != nil:
+		return bad
+	case tok.Kind == 'n':
+		if v.Kind() == reflect.Pointer {
+			v.SetZero()
+		}
+		return nil
+	case tok.Kind != '"' || len(tok.Text) == 0 || tok.Text[0] <= ' ':
+		return wrong(path, tok.String()+" where a scalar in a string is expected", tok.At)
+	case tok.Text[0] == '-' || tok.Text[0]-'0' <= 9: // not as strict as JSON: 02 is 2
+		if v.Kind() == reflect.Pointer {
+			v.Set(reflect.New(v.Type().Elem()))
+			v = v.Elem()
+		}
+		return scalar(v, json.Token{Kind: '0', Text: tok.Text, At: tok.At}, path)
+	}
+	in := jsonReader{Scanner: json.Scanner{Text: tok.Text}, structs: r.structs}
+	if err := in.value(v, path, 1); err != nil || in.At != len(tok.Text) {
+		return wrong(path, tok.String()+" does not hold its value", tok.At)
+	}
+	return nil
+}
+
+// union reads an object with one member, whose name says which variant it is.
+func (r *jsonReader) union(v reflect.Value, variants []reflect.Type, path string, depth int) error {
+	v.SetZero()
+	var set *jsonField
+	return r.each('}', func() error {
+		name, bad := r.Name()
+		if bad != nil {
+			return bad
+		}
+		for _, t := range variants {
+			f := r.structure(t.Elem()).find(name.Text)
+			if f == nil {
+				continue
+			}
+			if set != nil && set.name != f.name {
+				return wrong(path, fmt.Sprintf("a union has one member, not %s and %s,", set.name, f.name), name.At)
+			}
+			set = f
+			variant := reflect.New(t.Elem())
+			v.Set(variant)
+			return r.value(variant.Elem().Field(f.index), path+"."+f.name, depth)
+		}
+		return r.pass(depth)
+	})
+}
+
+// list reads the elements of a slice into a fresh one.
+func (r *jsonReader) list(v reflect.Value, path string, depth int) error {
+	s := reflect.MakeSlice(v.Type(), 0, 0)
+	elem := reflect.New(v.Type().Elem()).Elem()
+	if err := r.each(']', func() error {
+		elem.SetZero()
+		if err := r.value(elem, path+"[]", depth); err != nil {
+			return err
+		}
+		s = reflect.Append(s, elem)
+		return nil
+	}); err != nil {
+		return err
+	}
+	v.Set(s)
+	return nil
+}
+
+// entries reads the members of an object into a map, in which others stay.
+func (r *jsonReader) entries(v reflect.Value, path string, depth int) error {
+	if v.IsNil() {
+		v.Set(reflect.MakeMap(v.Type()))
+	}
+	key, elem := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+	return r.each('}', func() error {
+		name, bad := r.Name()
+		if bad != nil {
+			return bad
+		}
+		key.SetZero()
+		if m, ok := key.Addr().Interface().(encoding.TextUnmarshaler); ok {
+			if err := m.UnmarshalText(name.Text); err != nil {
+				return wrong(path, err.Error(), name.At)
+			}
+		} else if number := (json.Token{Kind: '0', Text: name.Text, At: name.At}); key.Kind() == reflect.String {
+			key.SetString(string(name.Text))
+		} else if err := scalar(key, number, path); err != nil {
+			return err
+		}
+		elem.SetZero()
+		if err := r.value(elem, path+"{}", depth); err != nil {
+			return err
+		}
+		v.SetMapIndex(key, elem)
+		return nil
+	})
+}
+
+// scalar sets v to what tok says, if that is what v can be.
+func scalar(v reflect.Value, tok json.Token, path string) error {
+	want := ""
+	switch v.Kind() {
+	case reflect.Bool:
+		if tok.Kind == 't' || tok.Kind == 'f' {
+			v.SetBool(tok.Kind == 't')
+			return nil
+		}
+		want = "true or false"
+	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Int:
+		if n, err := strconv.ParseInt(string(tok.Text), 10, v.Type().Bits()); tok.Kind == '0' && err == nil {
+			v.SetInt(n)
+			return nil
+		}
+		want = fmt.Sprintf("a whole number of %d bits", v.Type().Bits())
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uint:
+		if n, err := strconv.ParseUint(string(tok.Text), 10, v.Type().Bits()); tok.Kind == '0' && err == nil {
+			v.SetUint(n)
+			return nil
+		}
+		want = fmt.Sprintf("a whole number of %d bits that is not below 0", v.Type().Bits())
+	case reflect.Float32, reflect.Float64:
+		if n, err := strconv.ParseFloat(string(tok.Text), v.Type().Bits()); tok.Kind == '0' && err == nil {
+			v.SetFloat(n)
+			return nil
+		}
+		want = "a number"
+	case reflect.String:
+		if tok.Kind == '"' {
+			v.SetString(string(tok.Text))
+			return nil
+		}
+		want = "a string"
+	case reflect.Slice:
+		want = "an array"
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			want = "base64 in a string"
+			if b, err := base64.StdEncoding.AppendDecode([]byte{}, tok.Text); tok.Kind == '"' && err == nil {
+				v.SetBytes(b)
+				return nil
+			}
+		}
+	case reflect.Interface, reflect.Struct, reflect.Map:
+		want = "an object"
+	default:
+		want = "no " + v.Type().String()
+	}
+	return wrong(path, tok.String()+" where "+want+" is expected", tok.At)
+}
