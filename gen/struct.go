@@ -20,15 +20,15 @@ func (e *emitter) structure(d *idl.Struct) {
 	e.doc(d.Doc, d.Annotations)
 	e.fields(name, d.Fields)
 	if hasDefaults(d.Fields) {
-		e.p("// %s makes one with the defaults of the IDL.", e.name(d, "new"))
+		e.p("// %s makes one with the defaults of the IDL, which &%s{} does not have.", e.name(d, "new"), name)
 		e.p("func %s() *%s {\nx := new(%[2]s)\nx.SetDefaults()\nreturn x\n}\n", e.name(d, "new"), name)
 		e.setDefaults(name, d.Fields)
 	}
 	if d.Kind == idl.Exception {
 		e.exceptionText(name, d)
 	}
-	e.getters(name, d.Fields)
 	e.unionJSON(name, d.Fields)
+	e.getters(name, d.Fields)
 	e.back.face(e, d)
 }
 
@@ -39,8 +39,7 @@ func (e *emitter) unionJSON(name string, fields []*idl.Field) {
 	if !slices.ContainsFunc(fields, func(f *idl.Field) bool { return holdsUnion(f.Type) }) {
 		return
 	}
-	e.p("// UnmarshalJSON reads what encoding/json writes, unions too.")
-	e.p("func (x *%s) UnmarshalJSON(text []byte) error { return %s.UnmarshalJSON(x, text) }\n", name, e.use("stub"))
+	e.p("func (x *%s) UnmarshalJSON(text []byte) error { return %s.UnmarshalJSON(x, text) }", name, e.use("stub"))
 }
 
 // holdsUnion tells the types that are unions or contain some without a struct between.
@@ -175,6 +174,8 @@ func (e *emitter) union(d *idl.Struct) {
 		always.Presence = idl.Implicit
 		e.doc(f.Doc, f.Annotations)
 		e.p("type %s struct { %s %s %s }\n", e.name(f, "variant"), e.name(f, ""), e.typ(f.Type), e.tag(&always))
+	}
+	for _, f := range d.Fields {
 		e.unionJSON(e.name(f, "variant"), []*idl.Field{f})
 	}
 	for _, v := range variants {

@@ -139,7 +139,8 @@ func (e thriftEmitter) result(m *idl.Method) {
 	e.outerCodec(e.name(m, "result"), ms, noDefaults)
 }
 
-// serve writes the body of a server's method: decode, call, put the result where
+// serve writes the body of a server's method: decode, refuse a call without a struct that
+// is an argument, call, put the result where
 // the engine finds it. A container that is nil goes out as an empty one, since nothing
 // at all is no result for the caller; a struct that is nil is just that.
 func (e thriftEmitter) serve(m *idl.Method) {
@@ -147,7 +148,8 @@ func (e thriftEmitter) serve(m *idl.Method) {
 	if len(m.Args) == 0 {
 		e.p("if _, err := stub.Args[%s](c); err != nil {\nreturn err\n}", e.name(m, "args"))
 	} else {
-		e.p("args, err := stub.Args[%s](c)\nif err != nil {\nreturn err\n}", e.name(m, "args"))
+		e.p("args, err := stub.Args[%s](c)", e.name(m, "args"))
+		e.needed(m.Args)
 	}
 	call := "impl." + e.name(m, "") + "(ctx"
 	for _, f := range m.Args {
@@ -167,6 +169,27 @@ func (e thriftEmitter) serve(m *idl.Method) {
 		value = "&res"
 	}
 	e.p("stub.Result[%s](c).Success = %s\nreturn nil", e.name(m, "result"), value)
+}
+
+// needed writes what refuses arguments that cannot be decoded, or that lack a struct which
+// is not optional: a handler reads it without a look. The first look shares its lines
+// with that at the error.
+func (e thriftEmitter) needed(args []*idl.Field) {
+	first := true
+	for _, f := range args {
+		if !isPointer(f.Type) || f.Presence == idl.Optional {
+			continue
+		}
+		failed := ""
+		if first {
+			failed = "err != nil || "
+		}
+		first = false
+		e.p("if %sargs.%s == nil {\nreturn stub.Missing(c, err, %q)\n}", failed, e.name(f, ""), f.Name)
+	}
+	if first {
+		e.p("if err != nil {\nreturn err\n}")
+	}
 }
 
 // call writes the body of a client's method. The call, its arguments and its

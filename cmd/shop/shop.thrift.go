@@ -166,7 +166,7 @@ type Query struct {
 	Tags     thrift.Set[string] `thrift:"tags,4,optional" json:"tags,omitzero"`
 }
 
-// NewQuery makes one with the defaults of the IDL.
+// NewQuery makes one with the defaults of the IDL, which &Query{} does not have.
 func NewQuery() *Query {
 	x := new(Query)
 	x.SetDefaults()
@@ -194,7 +194,7 @@ type CartLine struct {
 	Quantity  int32 `thrift:"quantity,2" json:"quantity"`
 }
 
-// NewCartLine makes one with the defaults of the IDL.
+// NewCartLine makes one with the defaults of the IDL, which &CartLine{} does not have.
 func NewCartLine() *CartLine {
 	x := new(CartLine)
 	x.SetDefaults()
@@ -301,8 +301,8 @@ func CatalogService(impl Catalog) rpc.Service {
 		}},
 		{Method: &catalogSearch, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := stub.Args[catalogSearchArgs](c)
-			if err != nil {
-				return err
+			if err != nil || args.Query == nil {
+				return stub.Missing(c, err, "query")
 			}
 			res, err := impl.Search(ctx, args.Query)
 			if err != nil {
@@ -514,8 +514,8 @@ func StorefrontService(impl Storefront) rpc.Service {
 		}},
 		{Method: &storefrontBrowse, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := stub.Args[storefrontBrowseArgs](c)
-			if err != nil {
-				return err
+			if err != nil || args.Query == nil {
+				return stub.Missing(c, err, "query")
 			}
 			res, err := impl.Browse(ctx, args.Query)
 			if err != nil {
@@ -529,8 +529,8 @@ func StorefrontService(impl Storefront) rpc.Service {
 		}},
 		{Method: &storefrontCheckout, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := stub.Args[storefrontCheckoutArgs](c)
-			if err != nil {
-				return err
+			if err != nil || args.Cart == nil {
+				return stub.Missing(c, err, "cart")
 			}
 			res, err := impl.Checkout(ctx, args.Cart)
 			if err != nil {

@@ -352,12 +352,6 @@ func (p *parser) arguments(m *idl.Method) {
 		return
 	}
 	m.Args = p.fields('(', ')')
-	for _, f := range m.Args {
-		if f.Presence == idl.Optional { // an argument is always sent
-			p.found.warnf(p.file, f.Pos, "optional means nothing for argument %s", f.Name)
-			f.Presence = idl.Implicit
-		}
-	}
 }
 
 // streamArgument looks ahead for "( [id :] stream <": a type may be called stream,

@@ -190,6 +190,7 @@ func TestWarningTexts(t *testing.T) {
 		"senum":                   {"senum S { 'a' }", "1:1: senum is gone from Thrift: S is read as a string"},
 		"a header's separator":    {"namespace go a,\nstruct S {}", "1:15: Apache's compiler does not accept a separator here"},
 		"an optional argument":    {"service S { void m(1: optional i32 a) }", "1:36: optional means nothing for argument a"},
+		"an optional struct":      {"struct S {} typedef S T service U { void m(1: optional T a, 2: optional S b) }", ""},
 		"another enum's value":    {"enum E { V } enum F { V } const E X = F.V", "1:39: F.V is a value of F; E.V is taken"},
 		"an unknown enum's value": {"enum E { V } const E X = G.V", "1:26: G.V is unknown; E.V is taken"},
 	} {

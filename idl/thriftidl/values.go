@@ -42,8 +42,21 @@ func (r *resolver) values(f *idl.File) {
 	}
 	for _, s := range f.Services {
 		for _, m := range s.Methods {
+			r.arguments(m.Args)
 			r.defaults(m.Args)
 			r.defaults(m.Throws)
+		}
+	}
+}
+
+// arguments takes optional from arguments to which it means nothing, since they are always
+// sent. Of a struct it says that a handler expects calls without it; other languages'
+// compilers pass over it there too.
+func (r *resolver) arguments(list []*idl.Field) {
+	for _, f := range list {
+		if t := f.Type.True(); f.Presence == idl.Optional && t.Kind != idl.StructRef {
+			r.found.warnf(r.file, f.Pos, "optional means nothing for argument %s", f.Name)
+			f.Presence = idl.Implicit
 		}
 	}
 }

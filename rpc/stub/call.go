@@ -58,6 +58,16 @@ func Args[A any](c *rpc.Call) (*A, error) {
 	return a, nil
 }
 
+// Missing is the error of a call whose arguments cannot be decoded, which err says, or that has
+// come without a struct argument that is not optional: the handler would be given nil.
+// Generated code looks for both before it calls the handler.
+func Missing(c *rpc.Call, err error, argument string) error {
+	if err != nil {
+		return err
+	}
+	return &rpc.Error{Code: rpc.InvalidArgument, Op: "arguments", Msg: fmt.Sprintf("the argument %s of %s is missing", argument, c.Method)}
+}
+
 // Result gives the place for a server call's result. It panics if the call
 // was made for another type, which generated code rules out.
 func Result[R any](c *rpc.Call) *R { return rpc.EngineOf(c).Result().(*R) }

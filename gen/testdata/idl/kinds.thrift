@@ -131,4 +131,5 @@ service Kinds {
   set<Branch> branches(1: list<Branch> branches)
   Needs needs(1: Needs a, 2: list<Leaf> b = [], 3: Choice c)
   Branch branch(1: Branch a, 2: i32 b)
+  bool there(1: optional Leaf a, 2: Choice b)
 }

@@ -32,7 +32,7 @@ type ServiceName struct {
 	Text int32 `thrift:"text,2" json:"text"`
 }
 
-// NewServiceName makes one with the defaults of the IDL.
+// NewServiceName makes one with the defaults of the IDL, which &ServiceName{} does not have.
 func NewServiceName() *ServiceName {
 	x := new(ServiceName)
 	x.SetDefaults()

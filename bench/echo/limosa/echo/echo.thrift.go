@@ -33,8 +33,8 @@ func EchoService(impl Echo) rpc.Service {
 	return rpc.Service{Name: "Echo", IDL: EchoIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &echoEcho, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := stub.Args[echoEchoArgs](c)
-			if err != nil {
-				return err
+			if err != nil || args.Msg == nil {
+				return stub.Missing(c, err, "msg")
 			}
 			res, err := impl.Echo(ctx, args.Msg)
 			if err != nil {

@@ -74,8 +74,8 @@ func ArchiveService(impl Archive) rpc.Service {
 	return rpc.Service{Name: "Archive", IDL: ArchiveIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &archiveRestore, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := stub.Args[archiveRestoreArgs](c)
-			if err != nil {
-				return err
+			if err != nil || args.Volume == nil {
+				return stub.Missing(c, err, "volume")
 			}
 			res, err := impl.Restore(ctx, args.Volume)
 			if err != nil {

@@ -38,7 +38,7 @@ type Order struct {
 	Copies int32 `thrift:"copies,2" json:"copies"`
 }
 
-// NewOrder makes one with the defaults of the IDL.
+// NewOrder makes one with the defaults of the IDL, which &Order{} does not have.
 func NewOrder() *Order {
 	x := new(Order)
 	x.SetDefaults()
@@ -99,8 +99,8 @@ func BooksService(impl Books) rpc.Service {
 		}},
 		{Method: &booksBuy, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := stub.Args[booksBuyArgs](c)
-			if err != nil {
-				return err
+			if err != nil || args.Order == nil {
+				return stub.Missing(c, err, "order")
 			}
 			res, err := impl.Buy(ctx, args.Order)
 			if err != nil {

@@ -47,8 +47,8 @@ func HelloService(impl Hello) rpc.Service {
 	return rpc.Service{Name: "Hello", IDL: HelloIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &helloEcho, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := stub.Args[helloEchoArgs](c)
-			if err != nil {
-				return err
+			if err != nil || args.Req == nil {
+				return stub.Missing(c, err, "req")
 			}
 			res, err := impl.Echo(ctx, args.Req)
 			if err != nil {

@@ -74,7 +74,7 @@ type Parcel struct {
 	Inner   *Parcel           `thrift:"inner,10" json:"inner"`
 }
 
-// NewParcel makes one with the defaults of the IDL.
+// NewParcel makes one with the defaults of the IDL, which &Parcel{} does not have.
 func NewParcel() *Parcel {
 	x := new(Parcel)
 	x.SetDefaults()
@@ -86,6 +86,7 @@ func (x *Parcel) SetDefaults() {
 	x.Grams = 500
 }
 
+func (x *Parcel) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 func (x *Parcel) GetNote() string {
 	if x == nil || x.Note == nil {
 		return ""
@@ -104,9 +105,6 @@ func (x *Parcel) GetInner() *Parcel {
 	}
 	return x.Inner
 }
-
-// UnmarshalJSON reads what encoding/json writes, unions too.
-func (x *Parcel) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Parcel) String() string { return thrift.String(x) }

@@ -21,7 +21,7 @@ type Line struct {
 	Count int32  `thrift:"count,2" json:"count"`
 }
 
-// NewLine makes one with the defaults of the IDL.
+// NewLine makes one with the defaults of the IDL, which &Line{} does not have.
 func NewLine() *Line {
 	x := new(Line)
 	x.SetDefaults()
@@ -65,8 +65,8 @@ func OrdersService(impl Orders) rpc.Service {
 	return rpc.Service{Name: "Orders", IDL: OrdersIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &ordersPlace, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := stub.Args[ordersPlaceArgs](c)
-			if err != nil {
-				return err
+			if err != nil || args.Line == nil {
+				return stub.Missing(c, err, "line")
 			}
 			res, err := impl.Place(ctx, args.Line)
 			if err != nil {

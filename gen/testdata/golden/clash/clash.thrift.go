@@ -76,7 +76,7 @@ type UserName_ struct {
 	SecondChance string `thrift:"SECOND_CHANCE,4" json:"SECOND_CHANCE"`
 }
 
-// NewUserName_ makes one with the defaults of the IDL.
+// NewUserName_ makes one with the defaults of the IDL, which &UserName_{} does not have.
 func NewUserName_() *UserName_ {
 	x := new(UserName_)
 	x.SetDefaults()
@@ -177,7 +177,7 @@ type Uses struct {
 	One   *x_.Thing   `thrift:"one,3" json:"one"`
 }
 
-// NewUses makes one with the defaults of the IDL.
+// NewUses makes one with the defaults of the IDL, which &Uses{} does not have.
 func NewUses() *Uses {
 	x := new(Uses)
 	x.SetDefaults()

@@ -64,7 +64,7 @@ type Absent struct {
 	Made    *Inner           `thrift:"made,15" json:"made"`
 }
 
-// NewAbsent makes one with the defaults of the IDL.
+// NewAbsent makes one with the defaults of the IDL, which &Absent{} does not have.
 func NewAbsent() *Absent {
 	x := new(Absent)
 	x.SetDefaults()
@@ -95,6 +95,7 @@ func (x *Absent) SetDefaults() {
 	}()
 }
 
+func (x *Absent) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 func (x *Absent) GetFlag() bool {
 	if x == nil || x.Flag == nil {
 		return true
@@ -194,9 +195,6 @@ func (x *Absent) GetMade() *Inner {
 	return x.Made
 }
 
-// UnmarshalJSON reads what encoding/json writes, unions too.
-func (x *Absent) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
-
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Absent) String() string { return thrift.String(x) }
 
@@ -205,7 +203,7 @@ type Inner struct {
 	Deeper *Inner `thrift:"deeper,2,optional" json:"deeper,omitempty"`
 }
 
-// NewInner makes one with the defaults of the IDL.
+// NewInner makes one with the defaults of the IDL, which &Inner{} does not have.
 func NewInner() *Inner {
 	x := new(Inner)
 	x.SetDefaults()
@@ -238,6 +236,7 @@ type Taken struct {
 	One            One    `thrift:"one,6" json:"one"`
 }
 
+func (x *Taken) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 func (x *Taken) GetX__() int32 {
 	if x == nil || x.X == nil {
 		return 0
@@ -258,9 +257,6 @@ func (x *Taken) GetString() int32 {
 	}
 	return *x.String
 }
-
-// UnmarshalJSON reads what encoding/json writes, unions too.
-func (x *Taken) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 
 // One says which.
 //
@@ -326,18 +322,16 @@ type ManyWithALongName struct {
 	WithALongName []Many `thrift:"with_a_long_name,9" json:"with_a_long_name"`
 }
 
-// UnmarshalJSON reads what encoding/json writes, unions too.
 func (x *ManyWithALongName) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
-
-func (*ManyAa) isMany(manyVariants)            {}
-func (*ManyBb) isMany(manyVariants)            {}
-func (*ManyCc) isMany(manyVariants)            {}
-func (*ManyDd) isMany(manyVariants)            {}
-func (*ManyEe) isMany(manyVariants)            {}
-func (*ManyFf) isMany(manyVariants)            {}
-func (*ManyGg) isMany(manyVariants)            {}
-func (*ManyHh) isMany(manyVariants)            {}
-func (*ManyWithALongName) isMany(manyVariants) {}
+func (*ManyAa) isMany(manyVariants)                          {}
+func (*ManyBb) isMany(manyVariants)                          {}
+func (*ManyCc) isMany(manyVariants)                          {}
+func (*ManyDd) isMany(manyVariants)                          {}
+func (*ManyEe) isMany(manyVariants)                          {}
+func (*ManyFf) isMany(manyVariants)                          {}
+func (*ManyGg) isMany(manyVariants)                          {}
+func (*ManyHh) isMany(manyVariants)                          {}
+func (*ManyWithALongName) isMany(manyVariants)               {}
 
 // None is nil, which is unset: it has no variants.
 type None interface{ isNone() }

@@ -97,6 +97,7 @@ type Branch struct {
 	Fruit    Fruit     `thrift:"fruit,6" json:"fruit"`
 }
 
+func (x *Branch) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 func (x *Branch) GetLeaf() *Leaf {
 	if x == nil {
 		return nil
@@ -109,9 +110,6 @@ func (x *Branch) GetNext() *Branch {
 	}
 	return x.Next
 }
-
-// UnmarshalJSON reads what encoding/json writes, unions too.
-func (x *Branch) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Branch) String() string { return thrift.String(x) }
@@ -192,9 +190,7 @@ type FruitFruits struct {
 	Fruits []Fruit `thrift:"fruits,4" json:"fruits"`
 }
 
-// UnmarshalJSON reads what encoding/json writes, unions too.
-func (x *FruitFruits) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
-
+func (x *FruitFruits) UnmarshalJSON(text []byte) error                            { return stub.UnmarshalJSON(x, text) }
 func (*FruitNumber) isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits) {}
 func (*FruitName) isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits)   {}
 func (*FruitBranch) isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits) {}
@@ -211,7 +207,7 @@ type Settings struct {
 	On      *bool   `thrift:"on,8,optional" json:"on,omitempty"`
 }
 
-// NewSettings makes one with the defaults of the IDL.
+// NewSettings makes one with the defaults of the IDL, which &Settings{} does not have.
 func NewSettings() *Settings {
 	x := new(Settings)
 	x.SetDefaults()
@@ -350,6 +346,7 @@ type Everything struct {
 	Far      int32                      `thrift:"far,30000" json:"far"`
 }
 
+func (x *Everything) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 func (x *Everything) GetOa() bool {
 	if x == nil || x.Oa == nil {
 		return false
@@ -452,9 +449,6 @@ func (x *Everything) GetSettings() *Settings {
 	}
 	return x.Settings
 }
-
-// UnmarshalJSON reads what encoding/json writes, unions too.
-func (x *Everything) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Everything) String() string { return thrift.String(x) }
@@ -728,8 +722,8 @@ func OrchardService(impl Orchard) rpc.Service {
 	return rpc.Service{Name: "Orchard", IDL: LazyIDL() + shared.SharedIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &orchardEcho, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := stub.Args[orchardEchoArgs](c)
-			if err != nil {
-				return err
+			if err != nil || args.E == nil {
+				return stub.Missing(c, err, "e")
 			}
 			res, err := impl.Echo(ctx, args.E, args.Times)
 			if err != nil {
@@ -740,8 +734,8 @@ func OrchardService(impl Orchard) rpc.Service {
 		}},
 		{Method: &orchardPlain, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := stub.Args[orchardPlainArgs](c)
-			if err != nil {
-				return err
+			if err != nil || args.E == nil {
+				return stub.Missing(c, err, "e")
 			}
 			res, err := impl.Plain(ctx, args.E)
 			if err != nil {
@@ -752,8 +746,8 @@ func OrchardService(impl Orchard) rpc.Service {
 		}},
 		{Method: &orchardDrop, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := stub.Args[orchardDropArgs](c)
-			if err != nil {
-				return err
+			if err != nil || args.Leaf == nil {
+				return stub.Missing(c, err, "leaf")
 			}
 			return impl.Drop(ctx, args.Leaf)
 		}},

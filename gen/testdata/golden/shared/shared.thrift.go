@@ -52,7 +52,7 @@ type Thing struct {
 	Note *string `thrift:"note,2,optional" json:"note,omitempty"`
 }
 
-// NewThing makes one with the defaults of the IDL.
+// NewThing makes one with the defaults of the IDL, which &Thing{} does not have.
 func NewThing() *Thing {
 	x := new(Thing)
 	x.SetDefaults()

@@ -16,7 +16,7 @@ type Thing struct {
 	S string `thrift:"s,2" json:"s"`
 }
 
-// NewThing makes one with the defaults of the IDL.
+// NewThing makes one with the defaults of the IDL, which &Thing{} does not have.
 func NewThing() *Thing {
 	x := new(Thing)
 	x.SetDefaults()

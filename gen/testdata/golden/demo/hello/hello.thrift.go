@@ -79,7 +79,7 @@ type Point struct {
 	Color Color    `thrift:"color,3" json:"color"`
 }
 
-// NewPoint makes one with the defaults of the IDL.
+// NewPoint makes one with the defaults of the IDL, which &Point{} does not have.
 func NewPoint() *Point {
 	x := new(Point)
 	x.SetDefaults()
@@ -158,7 +158,7 @@ type Everything struct {
 	HTTPServer string `thrift:"http_server,37" json:"http_server"`
 }
 
-// NewEverything makes one with the defaults of the IDL.
+// NewEverything makes one with the defaults of the IDL, which &Everything{} does not have.
 func NewEverything() *Everything {
 	x := new(Everything)
 	x.SetDefaults()
@@ -171,6 +171,7 @@ func (x *Everything) SetDefaults() {
 	x.Size = shared.KindSMALL
 }
 
+func (x *Everything) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 func (x *Everything) GetOa() bool {
 	if x == nil || x.Oa == nil {
 		return false
@@ -250,9 +251,6 @@ func (x *Everything) GetThing() *shared.Thing {
 	return x.Thing
 }
 
-// UnmarshalJSON reads what encoding/json writes, unions too.
-func (x *Everything) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
-
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *Everything) String() string { return thrift.String(x) }
 
@@ -275,9 +273,6 @@ type ChoiceAgain struct {
 	Again Choice `thrift:"again,3" json:"again"`
 }
 
-// UnmarshalJSON reads what encoding/json writes, unions too.
-func (x *ChoiceAgain) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
-
 type ChoicePoints struct {
 	Points []*Point `thrift:"points,4" json:"points"`
 }
@@ -290,6 +285,7 @@ type ChoiceBytes struct {
 	Bytes []byte `thrift:"bytes,6" json:"bytes"`
 }
 
+func (x *ChoiceAgain) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 func (*ChoiceNumber) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes) {
 }
 func (*ChoiceText) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes) {
@@ -371,8 +367,8 @@ func HelloService(impl Hello) rpc.Service {
 	return rpc.Service{Name: "Hello", IDL: HelloIDL() + shared.SharedIDL(), Unbound: impl == nil, Methods: append(shared.RootService(impl).Methods, []rpc.Handler{
 		{Method: &helloEcho, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := stub.Args[helloEchoArgs](c)
-			if err != nil {
-				return err
+			if err != nil || args.Msg == nil {
+				return stub.Missing(c, err, "msg")
 			}
 			res, err := impl.Echo(ctx, args.Msg)
 			if err != nil {

@@ -33,8 +33,8 @@ func SideService(impl Side) rpc.Service {
 	return rpc.Service{Name: "Side", IDL: TypesLinuxIDL(), Unbound: impl == nil, Methods: []rpc.Handler{
 		{Method: &sideOther, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := stub.Args[sideOtherArgs](c)
-			if err != nil {
-				return err
+			if err != nil || args.O == nil {
+				return stub.Missing(c, err, "o")
 			}
 			res, err := impl.Other(ctx, args.O)
 			if err != nil {

@@ -47,8 +47,8 @@ func HelloService(impl Hello) rpc.Service {
 	return rpc.Service{Name: "Hello", IDL: StreamIDL() + shared.SharedIDL(), Unbound: impl == nil, Methods: append(shared.RootService(impl).Methods, []rpc.Handler{
 		{Method: &helloEcho, Serve: func(ctx context.Context, c *rpc.Call) error {
 			args, err := stub.Args[helloEchoArgs](c)
-			if err != nil {
-				return err
+			if err != nil || args.N == nil {
+				return stub.Missing(c, err, "n")
 			}
 			res, err := impl.Echo(ctx, args.N)
 			if err != nil {
