@@ -141,3 +141,25 @@ func TestDrainIdle(t *testing.T) {
 		}
 	})
 }
+
+// A drain that comes while another one waits for the peer to leave says nothing behind
+// this side's last word, and does not break the connection with it.
+func TestDrainBehindTheLastWord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, ttheader.TTHeader, rpc.Limits{}, echo)
+		if _, _, err := r.call(t.Context(), "echo", ""); err != nil {
+			t.Fatal(err)
+		}
+		r.send.Hold() // the client does not hear of it
+		var drains sync.WaitGroup
+		drains.Go(func() { r.server.DrainIdle(t.Context()) })
+		time.Sleep(1500 * time.Millisecond) // a second for the client, then the last word
+		drains.Go(func() { r.server.Drain(t.Context()) })
+		synctest.Wait()
+		if err := r.send.Output().Err(); err != nil {
+			t.Errorf("the output: %v", err)
+		}
+		r.send.Release()
+		drains.Wait()
+	})
+}

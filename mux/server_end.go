@@ -175,8 +175,12 @@ func (c *ServerConn) DrainIdle(ctx context.Context) (drains bool) {
 	return drains
 }
 
-// drainLocked takes no calls from now on, and says so.
+// drainLocked takes no calls from now on, and says so, once: a second drain may begin
+// when the first has said this side's last word, behind which nothing follows.
 func (c *ServerConn) drainLocked() {
+	if c.draining {
+		return
+	}
 	c.draining = true
 	encode(c.out.Out(), c.sess, &wire.Event{Flags: wire.GoAway}, nil) // a peer that cannot be told frames nothing
 }
