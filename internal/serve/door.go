@@ -153,7 +153,7 @@ func (d *door) seen(g *guest, grace time.Duration) *mux.ServerConn {
 	known := make(chan struct{})
 	g.known = known
 	d.mu.Unlock()
-	timer := time.AfterFunc(grace, g.nc.Abort)
+	timer := time.AfterFunc(grace, func() { netio.CloseWithin(g.nc, 0) }) //nolint:errcheck // nobody is left to tell
 	stuck := time.NewTimer(2 * grace)
 	select {
 	case <-known:

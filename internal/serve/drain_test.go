@@ -3,6 +3,7 @@ package serve_test
 import (
 	"context"
 	"crypto/tls"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -62,6 +63,31 @@ func TestDrainAndSilentConnections(t *testing.T) {
 			t.Errorf("Serve = %v after %v", err, time.Since(began))
 		}
 	})
+}
+
+// Who connects and says nothing meets an orderly end, as any connection that is at
+// rest: a reset is for peers that did something wrong, and is logged as a failure by
+// clients that keep connections ready.
+func TestDrainEndsSilentConnectionsInOrder(t *testing.T) {
+	for name, config := range map[string]*tls.Config{"plain": nil, "TLS": rig.ServerTLS()} {
+		synctest.Test(t, func(t *testing.T) {
+			n := simnet.New(nil)
+			stop, ended := rig.NetServer(t, n, &limosa.Server{Services: []rpc.Service{rig.Service(nil)}, TLS: config})
+			nc, err := n.Dial(t.Context(), "client", "server")
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			stop()
+			if _, err := nc.Receive(false, nil); err != io.EOF {
+				t.Errorf("%s: %v", name, err)
+			}
+			nc.Abort()
+			if err := <-ended; err != nil {
+				t.Errorf("%s: Serve = %v", name, err)
+			}
+		})
+	}
 }
 
 // A call that crosses the end of its connection, on which a drained server has
