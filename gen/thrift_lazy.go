@@ -12,7 +12,7 @@ import (
 //		_ [0]Order          ties the view to the struct whose plan it uses
 //		thrift.Lazy         the bytes, where fields begin, what was set
 //	}
-//	func (x *LazyOrder) ID() string         { v, _ := impl.LazyText(&x.Lazy, 0); return v }
+//	func (x *LazyOrder) ID() string         { v, _ := impl.Getter{}.Text(&x.Lazy, 0); return v }
 //	func (x *LazyOrder) SetID(v string)     { impl.LazySet(&x.Lazy, 0, v) }
 //	func (x *LazyOrder) Plain() (*Order, error)
 //
@@ -131,15 +131,15 @@ func (e thriftEmitter) lazyGetter(view string, i int, f *idl.Field) {
 func lazyScalar(k idl.Kind) (call, plain string) {
 	switch k {
 	case idl.Bool:
-		return "LazyBool", "bool"
+		return "Getter{}.Bool", "bool"
 	case idl.I32, idl.EnumRef:
-		return "LazyI32", "int32"
+		return "Getter{}.I32", "int32"
 	case idl.I64:
-		return "LazyI64", "int64"
+		return "Getter{}.I64", "int64"
 	case idl.Double:
-		return "LazyDouble", "float64"
+		return "Getter{}.Double", "float64"
 	case idl.String:
-		return "LazyText", "string"
+		return "Getter{}.Text", "string"
 	}
 	return "", ""
 }

@@ -14,28 +14,17 @@ type Output = plan.Output
 // A Result is what DecodeThrift gives.
 type Result = plan.Result
 
+// A Getter reads fields that are an i64, an i32 or an enum, a double, a bool or a string. It is
+// an alias and has no functions beside it, so that generated getters stay small enough to be
+// inlined.
+type Getter = lazy.Getter
+
 // LazyGet gives a field as a plain value, which refers to nothing of the
 // message. Absent fields are zero. Anything but numbers is copied or decoded on every call.
 func LazyGet[T any](x *lazy.Message, field int) T { return lazy.Get[T](x, field) }
 
 // LazyOpt is LazyGet for optional fields; ok: the message has it.
 func LazyOpt[T any](x *lazy.Message, field int) (v T, ok bool) { return lazy.Opt[T](x, field) }
-
-// LazyI64 is LazyOpt for a field that is an i64, as the functions below are for other
-// types. They have no type parameters, which lets the compiler see that x is not kept.
-func LazyI64(x *lazy.Message, field int) (v int64, ok bool) { return lazy.I64(x, field) }
-
-// LazyI32 is LazyI64 for an i32 or an enum.
-func LazyI32(x *lazy.Message, field int) (v int32, ok bool) { return lazy.I32(x, field) }
-
-// LazyDouble is LazyI64 for a double.
-func LazyDouble(x *lazy.Message, field int) (v float64, ok bool) { return lazy.Double(x, field) }
-
-// LazyBool is LazyI64 for a bool.
-func LazyBool(x *lazy.Message, field int) (v, ok bool) { return lazy.Bool(x, field) }
-
-// LazyText is LazyI64 for a string.
-func LazyText(x *lazy.Message, field int) (v string, ok bool) { return lazy.Text(x, field) }
 
 // LazyInner makes v a view of a field that is a struct; false: it is not there.
 // v stays on the stack if the view that it is in does not outlive its caller.

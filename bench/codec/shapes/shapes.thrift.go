@@ -46,25 +46,25 @@ type LazySmall struct {
 // Plain decodes it, with what was changed.
 func (x *LazySmall) Plain() (*Small, error) { return impl.LazyPlain[Small](&x.Lazy) }
 
-func (x *LazySmall) ID() int64          { v, _ := impl.LazyI64(&x.Lazy, 0); return v }
+func (x *LazySmall) ID() int64          { v, _ := impl.Getter{}.I64(&x.Lazy, 0); return v }
 func (x *LazySmall) SetID(v int64)      { impl.LazySet(&x.Lazy, 0, v) }
-func (x *LazySmall) Kind() int32        { v, _ := impl.LazyI32(&x.Lazy, 1); return v }
+func (x *LazySmall) Kind() int32        { v, _ := impl.Getter{}.I32(&x.Lazy, 1); return v }
 func (x *LazySmall) SetKind(v int32)    { impl.LazySet(&x.Lazy, 1, v) }
-func (x *LazySmall) Sku() string        { v, _ := impl.LazyText(&x.Lazy, 2); return v }
+func (x *LazySmall) Sku() string        { v, _ := impl.Getter{}.Text(&x.Lazy, 2); return v }
 func (x *LazySmall) SetSku(v string)    { impl.LazySet(&x.Lazy, 2, v) }
-func (x *LazySmall) Name() string       { v, _ := impl.LazyText(&x.Lazy, 3); return v }
+func (x *LazySmall) Name() string       { v, _ := impl.Getter{}.Text(&x.Lazy, 3); return v }
 func (x *LazySmall) SetName(v string)   { impl.LazySet(&x.Lazy, 3, v) }
-func (x *LazySmall) Price() float64     { v, _ := impl.LazyDouble(&x.Lazy, 4); return v }
+func (x *LazySmall) Price() float64     { v, _ := impl.Getter{}.Double(&x.Lazy, 4); return v }
 func (x *LazySmall) SetPrice(v float64) { impl.LazySet(&x.Lazy, 4, v) }
-func (x *LazySmall) Count() int32       { v, _ := impl.LazyI32(&x.Lazy, 5); return v }
+func (x *LazySmall) Count() int32       { v, _ := impl.Getter{}.I32(&x.Lazy, 5); return v }
 func (x *LazySmall) SetCount(v int32)   { impl.LazySet(&x.Lazy, 5, v) }
-func (x *LazySmall) Live() bool         { v, _ := impl.LazyBool(&x.Lazy, 6); return v }
+func (x *LazySmall) Live() bool         { v, _ := impl.Getter{}.Bool(&x.Lazy, 6); return v }
 func (x *LazySmall) SetLive(v bool)     { impl.LazySet(&x.Lazy, 6, v) }
-func (x *LazySmall) Owner() string      { v, _ := impl.LazyText(&x.Lazy, 7); return v }
+func (x *LazySmall) Owner() string      { v, _ := impl.Getter{}.Text(&x.Lazy, 7); return v }
 func (x *LazySmall) SetOwner(v string)  { impl.LazySet(&x.Lazy, 7, v) }
-func (x *LazySmall) Made() int64        { v, _ := impl.LazyI64(&x.Lazy, 8); return v }
+func (x *LazySmall) Made() int64        { v, _ := impl.Getter{}.I64(&x.Lazy, 8); return v }
 func (x *LazySmall) SetMade(v int64)    { impl.LazySet(&x.Lazy, 8, v) }
-func (x *LazySmall) Note() string       { v, _ := impl.LazyText(&x.Lazy, 9); return v }
+func (x *LazySmall) Note() string       { v, _ := impl.Getter{}.Text(&x.Lazy, 9); return v }
 func (x *LazySmall) SetNote(v string)   { impl.LazySet(&x.Lazy, 9, v) }
 
 type Item struct {
@@ -90,21 +90,21 @@ type LazyItem struct {
 // Plain decodes it, with what was changed.
 func (x *LazyItem) Plain() (*Item, error) { return impl.LazyPlain[Item](&x.Lazy) }
 
-func (x *LazyItem) ID() int64          { v, _ := impl.LazyI64(&x.Lazy, 0); return v }
+func (x *LazyItem) ID() int64          { v, _ := impl.Getter{}.I64(&x.Lazy, 0); return v }
 func (x *LazyItem) SetID(v int64)      { impl.LazySet(&x.Lazy, 0, v) }
-func (x *LazyItem) Sku() string        { v, _ := impl.LazyText(&x.Lazy, 1); return v }
+func (x *LazyItem) Sku() string        { v, _ := impl.Getter{}.Text(&x.Lazy, 1); return v }
 func (x *LazyItem) SetSku(v string)    { impl.LazySet(&x.Lazy, 1, v) }
-func (x *LazyItem) Name() string       { v, _ := impl.LazyText(&x.Lazy, 2); return v }
+func (x *LazyItem) Name() string       { v, _ := impl.Getter{}.Text(&x.Lazy, 2); return v }
 func (x *LazyItem) SetName(v string)   { impl.LazySet(&x.Lazy, 2, v) }
-func (x *LazyItem) Price() float64     { v, _ := impl.LazyDouble(&x.Lazy, 3); return v }
+func (x *LazyItem) Price() float64     { v, _ := impl.Getter{}.Double(&x.Lazy, 3); return v }
 func (x *LazyItem) SetPrice(v float64) { impl.LazySet(&x.Lazy, 3, v) }
-func (x *LazyItem) Count() int32       { v, _ := impl.LazyI32(&x.Lazy, 4); return v }
+func (x *LazyItem) Count() int32       { v, _ := impl.Getter{}.I32(&x.Lazy, 4); return v }
 func (x *LazyItem) SetCount(v int32)   { impl.LazySet(&x.Lazy, 4, v) }
-func (x *LazyItem) Live() bool         { v, _ := impl.LazyBool(&x.Lazy, 5); return v }
+func (x *LazyItem) Live() bool         { v, _ := impl.Getter{}.Bool(&x.Lazy, 5); return v }
 func (x *LazyItem) SetLive(v bool)     { impl.LazySet(&x.Lazy, 5, v) }
-func (x *LazyItem) Made() int64        { v, _ := impl.LazyI64(&x.Lazy, 6); return v }
+func (x *LazyItem) Made() int64        { v, _ := impl.Getter{}.I64(&x.Lazy, 6); return v }
 func (x *LazyItem) SetMade(v int64)    { impl.LazySet(&x.Lazy, 6, v) }
-func (x *LazyItem) Note() string       { v, _ := impl.LazyText(&x.Lazy, 7); return v }
+func (x *LazyItem) Note() string       { v, _ := impl.Getter{}.Text(&x.Lazy, 7); return v }
 func (x *LazyItem) SetNote(v string)   { impl.LazySet(&x.Lazy, 7, v) }
 
 type Medium struct {
@@ -136,7 +136,7 @@ type LazyMedium struct {
 // Plain decodes it, with what was changed.
 func (x *LazyMedium) Plain() (*Medium, error) { return impl.LazyPlain[Medium](&x.Lazy) }
 
-func (x *LazyMedium) ID() int64     { v, _ := impl.LazyI64(&x.Lazy, 0); return v }
+func (x *LazyMedium) ID() int64     { v, _ := impl.Getter{}.I64(&x.Lazy, 0); return v }
 func (x *LazyMedium) SetID(v int64) { impl.LazySet(&x.Lazy, 0, v) }
 func (x *LazyMedium) Head() *LazySmall {
 	v := new(LazySmall)
@@ -196,7 +196,7 @@ type LazyNumbers struct {
 // Plain decodes it, with what was changed.
 func (x *LazyNumbers) Plain() (*Numbers, error) { return impl.LazyPlain[Numbers](&x.Lazy) }
 
-func (x *LazyNumbers) ID() int64     { v, _ := impl.LazyI64(&x.Lazy, 0); return v }
+func (x *LazyNumbers) ID() int64     { v, _ := impl.Getter{}.I64(&x.Lazy, 0); return v }
 func (x *LazyNumbers) SetID(v int64) { impl.LazySet(&x.Lazy, 0, v) }
 func (x *LazyNumbers) Item() *LazyItem {
 	v := new(LazyItem)
@@ -303,45 +303,45 @@ type LazyWide struct {
 // Plain decodes it, with what was changed.
 func (x *LazyWide) Plain() (*Wide, error) { return impl.LazyPlain[Wide](&x.Lazy) }
 
-func (x *LazyWide) N1() int64       { v, _ := impl.LazyI64(&x.Lazy, 0); return v }
+func (x *LazyWide) N1() int64       { v, _ := impl.Getter{}.I64(&x.Lazy, 0); return v }
 func (x *LazyWide) SetN1(v int64)   { impl.LazySet(&x.Lazy, 0, v) }
-func (x *LazyWide) N2() int32       { v, _ := impl.LazyI32(&x.Lazy, 1); return v }
+func (x *LazyWide) N2() int32       { v, _ := impl.Getter{}.I32(&x.Lazy, 1); return v }
 func (x *LazyWide) SetN2(v int32)   { impl.LazySet(&x.Lazy, 1, v) }
-func (x *LazyWide) N3() float64     { v, _ := impl.LazyDouble(&x.Lazy, 2); return v }
+func (x *LazyWide) N3() float64     { v, _ := impl.Getter{}.Double(&x.Lazy, 2); return v }
 func (x *LazyWide) SetN3(v float64) { impl.LazySet(&x.Lazy, 2, v) }
-func (x *LazyWide) N4() bool        { v, _ := impl.LazyBool(&x.Lazy, 3); return v }
+func (x *LazyWide) N4() bool        { v, _ := impl.Getter{}.Bool(&x.Lazy, 3); return v }
 func (x *LazyWide) SetN4(v bool)    { impl.LazySet(&x.Lazy, 3, v) }
-func (x *LazyWide) N5() int64       { v, _ := impl.LazyI64(&x.Lazy, 4); return v }
+func (x *LazyWide) N5() int64       { v, _ := impl.Getter{}.I64(&x.Lazy, 4); return v }
 func (x *LazyWide) SetN5(v int64)   { impl.LazySet(&x.Lazy, 4, v) }
-func (x *LazyWide) N6() int32       { v, _ := impl.LazyI32(&x.Lazy, 5); return v }
+func (x *LazyWide) N6() int32       { v, _ := impl.Getter{}.I32(&x.Lazy, 5); return v }
 func (x *LazyWide) SetN6(v int32)   { impl.LazySet(&x.Lazy, 5, v) }
-func (x *LazyWide) N7() float64     { v, _ := impl.LazyDouble(&x.Lazy, 6); return v }
+func (x *LazyWide) N7() float64     { v, _ := impl.Getter{}.Double(&x.Lazy, 6); return v }
 func (x *LazyWide) SetN7(v float64) { impl.LazySet(&x.Lazy, 6, v) }
-func (x *LazyWide) N8() bool        { v, _ := impl.LazyBool(&x.Lazy, 7); return v }
+func (x *LazyWide) N8() bool        { v, _ := impl.Getter{}.Bool(&x.Lazy, 7); return v }
 func (x *LazyWide) SetN8(v bool)    { impl.LazySet(&x.Lazy, 7, v) }
-func (x *LazyWide) N9() int64       { v, _ := impl.LazyI64(&x.Lazy, 8); return v }
+func (x *LazyWide) N9() int64       { v, _ := impl.Getter{}.I64(&x.Lazy, 8); return v }
 func (x *LazyWide) SetN9(v int64)   { impl.LazySet(&x.Lazy, 8, v) }
-func (x *LazyWide) N10() int64      { v, _ := impl.LazyI64(&x.Lazy, 9); return v }
+func (x *LazyWide) N10() int64      { v, _ := impl.Getter{}.I64(&x.Lazy, 9); return v }
 func (x *LazyWide) SetN10(v int64)  { impl.LazySet(&x.Lazy, 9, v) }
-func (x *LazyWide) S11() string     { v, _ := impl.LazyText(&x.Lazy, 10); return v }
+func (x *LazyWide) S11() string     { v, _ := impl.Getter{}.Text(&x.Lazy, 10); return v }
 func (x *LazyWide) SetS11(v string) { impl.LazySet(&x.Lazy, 10, v) }
-func (x *LazyWide) S12() string     { v, _ := impl.LazyText(&x.Lazy, 11); return v }
+func (x *LazyWide) S12() string     { v, _ := impl.Getter{}.Text(&x.Lazy, 11); return v }
 func (x *LazyWide) SetS12(v string) { impl.LazySet(&x.Lazy, 11, v) }
-func (x *LazyWide) S13() string     { v, _ := impl.LazyText(&x.Lazy, 12); return v }
+func (x *LazyWide) S13() string     { v, _ := impl.Getter{}.Text(&x.Lazy, 12); return v }
 func (x *LazyWide) SetS13(v string) { impl.LazySet(&x.Lazy, 12, v) }
-func (x *LazyWide) S14() string     { v, _ := impl.LazyText(&x.Lazy, 13); return v }
+func (x *LazyWide) S14() string     { v, _ := impl.Getter{}.Text(&x.Lazy, 13); return v }
 func (x *LazyWide) SetS14(v string) { impl.LazySet(&x.Lazy, 13, v) }
-func (x *LazyWide) S15() string     { v, _ := impl.LazyText(&x.Lazy, 14); return v }
+func (x *LazyWide) S15() string     { v, _ := impl.Getter{}.Text(&x.Lazy, 14); return v }
 func (x *LazyWide) SetS15(v string) { impl.LazySet(&x.Lazy, 14, v) }
-func (x *LazyWide) S16() string     { v, _ := impl.LazyText(&x.Lazy, 15); return v }
+func (x *LazyWide) S16() string     { v, _ := impl.Getter{}.Text(&x.Lazy, 15); return v }
 func (x *LazyWide) SetS16(v string) { impl.LazySet(&x.Lazy, 15, v) }
-func (x *LazyWide) S17() string     { v, _ := impl.LazyText(&x.Lazy, 16); return v }
+func (x *LazyWide) S17() string     { v, _ := impl.Getter{}.Text(&x.Lazy, 16); return v }
 func (x *LazyWide) SetS17(v string) { impl.LazySet(&x.Lazy, 16, v) }
-func (x *LazyWide) S18() string     { v, _ := impl.LazyText(&x.Lazy, 17); return v }
+func (x *LazyWide) S18() string     { v, _ := impl.Getter{}.Text(&x.Lazy, 17); return v }
 func (x *LazyWide) SetS18(v string) { impl.LazySet(&x.Lazy, 17, v) }
-func (x *LazyWide) S19() string     { v, _ := impl.LazyText(&x.Lazy, 18); return v }
+func (x *LazyWide) S19() string     { v, _ := impl.Getter{}.Text(&x.Lazy, 18); return v }
 func (x *LazyWide) SetS19(v string) { impl.LazySet(&x.Lazy, 18, v) }
-func (x *LazyWide) S20() string     { v, _ := impl.LazyText(&x.Lazy, 19); return v }
+func (x *LazyWide) S20() string     { v, _ := impl.Getter{}.Text(&x.Lazy, 19); return v }
 func (x *LazyWide) SetS20(v string) { impl.LazySet(&x.Lazy, 19, v) }
 func (x *LazyWide) L21() thrift.LazyStructs[LazyItem] {
 	return impl.LazyStructList[LazyItem](&x.Lazy, 20)
@@ -359,25 +359,25 @@ func (x *LazyWide) M25() thrift.LazyMap[string, string] {
 	return impl.LazyMapOf[string, string](&x.Lazy, 24)
 }
 func (x *LazyWide) SetM25(v map[string]string) { impl.LazySet(&x.Lazy, 24, v) }
-func (x *LazyWide) S26() string                { v, _ := impl.LazyText(&x.Lazy, 25); return v }
+func (x *LazyWide) S26() string                { v, _ := impl.Getter{}.Text(&x.Lazy, 25); return v }
 func (x *LazyWide) SetS26(v string)            { impl.LazySet(&x.Lazy, 25, v) }
-func (x *LazyWide) S27() string                { v, _ := impl.LazyText(&x.Lazy, 26); return v }
+func (x *LazyWide) S27() string                { v, _ := impl.Getter{}.Text(&x.Lazy, 26); return v }
 func (x *LazyWide) SetS27(v string)            { impl.LazySet(&x.Lazy, 26, v) }
-func (x *LazyWide) S28() string                { v, _ := impl.LazyText(&x.Lazy, 27); return v }
+func (x *LazyWide) S28() string                { v, _ := impl.Getter{}.Text(&x.Lazy, 27); return v }
 func (x *LazyWide) SetS28(v string)            { impl.LazySet(&x.Lazy, 27, v) }
-func (x *LazyWide) S29() string                { v, _ := impl.LazyText(&x.Lazy, 28); return v }
+func (x *LazyWide) S29() string                { v, _ := impl.Getter{}.Text(&x.Lazy, 28); return v }
 func (x *LazyWide) SetS29(v string)            { impl.LazySet(&x.Lazy, 28, v) }
-func (x *LazyWide) S30() string                { v, _ := impl.LazyText(&x.Lazy, 29); return v }
+func (x *LazyWide) S30() string                { v, _ := impl.Getter{}.Text(&x.Lazy, 29); return v }
 func (x *LazyWide) SetS30(v string)            { impl.LazySet(&x.Lazy, 29, v) }
-func (x *LazyWide) S31() string                { v, _ := impl.LazyText(&x.Lazy, 30); return v }
+func (x *LazyWide) S31() string                { v, _ := impl.Getter{}.Text(&x.Lazy, 30); return v }
 func (x *LazyWide) SetS31(v string)            { impl.LazySet(&x.Lazy, 30, v) }
-func (x *LazyWide) S32() string                { v, _ := impl.LazyText(&x.Lazy, 31); return v }
+func (x *LazyWide) S32() string                { v, _ := impl.Getter{}.Text(&x.Lazy, 31); return v }
 func (x *LazyWide) SetS32(v string)            { impl.LazySet(&x.Lazy, 31, v) }
-func (x *LazyWide) S33() string                { v, _ := impl.LazyText(&x.Lazy, 32); return v }
+func (x *LazyWide) S33() string                { v, _ := impl.Getter{}.Text(&x.Lazy, 32); return v }
 func (x *LazyWide) SetS33(v string)            { impl.LazySet(&x.Lazy, 32, v) }
-func (x *LazyWide) S34() string                { v, _ := impl.LazyText(&x.Lazy, 33); return v }
+func (x *LazyWide) S34() string                { v, _ := impl.Getter{}.Text(&x.Lazy, 33); return v }
 func (x *LazyWide) SetS34(v string)            { impl.LazySet(&x.Lazy, 33, v) }
-func (x *LazyWide) S35() string                { v, _ := impl.LazyText(&x.Lazy, 34); return v }
+func (x *LazyWide) S35() string                { v, _ := impl.Getter{}.Text(&x.Lazy, 34); return v }
 func (x *LazyWide) SetS35(v string)            { impl.LazySet(&x.Lazy, 34, v) }
 func (x *LazyWide) T36() *LazyItem {
 	v := new(LazyItem)
@@ -405,23 +405,23 @@ func (x *LazyWide) M40() thrift.LazyMap[string, string] {
 	return impl.LazyMapOf[string, string](&x.Lazy, 39)
 }
 func (x *LazyWide) SetM40(v map[string]string) { impl.LazySet(&x.Lazy, 39, v) }
-func (x *LazyWide) S41() string                { v, _ := impl.LazyText(&x.Lazy, 40); return v }
+func (x *LazyWide) S41() string                { v, _ := impl.Getter{}.Text(&x.Lazy, 40); return v }
 func (x *LazyWide) SetS41(v string)            { impl.LazySet(&x.Lazy, 40, v) }
-func (x *LazyWide) S42() string                { v, _ := impl.LazyText(&x.Lazy, 41); return v }
+func (x *LazyWide) S42() string                { v, _ := impl.Getter{}.Text(&x.Lazy, 41); return v }
 func (x *LazyWide) SetS42(v string)            { impl.LazySet(&x.Lazy, 41, v) }
-func (x *LazyWide) S43() string                { v, _ := impl.LazyText(&x.Lazy, 42); return v }
+func (x *LazyWide) S43() string                { v, _ := impl.Getter{}.Text(&x.Lazy, 42); return v }
 func (x *LazyWide) SetS43(v string)            { impl.LazySet(&x.Lazy, 42, v) }
-func (x *LazyWide) S44() string                { v, _ := impl.LazyText(&x.Lazy, 43); return v }
+func (x *LazyWide) S44() string                { v, _ := impl.Getter{}.Text(&x.Lazy, 43); return v }
 func (x *LazyWide) SetS44(v string)            { impl.LazySet(&x.Lazy, 43, v) }
-func (x *LazyWide) S45() string                { v, _ := impl.LazyText(&x.Lazy, 44); return v }
+func (x *LazyWide) S45() string                { v, _ := impl.Getter{}.Text(&x.Lazy, 44); return v }
 func (x *LazyWide) SetS45(v string)            { impl.LazySet(&x.Lazy, 44, v) }
-func (x *LazyWide) N46() int64                 { v, _ := impl.LazyI64(&x.Lazy, 45); return v }
+func (x *LazyWide) N46() int64                 { v, _ := impl.Getter{}.I64(&x.Lazy, 45); return v }
 func (x *LazyWide) SetN46(v int64)             { impl.LazySet(&x.Lazy, 45, v) }
-func (x *LazyWide) N47() int32                 { v, _ := impl.LazyI32(&x.Lazy, 46); return v }
+func (x *LazyWide) N47() int32                 { v, _ := impl.Getter{}.I32(&x.Lazy, 46); return v }
 func (x *LazyWide) SetN47(v int32)             { impl.LazySet(&x.Lazy, 46, v) }
-func (x *LazyWide) N48() float64               { v, _ := impl.LazyDouble(&x.Lazy, 47); return v }
+func (x *LazyWide) N48() float64               { v, _ := impl.Getter{}.Double(&x.Lazy, 47); return v }
 func (x *LazyWide) SetN48(v float64)           { impl.LazySet(&x.Lazy, 47, v) }
-func (x *LazyWide) N49() bool                  { v, _ := impl.LazyBool(&x.Lazy, 48); return v }
+func (x *LazyWide) N49() bool                  { v, _ := impl.Getter{}.Bool(&x.Lazy, 48); return v }
 func (x *LazyWide) SetN49(v bool)              { impl.LazySet(&x.Lazy, 48, v) }
-func (x *LazyWide) S50() string                { v, _ := impl.LazyText(&x.Lazy, 49); return v }
+func (x *LazyWide) S50() string                { v, _ := impl.Getter{}.Text(&x.Lazy, 49); return v }
 func (x *LazyWide) SetS50(v string)            { impl.LazySet(&x.Lazy, 49, v) }

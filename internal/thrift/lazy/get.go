@@ -32,11 +32,17 @@ func Get[T any](x *Message, field int) T {
 	return v
 }
 
-// I64 is LazyOpt for a field that is an i64, as the functions below are for
-// other types: what most getters call. They have no type parameters, which lets
-// the compiler see that x is not kept, and do not look at the field's type: one of
-// another type gives nonsense, or a panic.
-func I64(x *Message, field int) (v int64, ok bool) {
+// A Getter reads fields of the types that most have. Its methods are functions in all but
+// form: package impl has an alias for it, so that generated getters call them directly. A
+// function of impl's between the two would be one call more for each field that is read,
+// since a getter around an inlined function is itself too large to be inlined.
+//
+// The methods have no type parameters, which lets the compiler see that x is not kept, and
+// do not look at the field's type: one of another type gives nonsense, or a panic.
+type Getter struct{}
+
+// I64 gives a field that is an i64; ok: the message has it.
+func (Getter) I64(x *Message, field int) (v int64, ok bool) {
 	if o := x.near(field); o != 0 {
 		return int64(binary.BigEndian.Uint64(x.own.b[o:])), true
 	}
@@ -46,8 +52,8 @@ func I64(x *Message, field int) (v int64, ok bool) {
 	return 0, false
 }
 
-// I32 is LazyI64 for an i32 or an enum.
-func I32(x *Message, field int) (v int32, ok bool) {
+// I32 is I64 for an i32 or an enum.
+func (Getter) I32(x *Message, field int) (v int32, ok bool) {
 	if o := x.near(field); o != 0 {
 		return int32(binary.BigEndian.Uint32(x.own.b[o:])), true
 	}
@@ -57,14 +63,14 @@ func I32(x *Message, field int) (v int32, ok bool) {
 	return 0, false
 }
 
-// Double is LazyI64 for a double.
-func Double(x *Message, field int) (v float64, ok bool) {
-	n, ok := I64(x, field)
+// Double is I64 for a double.
+func (Getter) Double(x *Message, field int) (v float64, ok bool) {
+	n, ok := Getter{}.I64(x, field)
 	return math.Float64frombits(uint64(n)), ok
 }
 
-// Bool is LazyI64 for a bool.
-func Bool(x *Message, field int) (v, ok bool) {
+// Bool is I64 for a bool.
+func (Getter) Bool(x *Message, field int) (v, ok bool) {
 	if o := x.near(field); o != 0 {
 		return x.own.b[o] == 1, true
 	}
@@ -72,8 +78,8 @@ func Bool(x *Message, field int) (v, ok bool) {
 	return o != 0 && l.b[o] == 1, o != 0
 }
 
-// Text is LazyI64 for a string.
-func Text(x *Message, field int) (v string, ok bool) {
+// Text is I64 for a string.
+func (Getter) Text(x *Message, field int) (v string, ok bool) {
 	l, o := x.own, int(x.near(field))
 	if o == 0 {
 		if l, o = x.findSlow(field); o == 0 {
@@ -391,12 +397,16 @@ func (s Structs[V]) At(i int) *V {
 // memory, if the loop's body can be seen by the compiler.
 func (s Structs[V]) All() iter.Seq2[int, *V] {
 	return func(yield func(int, *V) bool) {
-		var room []uint32
+		if s.s.n == 0 {
+			return // one that is not there has no type either
+		}
+		// At is not inlined into a loop of the caller's package: once is enough.
+		pl, room := plan.At(s.s.t.Struct), []uint32(nil)
 		for i, o := 0, s.s.o; i < s.s.n; i++ {
 			var v V
 			// Safety: a V is a Lazy and nothing else; LazyStructList has seen to it.
 			x := (*Message)(unsafe.Pointer(&v))
-			x.own, x.pl, x.from, x.level = s.s.own, plan.At(s.s.t.Struct), uint32(o), s.level
+			x.own, x.pl, x.from, x.level = s.s.own, pl, uint32(o), s.level
 			room = x.element(room, s.s.n-i)
 			o = int(x.end)
 			if !yield(i, &v) {

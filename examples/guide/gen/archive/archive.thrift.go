@@ -33,9 +33,9 @@ type LazyPage struct {
 // Plain decodes it, with what was changed.
 func (x *LazyPage) Plain() (*Page, error) { return impl.LazyPlain[Page](&x.Lazy) }
 
-func (x *LazyPage) Number() int32     { v, _ := impl.LazyI32(&x.Lazy, 0); return v }
+func (x *LazyPage) Number() int32     { v, _ := impl.Getter{}.I32(&x.Lazy, 0); return v }
 func (x *LazyPage) SetNumber(v int32) { impl.LazySet(&x.Lazy, 0, v) }
-func (x *LazyPage) Text() string      { v, _ := impl.LazyText(&x.Lazy, 1); return v }
+func (x *LazyPage) Text() string      { v, _ := impl.Getter{}.Text(&x.Lazy, 1); return v }
 func (x *LazyPage) SetText(v string)  { impl.LazySet(&x.Lazy, 1, v) }
 
 type Volume struct {
@@ -56,9 +56,9 @@ type LazyVolume struct {
 // Plain decodes it, with what was changed.
 func (x *LazyVolume) Plain() (*Volume, error) { return impl.LazyPlain[Volume](&x.Lazy) }
 
-func (x *LazyVolume) Title() string     { v, _ := impl.LazyText(&x.Lazy, 0); return v }
+func (x *LazyVolume) Title() string     { v, _ := impl.Getter{}.Text(&x.Lazy, 0); return v }
 func (x *LazyVolume) SetTitle(v string) { impl.LazySet(&x.Lazy, 0, v) }
-func (x *LazyVolume) Copies() int32     { v, _ := impl.LazyI32(&x.Lazy, 1); return v }
+func (x *LazyVolume) Copies() int32     { v, _ := impl.Getter{}.I32(&x.Lazy, 1); return v }
 func (x *LazyVolume) SetCopies(v int32) { impl.LazySet(&x.Lazy, 1, v) }
 func (x *LazyVolume) Pages() thrift.LazyStructs[LazyPage] {
 	return impl.LazyStructList[LazyPage](&x.Lazy, 2)

@@ -78,13 +78,13 @@ type LazyLeaf struct {
 // Plain decodes it, with what was changed.
 func (x *LazyLeaf) Plain() (*Leaf, error) { return impl.LazyPlain[Leaf](&x.Lazy) }
 
-func (x *LazyLeaf) ID() int64             { v, _ := impl.LazyI64(&x.Lazy, 0); return v }
+func (x *LazyLeaf) ID() int64             { v, _ := impl.Getter{}.I64(&x.Lazy, 0); return v }
 func (x *LazyLeaf) SetID(v int64)         { impl.LazySet(&x.Lazy, 0, v) }
-func (x *LazyLeaf) Name() string          { v, _ := impl.LazyText(&x.Lazy, 1); return v }
+func (x *LazyLeaf) Name() string          { v, _ := impl.Getter{}.Text(&x.Lazy, 1); return v }
 func (x *LazyLeaf) SetName(v string)      { impl.LazySet(&x.Lazy, 1, v) }
-func (x *LazyLeaf) Weight() (int32, bool) { return impl.LazyI32(&x.Lazy, 2) }
+func (x *LazyLeaf) Weight() (int32, bool) { return impl.Getter{}.I32(&x.Lazy, 2) }
 func (x *LazyLeaf) SetWeight(v *int32)    { impl.LazySet(&x.Lazy, 2, v) }
-func (x *LazyLeaf) Green() bool           { v, _ := impl.LazyBool(&x.Lazy, 3); return v }
+func (x *LazyLeaf) Green() bool           { v, _ := impl.Getter{}.Bool(&x.Lazy, 3); return v }
 func (x *LazyLeaf) SetGreen(v bool)       { impl.LazySet(&x.Lazy, 3, v) }
 
 // Branch is a leaf with others.
@@ -123,7 +123,7 @@ type LazyBranch struct {
 // Plain decodes it, with what was changed.
 func (x *LazyBranch) Plain() (*Branch, error) { return impl.LazyPlain[Branch](&x.Lazy) }
 
-func (x *LazyBranch) ID() int32     { v, _ := impl.LazyI32(&x.Lazy, 0); return v }
+func (x *LazyBranch) ID() int32     { v, _ := impl.Getter{}.I32(&x.Lazy, 0); return v }
 func (x *LazyBranch) SetID(v int32) { impl.LazySet(&x.Lazy, 0, v) }
 func (x *LazyBranch) Leaf() *LazyLeaf {
 	v := new(LazyLeaf)
@@ -261,9 +261,9 @@ type LazySettings struct {
 // Plain decodes it, with what was changed.
 func (x *LazySettings) Plain() (*Settings, error) { return impl.LazyPlain[Settings](&x.Lazy) }
 
-func (x *LazySettings) Port() int32          { v, _ := impl.LazyI32(&x.Lazy, 0); return v }
+func (x *LazySettings) Port() int32          { v, _ := impl.Getter{}.I32(&x.Lazy, 0); return v }
 func (x *LazySettings) SetPort(v int32)      { impl.LazySet(&x.Lazy, 0, v) }
-func (x *LazySettings) Host() (string, bool) { return impl.LazyText(&x.Lazy, 1) }
+func (x *LazySettings) Host() (string, bool) { return impl.Getter{}.Text(&x.Lazy, 1) }
 func (x *LazySettings) SetHost(v *string)    { impl.LazySet(&x.Lazy, 1, v) }
 func (x *LazySettings) Leaf() *LazyLeaf {
 	v := new(LazyLeaf)
@@ -281,11 +281,11 @@ func (x *LazySettings) Leaves() thrift.LazyStructs[LazyLeaf] {
 	return impl.LazyStructList[LazyLeaf](&x.Lazy, 4)
 }
 func (x *LazySettings) SetLeaves(v []*Leaf) { impl.LazySet(&x.Lazy, 4, v) }
-func (x *LazySettings) None() (int32, bool) { return impl.LazyI32(&x.Lazy, 5) }
+func (x *LazySettings) None() (int32, bool) { return impl.Getter{}.I32(&x.Lazy, 5) }
 func (x *LazySettings) SetNone(v *int32)    { impl.LazySet(&x.Lazy, 5, v) }
-func (x *LazySettings) Text() string        { v, _ := impl.LazyText(&x.Lazy, 6); return v }
+func (x *LazySettings) Text() string        { v, _ := impl.Getter{}.Text(&x.Lazy, 6); return v }
 func (x *LazySettings) SetText(v string)    { impl.LazySet(&x.Lazy, 6, v) }
-func (x *LazySettings) On() (bool, bool)    { return impl.LazyBool(&x.Lazy, 7) }
+func (x *LazySettings) On() (bool, bool)    { return impl.Getter{}.Bool(&x.Lazy, 7) }
 func (x *LazySettings) SetOn(v *bool)       { impl.LazySet(&x.Lazy, 7, v) }
 
 type Everything struct {
@@ -462,46 +462,46 @@ type LazyEverything struct {
 // Plain decodes it, with what was changed.
 func (x *LazyEverything) Plain() (*Everything, error) { return impl.LazyPlain[Everything](&x.Lazy) }
 
-func (x *LazyEverything) A() bool                 { v, _ := impl.LazyBool(&x.Lazy, 0); return v }
+func (x *LazyEverything) A() bool                 { v, _ := impl.Getter{}.Bool(&x.Lazy, 0); return v }
 func (x *LazyEverything) SetA_(v bool)            { impl.LazySet(&x.Lazy, 0, v) }
 func (x *LazyEverything) B() int8                 { return impl.LazyGet[int8](&x.Lazy, 1) }
 func (x *LazyEverything) SetB(v int8)             { impl.LazySet(&x.Lazy, 1, v) }
 func (x *LazyEverything) C() int16                { return impl.LazyGet[int16](&x.Lazy, 2) }
 func (x *LazyEverything) SetC(v int16)            { impl.LazySet(&x.Lazy, 2, v) }
-func (x *LazyEverything) D() int32                { v, _ := impl.LazyI32(&x.Lazy, 3); return v }
+func (x *LazyEverything) D() int32                { v, _ := impl.Getter{}.I32(&x.Lazy, 3); return v }
 func (x *LazyEverything) SetD(v int32)            { impl.LazySet(&x.Lazy, 3, v) }
-func (x *LazyEverything) E() int64                { v, _ := impl.LazyI64(&x.Lazy, 4); return v }
+func (x *LazyEverything) E() int64                { v, _ := impl.Getter{}.I64(&x.Lazy, 4); return v }
 func (x *LazyEverything) SetE(v int64)            { impl.LazySet(&x.Lazy, 4, v) }
-func (x *LazyEverything) F() float64              { v, _ := impl.LazyDouble(&x.Lazy, 5); return v }
+func (x *LazyEverything) F() float64              { v, _ := impl.Getter{}.Double(&x.Lazy, 5); return v }
 func (x *LazyEverything) SetF(v float64)          { impl.LazySet(&x.Lazy, 5, v) }
-func (x *LazyEverything) G() string               { v, _ := impl.LazyText(&x.Lazy, 6); return v }
+func (x *LazyEverything) G() string               { v, _ := impl.Getter{}.Text(&x.Lazy, 6); return v }
 func (x *LazyEverything) SetG_(v string)          { impl.LazySet(&x.Lazy, 6, v) }
 func (x *LazyEverything) H() []byte               { return impl.LazyGet[[]byte](&x.Lazy, 7) }
 func (x *LazyEverything) SetH(v []byte)           { impl.LazySet(&x.Lazy, 7, v) }
 func (x *LazyEverything) I() thrift.UUID          { return impl.LazyGet[thrift.UUID](&x.Lazy, 8) }
 func (x *LazyEverything) SetI(v thrift.UUID)      { impl.LazySet(&x.Lazy, 8, v) }
-func (x *LazyEverything) J() Shade                { v, _ := impl.LazyI32(&x.Lazy, 9); return Shade(v) }
+func (x *LazyEverything) J() Shade                { v, _ := impl.Getter{}.I32(&x.Lazy, 9); return Shade(v) }
 func (x *LazyEverything) SetJ(v Shade)            { impl.LazySet(&x.Lazy, 9, v) }
-func (x *LazyEverything) Oa() (bool, bool)        { return impl.LazyBool(&x.Lazy, 10) }
+func (x *LazyEverything) Oa() (bool, bool)        { return impl.Getter{}.Bool(&x.Lazy, 10) }
 func (x *LazyEverything) SetOa(v *bool)           { impl.LazySet(&x.Lazy, 10, v) }
 func (x *LazyEverything) Ob() (int8, bool)        { return impl.LazyOpt[int8](&x.Lazy, 11) }
 func (x *LazyEverything) SetOb(v *int8)           { impl.LazySet(&x.Lazy, 11, v) }
 func (x *LazyEverything) Oc() (int16, bool)       { return impl.LazyOpt[int16](&x.Lazy, 12) }
 func (x *LazyEverything) SetOc(v *int16)          { impl.LazySet(&x.Lazy, 12, v) }
-func (x *LazyEverything) Od() (int32, bool)       { return impl.LazyI32(&x.Lazy, 13) }
+func (x *LazyEverything) Od() (int32, bool)       { return impl.Getter{}.I32(&x.Lazy, 13) }
 func (x *LazyEverything) SetOd(v *int32)          { impl.LazySet(&x.Lazy, 13, v) }
-func (x *LazyEverything) Oe() (int64, bool)       { return impl.LazyI64(&x.Lazy, 14) }
+func (x *LazyEverything) Oe() (int64, bool)       { return impl.Getter{}.I64(&x.Lazy, 14) }
 func (x *LazyEverything) SetOe(v *int64)          { impl.LazySet(&x.Lazy, 14, v) }
-func (x *LazyEverything) Of() (float64, bool)     { return impl.LazyDouble(&x.Lazy, 15) }
+func (x *LazyEverything) Of() (float64, bool)     { return impl.Getter{}.Double(&x.Lazy, 15) }
 func (x *LazyEverything) SetOf(v *float64)        { impl.LazySet(&x.Lazy, 15, v) }
-func (x *LazyEverything) Og() (string, bool)      { return impl.LazyText(&x.Lazy, 16) }
+func (x *LazyEverything) Og() (string, bool)      { return impl.Getter{}.Text(&x.Lazy, 16) }
 func (x *LazyEverything) SetOg(v *string)         { impl.LazySet(&x.Lazy, 16, v) }
 func (x *LazyEverything) Oh() []byte              { return impl.LazyGet[[]byte](&x.Lazy, 17) }
 func (x *LazyEverything) SetOh(v []byte)          { impl.LazySet(&x.Lazy, 17, v) }
 func (x *LazyEverything) Oi() (thrift.UUID, bool) { return impl.LazyOpt[thrift.UUID](&x.Lazy, 18) }
 func (x *LazyEverything) SetOi(v *thrift.UUID)    { impl.LazySet(&x.Lazy, 18, v) }
 func (x *LazyEverything) Oj() (Shade, bool) {
-	v, ok := impl.LazyI32(&x.Lazy, 19)
+	v, ok := impl.Getter{}.I32(&x.Lazy, 19)
 	return Shade(v), ok
 }
 func (x *LazyEverything) SetOj(v *Shade)               { impl.LazySet(&x.Lazy, 19, v) }
@@ -613,19 +613,19 @@ func (x *LazyEverything) Settings() *LazySettings {
 	return v
 }
 func (x *LazyEverything) SetSettings(v *Settings) { impl.LazySet(&x.Lazy, 47, v) }
-func (x *LazyEverything) Release_() int32         { v, _ := impl.LazyI32(&x.Lazy, 48); return v }
+func (x *LazyEverything) Release_() int32         { v, _ := impl.Getter{}.I32(&x.Lazy, 48); return v }
 func (x *LazyEverything) SetRelease(v int32)      { impl.LazySet(&x.Lazy, 48, v) }
-func (x *LazyEverything) Plain__() int32          { v, _ := impl.LazyI32(&x.Lazy, 49); return v }
+func (x *LazyEverything) Plain__() int32          { v, _ := impl.Getter{}.I32(&x.Lazy, 49); return v }
 func (x *LazyEverything) SetPlain_(v int32)       { impl.LazySet(&x.Lazy, 49, v) }
-func (x *LazyEverything) Lazy_() int32            { v, _ := impl.LazyI32(&x.Lazy, 50); return v }
+func (x *LazyEverything) Lazy_() int32            { v, _ := impl.Getter{}.I32(&x.Lazy, 50); return v }
 func (x *LazyEverything) SetLazy(v int32)         { impl.LazySet(&x.Lazy, 50, v) }
-func (x *LazyEverything) SetA() int32             { v, _ := impl.LazyI32(&x.Lazy, 51); return v }
+func (x *LazyEverything) SetA() int32             { v, _ := impl.Getter{}.I32(&x.Lazy, 51); return v }
 func (x *LazyEverything) SetSetA(v int32)         { impl.LazySet(&x.Lazy, 51, v) }
-func (x *LazyEverything) SetG() string            { v, _ := impl.LazyText(&x.Lazy, 52); return v }
+func (x *LazyEverything) SetG() string            { v, _ := impl.Getter{}.Text(&x.Lazy, 52); return v }
 func (x *LazyEverything) SetSetG(v string)        { impl.LazySet(&x.Lazy, 52, v) }
-func (x *LazyEverything) Negative() int32         { v, _ := impl.LazyI32(&x.Lazy, 53); return v }
+func (x *LazyEverything) Negative() int32         { v, _ := impl.Getter{}.I32(&x.Lazy, 53); return v }
 func (x *LazyEverything) SetNegative(v int32)     { impl.LazySet(&x.Lazy, 53, v) }
-func (x *LazyEverything) Far() int32              { v, _ := impl.LazyI32(&x.Lazy, 54); return v }
+func (x *LazyEverything) Far() int32              { v, _ := impl.Getter{}.I32(&x.Lazy, 54); return v }
 func (x *LazyEverything) SetFar(v int32)          { impl.LazySet(&x.Lazy, 54, v) }
 
 // Same has the fields of Everything that another version knows.
@@ -655,9 +655,9 @@ type LazyOlder struct {
 // Plain decodes it, with what was changed.
 func (x *LazyOlder) Plain() (*Older, error) { return impl.LazyPlain[Older](&x.Lazy) }
 
-func (x *LazyOlder) A() bool       { v, _ := impl.LazyBool(&x.Lazy, 0); return v }
+func (x *LazyOlder) A() bool       { v, _ := impl.Getter{}.Bool(&x.Lazy, 0); return v }
 func (x *LazyOlder) SetA(v bool)   { impl.LazySet(&x.Lazy, 0, v) }
-func (x *LazyOlder) G() string     { v, _ := impl.LazyText(&x.Lazy, 1); return v }
+func (x *LazyOlder) G() string     { v, _ := impl.Getter{}.Text(&x.Lazy, 1); return v }
 func (x *LazyOlder) SetG(v string) { impl.LazySet(&x.Lazy, 1, v) }
 func (x *LazyOlder) Leaves() thrift.LazyStructs[LazyLeaf] {
 	return impl.LazyStructList[LazyLeaf](&x.Lazy, 2)
@@ -700,7 +700,7 @@ type LazyRotten struct {
 // Plain decodes it, with what was changed.
 func (x *LazyRotten) Plain() (*Rotten, error) { return impl.LazyPlain[Rotten](&x.Lazy) }
 
-func (x *LazyRotten) Why() string     { v, _ := impl.LazyText(&x.Lazy, 0); return v }
+func (x *LazyRotten) Why() string     { v, _ := impl.Getter{}.Text(&x.Lazy, 0); return v }
 func (x *LazyRotten) SetWhy(v string) { impl.LazySet(&x.Lazy, 0, v) }
 func (x *LazyRotten) Leaf() *LazyLeaf {
 	v := new(LazyLeaf)
