@@ -83,14 +83,6 @@ func (d *Decoder) lacking(pl *Plan, seen uint64, begin, o int) (int, raw.Fault) 
 	return o + 1, raw.Fine
 }
 
-// texts decodes len(s) strings at b[o:], one behind the other.
-func (d *Decoder) texts(s []string, o int) (int, raw.Fault) {
-	if d.wire == inCompact {
-		return d.compactTexts(s, o)
-	}
-	return d.Strings(s, o)
-}
-
 // pointer decodes an optional scalar; kind is a bool's value with Compact.
 func (d *Decoder) pointer(t *shape.Type, p *unsafe.Pointer, o int, kind raw.CompactKind) (int, raw.Fault) {
 	if !d.Charge(t.Size) {

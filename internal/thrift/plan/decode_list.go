@@ -48,7 +48,12 @@ func (d *Decoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (n int, f 
 		return o, f
 	case e.Kind == shape.String:
 		s := make([]string, n)
-		if o, f = d.texts(s, o); f == raw.Fine {
+		if d.wire == inCompact {
+			o, f = d.compactTexts(s, o)
+		} else {
+			o, f = d.Strings(s, o)
+		}
+		if f == raw.Fine {
 			*(*[]string)(p) = s
 		}
 		return o, f

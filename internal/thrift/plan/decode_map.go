@@ -84,7 +84,12 @@ func (d *Decoder) StringMap(p *map[string]string, o, n int) (int, raw.Fault) {
 	for left := 2 * n; left > 0; left -= len(some) {
 		s := some[:min(left, len(some))]
 		var f raw.Fault
-		if o, f = d.texts(s, o); f != raw.Fine {
+		if d.wire == inCompact {
+			o, f = d.compactTexts(s, o)
+		} else {
+			o, f = d.Strings(s, o)
+		}
+		if f != raw.Fine {
 			return o, f
 		}
 		for ; len(s) >= 2; s = s[2:] {
