@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -141,6 +142,26 @@ func Example_tls() {
 	//guide:end
 	fmt.Println(b, err)
 
+	//guide:begin tls-dial
+	public, err := books.Dial("tls://" + addr) // with the system's roots
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer public.Close()
+	own, err := books.Dial("tls://"+addr, func(c *limosa.Client) { c.TLS = clientTLS })
+	//guide:end
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer own.Close()
+	_, err = public.Get(context.Background(), 1)
+	var unknown x509.UnknownAuthorityError
+	fmt.Println(rpc.CodeOf(err), errors.As(err, &unknown))
+	b, err = own.Get(context.Background(), 1)
+	fmt.Println(b, err)
+
 	otherTLS, err := identity(dir, "server") // a certificate of the authority, for somebody else
 	if err != nil {
 		fmt.Println(err)
@@ -156,6 +177,8 @@ func Example_tls() {
 	_, err = books.NewClient(stranger).Get(context.Background(), 1)
 	fmt.Println(rpc.CodeOf(err))
 	// Output:
+	// Book{id:1 title:"Go"} <nil>
+	// Unavailable true
 	// Book{id:1 title:"Go"} <nil>
 	// PermissionDenied
 	// Unavailable

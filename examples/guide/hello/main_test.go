@@ -2,11 +2,10 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -66,20 +65,95 @@ func TestEcho(t *testing.T) {
 
 //guide:end
 
+// TestReadme is what the README shows.
 func TestReadme(t *testing.T) {
-	var certificates []tls.Certificate
-	var seen []string
-	//guide:begin readme
-	s := limosa.Server{Services: []rpc.Service{hello.Service(server{})}}
-	s.TLS = &tls.Config{Certificates: certificates}
-	s.Interceptors = append(s.Interceptors, func(ctx context.Context, c *rpc.Call, next rpc.Next) error {
-		seen = append(seen, c.Method.Name+" for "+c.Header.Get("tenant"))
-		return next(ctx, c)
-	})
+	ctx, stop := context.WithCancel(t.Context())
+	addr := "unix://" + filepath.Join(t.TempDir(), "s")
+	done := make(chan error, 1)
+	go func() { done <- serve(ctx, addr) }()
+	c, err := hello.Dial(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var res *hello.Response
+	var sum int64
+	for begin := time.Now(); res == nil && time.Since(begin) < 10*time.Second; {
+		res, sum, err = readme(t.Context(), c) // until it listens
+	}
+	if err != nil || res.Message != "hi" || sum != 3 {
+		t.Error(res, sum, err)
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func serve(ctx context.Context, addr string) error {
+	//guide:begin serve
+	err := limosa.Serve(ctx, addr, hello.Service(server{})) // ":8888" or "unix:///path"; until ctx ends
 	//guide:end
-	ctx := limosa.With(t.Context(), limosa.Header("tenant", "t1"))
-	if _, err := hello.NewClient(s.Caller()).Echo(ctx, &hello.Request{}); err != nil || !slices.Equal(seen, []string{"echo for t1"}) {
-		t.Errorf("Echo: %v, seen %q", err, seen)
+	return err
+}
+
+func readme(ctx context.Context, c hello.Hello) (res *hello.Response, sum int64, err error) {
+	//guide:begin readme
+	res, err = c.Echo(ctx, &hello.Request{Message: "hi"}) // the deadline of ctx travels with the call
+	for n, err := range c.Count(ctx, &hello.Number{N: 10}) {
+		if err != nil || n.N == 3 {
+			break // ends the call; nothing has to be closed
+		}
+		sum += n.N
+	}
+	//guide:end
+	return res, sum, err
+}
+
+//guide:begin options
+func patient(target string) (*hello.HelloClient, error) {
+	return hello.Dial(target, func(c *limosa.Client) {
+		c.Timeout = time.Second
+		c.Interceptors = []rpc.Interceptor{trace}
+	})
+}
+
+//guide:end
+
+func trace(ctx context.Context, c *rpc.Call, next rpc.Next) error {
+	c.Header.Set("trace", "7")
+	return next(ctx, c)
+}
+
+// TestOptions: what Dial's functions set is what the client has.
+func TestOptions(t *testing.T) {
+	got := make(chan string, 1)
+	s := limosa.Server{Services: []rpc.Service{hello.Service(server{})}, Interceptors: []rpc.Interceptor{func(ctx context.Context, c *rpc.Call, next rpc.Next) error {
+		d, ok := ctx.Deadline()
+		got <- fmt.Sprint(c.Header.Get("trace"), " ", ok && time.Until(d) <= time.Second)
+		return next(ctx, c)
+	}}}
+	l, err := limosa.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, l) }()
+	c, err := patient(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Echo(t.Context(), &hello.Request{}); err != nil {
+		t.Error(err)
+	}
+	if saw := <-got; saw != "7 true" {
+		t.Errorf("the server saw %q", saw)
+	}
+	c.Close()
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 
