@@ -162,9 +162,16 @@ func (r *request) recycle() {
 // An aftermath is what transitions under the lock leave to be done after the
 // unlock. apply does it, in one place, so that none is forgotten.
 type aftermath struct {
-	woken *waiter     // waits of streams that are over
-	ended []*rpc.Call // contexts to be ended
-	shut  bool        // our side is to be closed
+	woken *waiter         // waits of streams that are over
+	ended []abandonedCall // contexts to be ended
+	shut  bool            // our side is to be closed
+}
+
+// A abandonedCall call runs, and nobody waits for it any more. Its deadline is noted under
+// the lock: its context is set up without.
+type abandonedCall struct {
+	call     *rpc.Call
+	deadline time.Time
 }
 
 func (fx *aftermath) any() bool { return fx.woken != nil || fx.ended != nil || fx.shut }
@@ -174,13 +181,13 @@ func (c *ServerConn) apply(fx *aftermath) {
 	wake(fx.woken)
 	var s stint
 	s.way = c.stint.way
-	for _, call := range fx.ended {
+	for _, g := range fx.ended {
 		if s.overLocked() {
 			s.way.Yield()
 			s.beginLocked()
 		}
 		s.spent += endCost
-		rpc.EngineOf(call).GiveUp()
+		rpc.EngineOf(g.call).GiveUp(g.deadline)
 	}
 	if fx.shut {
 		c.nc.CloseWrite() // after what is queued
@@ -259,7 +266,7 @@ func refusal(code rpc.Code, msg string) *rpc.Error {
 	return &rpc.Error{Code: code, Msg: msg, Sent: rpc.Refused}
 }
 
-// giveUpLocked ends what can be ended of r, by way of how, which is givenUp,
+// giveUpLocked ends what can be ended of r, by way of how, which is abandonedCall,
 // drained or cutOff: one that is queued never starts, of another the context ends.
 func (c *ServerConn) giveUpLocked(r *request, how phase, fx *aftermath) {
 	switch {
@@ -277,7 +284,7 @@ func (c *ServerConn) giveUpLocked(r *request, how phase, fx *aftermath) {
 			c.cfg.Rush.leave(r.place)
 		}
 	case r.move(shown, how):
-		fx.ended = append(fx.ended, r.call)
+		fx.ended = append(fx.ended, abandonedCall{r.call, r.deadline()})
 	case how == givenUp:
 		r.move(drained, how)
 	}

@@ -38,7 +38,7 @@ func TestCancelInTheBatchOfItsCall(t *testing.T) {
 				if _, _, err := r.call(t.Context(), "echo", ""); err != nil {
 					t.Fatal(err)
 				}
-				r.cend.Stall(true)
+				r.cend.Hold() // not Stall: a flush may take the calls first, and send the cancels in a second step
 				ctx, cancel := context.WithCancel(t.Context())
 				var calls sync.WaitGroup
 				for range 10 {
@@ -47,7 +47,8 @@ func TestCancelInTheBatchOfItsCall(t *testing.T) {
 				synctest.Wait()
 				cancel()
 				calls.Wait()
-				r.cend.Stall(false)
+				synctest.Wait() // all is sent
+				r.cend.Release()
 				synctest.Wait()
 				if n := started.Load(); n != 0 {
 					t.Errorf("%d calls were started although nobody waited for them", n)

@@ -124,13 +124,13 @@ const nearDeadline = 5 * time.Millisecond
 // GiveUp ends the context of a server's call because its caller has given it up, or is
 // gone: with context.DeadlineExceeded at its deadline, or just before, since that is
 // why a caller gives up then; else with context.Canceled. Only the first end counts.
-func (e Engine) GiveUp() {
-	l := &e.c.served().life
-	if !l.deadline.IsZero() && time.Until(l.deadline) <= nearDeadline {
-		l.end(context.DeadlineExceeded)
-		return
+// The deadline is the one given to Begin, which may run meanwhile.
+func (e Engine) GiveUp(deadline time.Time) {
+	why := context.Canceled
+	if !deadline.IsZero() && time.Until(deadline) <= nearDeadline {
+		why = context.DeadlineExceeded
 	}
-	l.end(context.Canceled)
+	e.c.served().life.end(why)
 }
 
 // Context is the one that Begin gave the handler of a server's call.

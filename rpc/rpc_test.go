@@ -341,7 +341,7 @@ func TestGiveUp(t *testing.T) {
 			}
 			ctx := rpc.EngineOf(c).Begin(t.Context(), deadline)
 			time.Sleep(tt.after) // virtual
-			rpc.EngineOf(c).GiveUp()
+			rpc.EngineOf(c).GiveUp(deadline)
 			if <-ctx.Done(); ctx.Err() != tt.want {
 				t.Errorf("%s: %v, want %v", name, ctx.Err(), tt.want)
 			}
