@@ -59,7 +59,7 @@ func TestCallOneway(t *testing.T) {
 
 func TestCallTransports(t *testing.T) {
 	idl, addr := writeFile(t, "hello.thrift", testIDL), new(testServer).serve(t)
-	for _, transport := range []string{"ttheader", "theader", "framed", "buffered"} {
+	for _, transport := range formNames() {
 		for _, more := range [][]string{nil, {"-multiplexed"}} {
 			args := append([]string{"call", "-idl", idl, addr, "Hello/add", `{"a":1,"b":2}`, "-transport", transport, "-timeout", "0"}, more...)
 			if code, out, errs := runTool(t, "", args...); code != 0 || out != "3\n" {

@@ -36,6 +36,9 @@ Example:
 				return err
 			}
 			addr, what := "", c.Args().First()
+			if c.NArg() == 1 && strings.Contains(what, ":") {
+				return usagef("want Service/Method, Service or Type behind %s (limosa list %[1]s shows what there is)", what)
+			}
 			if c.NArg() == 2 {
 				addr, what = what, c.Args().Get(1)
 			}

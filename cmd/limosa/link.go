@@ -82,6 +82,9 @@ func openLink(c *cli.Command, addr string) (*link, error) {
 	if config != nil && strings.HasPrefix(addr, "unix:") {
 		return nil, usagef("TLS is for TCP; a unix socket is guarded by its file's permissions")
 	}
+	if config != nil && config.ServerName == "" && strings.HasPrefix(addr, ":") {
+		config.ServerName = "localhost" // which :port is
+	}
 	// Dial tells at once what is wrong with an address.
 	probe, err := limosa.Dial(addr)
 	if err != nil {

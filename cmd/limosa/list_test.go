@@ -161,6 +161,15 @@ func TestCallTLS(t *testing.T) {
 	if code, out, errs := runTool(t, "", "call", "tls://"+addr, "Hello/add", `{"a":40,"b":2}`, "-insecure", "-cert", certFile, "-key", keyFile); code != 0 || out != "42\n" {
 		t.Errorf("tls://: exit code %d\n%s%s", code, out, errs)
 	}
+	// :port is localhost, for which the certificate is not.
+	port := addr[strings.LastIndexByte(addr, ':'):]
+	own := []string{"call", port, "Hello/add", `{"a":40,"b":2}`, "-cacert", certFile, "-cert", certFile, "-key", keyFile}
+	if code, out, errs := runTool(t, "", own...); code != 1 || !strings.Contains(errs, "localhost") {
+		t.Errorf("%s: exit code %d\n%s%s", port, code, out, errs)
+	}
+	if code, out, errs := runTool(t, "", append(own, "-servername", "127.0.0.1")...); code != 0 || out != "42\n" {
+		t.Errorf("%s by another name: exit code %d\n%s%s", port, code, out, errs)
+	}
 }
 
 // testCertificate makes a certificate for 127.0.0.1 that is its own authority.

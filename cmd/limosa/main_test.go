@@ -78,6 +78,7 @@ func TestBadInput(t *testing.T) {
 		{"call 127.0.0.1:1 Hello/Echo", 1, "asking the server for its IDL (give -idl FILE to do without): "},
 		{"list", 2, "which IDL?"},
 		{"list -idl " + idl + " extra extra", 2, "at most one ADDR"},
+		{"describe :8888", 2, "want Service/Method, Service or Type behind :8888 (limosa list :8888 shows what there is)"},
 		{"describe", 2, "[ADDR] Service/Method"},
 		{"describe -idl " + idl + " Nothing", 2, `no service or type "Nothing"; it has Base, Hello, Request, Response, Oops`},
 		{"call -idl " + filepath.Dir(idl) + " :1 Hello/Echo", 2, "is a directory; name one file in it"},

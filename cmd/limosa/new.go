@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -62,16 +63,24 @@ Example:
 			if err := p.write(lib); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.stdout, `made %s in %s; next:
-
-  cd %s
-  go run .                                                  # serves on :8888
-  limosa call :8888 %s/Echo '{"message":"hi"}'%s# in another terminal
-  go generate                                               # after a change of idl/%s.thrift
-`, a.bold(p.Service), p.Dir, shellWord(p.Dir), p.Service, strings.Repeat(" ", max(1, 19-len(p.Service))), p.Name)
+			_, err = io.WriteString(a.stdout, a.nextSteps(p))
 			return err
 		},
 	}
+}
+
+// nextSteps tells what to type in a project that was just made.
+func (a *app) nextSteps(p *project) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "made %s in %s; next:\n\n  cd %s\n", a.bold(p.Service), p.Dir, shellWord(p.Dir))
+	for _, step := range [][2]string{
+		{"go run .", "serves on :8888"},
+		{"limosa call :8888 " + p.Service + `/Echo '{"message":"hi"}'`, "in another terminal"},
+		{"go generate", "after a change of idl/" + p.Name + ".thrift"},
+	} {
+		fmt.Fprintf(&b, "  %-56s  # %s\n", step[0], step[1])
+	}
+	return b.String()
 }
 
 // shellWord writes a word so that a shell takes it as one.

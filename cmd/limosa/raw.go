@@ -41,7 +41,7 @@ func (rawCodec) Decode(body buf.View, msg any, _ *rpc.Limits) error {
 
 // rawMethod describes the method for calls with *rawBody on both sides.
 func (t *target) rawMethod() *rpc.Method {
-	return &rpc.Method{Service: t.service.Name, Name: t.method.Name, Kind: t.rpc.Kind, Codec: rawCodec{}}
+	return &rpc.Method{Service: t.service.Name, Name: t.method.Name, Kind: t.rpc.Kind, Codec: recoder{rawCodec{}}}
 }
 
 // outcome tells from the first field of an encoded result whether it is what

@@ -58,7 +58,9 @@ func (t *target) of(s *idl.Schema, path string) (err error) {
 	if t.service, t.method, err = findMethod(s, path); err != nil {
 		return err
 	}
-	t.rpc, err = dynamic.Method(t.service, t.method)
+	if t.rpc, err = dynamic.Method(t.service, t.method); err == nil {
+		t.rpc.Codec = recoder{t.rpc.Codec}
+	}
 	return err
 }
 
