@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -124,7 +123,7 @@ func (a *app) bench(ctx context.Context, calls *benchCalls, cfg load.Config, asJ
 	r := report(t, cfg, res)
 	r.Sent, r.Received = calls.sent.Load(), calls.received.Load()
 	if asJSON {
-		err = json.NewEncoder(a.stdout).Encode(r)
+		err = a.printLine(r)
 	} else {
 		err = a.benchTable(r, &res.Latency)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -157,15 +156,13 @@ type brokenLine struct {
 }
 
 func (a *app) tellBreaking(found []*breaking.Change, before *oldTree, format string) error {
-	out := json.NewEncoder(a.stdout)
-	out.SetEscapeHTML(false)
 	for _, b := range found {
 		tree, path := "new", b.Path
 		if b.Old {
 			tree, path = "old", before.shown(b.Path)
 		}
 		if format == "json" {
-			if err := out.Encode(brokenLine{b.Rule, b.Harms, tree, path, b.Pos.Line, b.Pos.Col, b.Msg, b.Source}); err != nil {
+			if err := a.printLine(brokenLine{b.Rule, b.Harms, tree, path, b.Pos.Line, b.Pos.Col, b.Msg, b.Source}); err != nil {
 				return err
 			}
 			continue

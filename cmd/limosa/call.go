@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -133,9 +132,8 @@ func (a *app) body(arg string) ([]byte, error) {
 	case arg == "-":
 		text, err = io.ReadAll(io.LimitReader(a.stdin, maxBody+1))
 	case isFile:
-		text, err = os.ReadFile(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, usageError{err}
+		if text, err = os.ReadFile(name); err != nil {
+			return nil, fileError(err)
 		}
 	default:
 		text = []byte(arg)
@@ -178,7 +176,7 @@ func (a *app) call(ctx context.Context, t *target, args *dynamic.Args, o callOpt
 	}
 	switch {
 	case o.asJSON:
-		if printed := json.NewEncoder(a.stdout).Encode(report); printed != nil {
+		if printed := a.printLine(report); printed != nil {
 			return printed
 		}
 		if err != nil {

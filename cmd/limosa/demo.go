@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -85,9 +84,8 @@ func (a *app) demo(ctx context.Context, total time.Duration, asJSON bool) error 
 	}
 	d.view.end()
 	if asJSON {
-		enc := json.NewEncoder(a.stdout)
 		for _, r := range d.rows {
-			if err := enc.Encode(r); err != nil {
+			if err := a.printLine(r); err != nil {
 				return err
 			}
 		}

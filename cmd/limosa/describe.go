@@ -63,9 +63,10 @@ func (a *app) describe(s *schema, addr, what string, asJSON bool) error {
 		if known += others; known == "" {
 			known = "nothing"
 		}
-		return usagef("the IDL has no service or type %q; it has %s", what, strings.Trim(known, ", "))
+		known = strings.Trim(known, ", ")
+		return usagef("the IDL has no service or type %q%s; it has %s", what, didYouMean(what, strings.Split(known, ", ")), known)
 	} else if asJSON {
-		return json.NewEncoder(a.stdout).Encode(description{Types: []string{text}})
+		return a.printLine(description{Types: []string{text}})
 	} else {
 		_, err := io.WriteString(a.stdout, text+"\n")
 		return err
@@ -83,7 +84,7 @@ func (a *app) describeMethod(s *schema, addr, what string, asJSON bool) error {
 		if request != "" {
 			d.Request = json.RawMessage(request)
 		}
-		return json.NewEncoder(a.stdout).Encode(d)
+		return a.printLine(d)
 	}
 	var b strings.Builder
 	for line := range strings.Lines(m.Doc) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/urfave/cli/v3"
 
@@ -162,8 +163,10 @@ func tlsConfig(c *cli.Command, secure bool) (*tls.Config, error) {
 
 // fileError is the error of a file that was named and could not be read.
 func fileError(err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return usageError{err}
+	for _, known := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.EISDIR} {
+		if errors.Is(err, known) {
+			return usageError{err}
+		}
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -90,7 +89,7 @@ func (a *app) list(s *schema, asJSON bool) error {
 			for _, m := range methodsOf(svc) {
 				l.Methods = append(l.Methods, signature(m))
 			}
-			if err := json.NewEncoder(a.stdout).Encode(l); err != nil {
+			if err := a.printLine(l); err != nil {
 				return err
 			}
 			continue

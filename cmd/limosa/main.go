@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -139,7 +140,7 @@ func (a *app) adopt(c *cli.Command, ran *string) {
 func badFlag(_ context.Context, c *cli.Command, err error, _ bool) error {
 	text := err.Error()
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: "); ok {
-		text = "unknown flag " + name
+		text = "unknown flag " + name + didYouMean(name, flagNames(c))
 	}
 	for _, noise := range []string{"strconv.ParseInt: parsing ", "strconv.ParseUint: parsing ", "strconv.ParseFloat: parsing ", "time: "} {
 		if before, after, ok := strings.Cut(text, noise); ok {
@@ -147,6 +148,16 @@ func badFlag(_ context.Context, c *cli.Command, err error, _ bool) error {
 		}
 	}
 	return usagef("%s (%s --help)", strings.ReplaceAll(text, ":  ", ": "), c.FullName())
+}
+
+// flagNames gives a command's flags as they are written.
+func flagNames(c *cli.Command) (names []string) {
+	for _, f := range c.Flags {
+		for _, name := range f.Names() {
+			names = append(names, "-"+name)
+		}
+	}
+	return names
 }
 
 // oneLine makes a text fit on one line.
@@ -164,10 +175,22 @@ func outputFlag() cli.Flag {
 	}}
 }
 
+// printLine prints a line of -o json. Nobody puts it into a page of HTML, so that
+// < and > stay what they are.
+func (a *app) printLine(v any) error {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
 // nargs refuses a wrong number of arguments, naming what is wanted.
 func nargs(c *cli.Command, low, high int, want string) error {
 	if n := c.NArg(); n < low || n > high {
-		return usagef("want %s, got %d arguments (%s --help)", want, n, c.FullName())
+		plural := "s"
+		if n == 1 {
+			plural = ""
+		}
+		return usagef("want %s, got %d argument%s (%s --help)", want, n, plural, c.FullName())
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -184,7 +183,7 @@ func (x *streamCall) tell(c *rpc.Call, took time.Duration, err error, sent rpc.S
 		report.Error.Code = rpc.InvalidArgument.String()
 		code = exitUsage
 	}
-	if printed := json.NewEncoder(x.app.stdout).Encode(report); printed != nil {
+	if printed := x.app.printLine(report); printed != nil {
 		return printed
 	}
 	if err != nil {
@@ -197,10 +196,10 @@ func (x *streamCall) tell(c *rpc.Call, took time.Duration, err error, sent rpc.S
 func (a *app) source(arg string, given bool) (io.Reader, error) {
 	if name, ok := strings.CutPrefix(arg, "@"); ok {
 		f, err := os.Open(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, usageError{err}
+		if err != nil {
+			return nil, fileError(err)
 		}
-		return f, err
+		return f, nil
 	}
 	if !given || arg == "-" {
 		return a.stdin, nil

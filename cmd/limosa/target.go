@@ -81,6 +81,9 @@ func findMethod(schema *idl.Schema, path string) (*idl.Service, *idl.Method, err
 			}
 		}
 	}
+	if within != "" && len(all) == 0 {
+		return nil, nil, usagef("the IDL has no services in a file or namespace %q", within)
+	}
 	s, known := pick(all, func(s *idl.Service) string { return s.Name }, service)
 	if s == nil {
 		return nil, nil, usagef("no service %q in the IDL%s; it has %s", service, didYouMean(service, namesOf(all, func(s *idl.Service) string { return s.Name })), known)

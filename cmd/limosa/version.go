@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -34,7 +33,7 @@ func (a *app) versionCommand() *cli.Command {
 			}
 			v := readVersion()
 			if c.String("o") == "json" {
-				return json.NewEncoder(a.stdout).Encode(v)
+				return a.printLine(v)
 			}
 			fmt.Fprintf(a.stdout, "limosa %s %s %s\n", v.Version, v.Go, v.Platform)
 			if v.Revision != "" {

@@ -1,0 +1,446 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A script is what a user types and sees: lines with a dollar, what stdout and
+// then stderr said, and the exit code. ADDR is the server of testIDL that tells
+// its IDL, MUTE one that does not, FLOW the one of flowIDL, GONE an address at
+// which nobody listens. A line "< text" behind a command is its stdin, with \n
+// for the ends of lines.
+var scripts = map[string]string{
+	"walk": `$ list ADDR
+Hello
+  Response Echo(1: Request req) throws (1: Oops oops)
+  i64 add(1: i64 a, 2: i64 b)
+  i64 twice(1: i64 n)
+  oneway void note(1: string text)
+  void ping()
+
+LimosaReflection
+  Description limosaDescribe()
+[0]
+$ describe ADDR
+limosa describe: want Service/Method, Service or Type behind ADDR (limosa list ADDR shows what there is)
+[2]
+$ describe ADDR hello
+Hello
+  Response Echo(1: Request req) throws (1: Oops oops)
+  i64 add(1: i64 a, 2: i64 b)
+  i64 twice(1: i64 n)
+  oneway void note(1: string text)
+  void ping()
+[0]
+$ describe ADDR Hello/add
+i64 add(1: i64 a, 2: i64 b)
+
+# a request to fill in
+limosa call ADDR Hello/add '{
+  "a": 0,
+  "b": 0
+}'
+[0]
+$ describe ADDR Request
+struct Request {
+  1: string message
+}
+[0]
+$ describe ADDR Reqest
+limosa describe: the IDL has no service or type "Reqest" (did you mean "Request"?); it has Base, Hello, LimosaReflection, Request, Response, Oops, Description, ServiceName
+[2]
+$ describe ADDR Hello/ecoh
+limosa describe: service Hello has no method "ecoh" (did you mean "Echo"?); it has Echo, add, twice, note, ping
+[2]
+$ call ADDR Hello/Echo {"message":"hi"}
+{
+  "message": "hi"
+}
+[0]
+$ call ADDR Hello/Echo {"message":"hi"} -o json
+{"result":{"message":"hi"},"took_us":0,"peer":"ADDR","metadata":{"seen":[""]}}
+[0]
+$ call ADDR hello/ECHO {"req":{"message":"hi"}}
+{
+  "message": "hi"
+}
+[0]
+$ call ADDR Hello/Echo {"message":"oops"}
+{
+  "why": "asked for"
+}
+limosa call: Hello/Echo answered with its exception Oops
+[1]
+$ call ADDR Hello/Echo {"message":"oops"} -o json
+{"exception":"Oops","value":{"why":"asked for"},"took_us":0,"peer":"ADDR"}
+[1]
+$ call ADDR Hello/Echo {"message":"denied"}
+limosa call: PermissionDenied: Hello/Echo at ADDR: not you
+[1]
+$ call ADDR Hello/Echo {"message":"denied"} -o json
+{"error":{"code":"PermissionDenied","message":"PermissionDenied: Hello/Echo at ADDR: not you","sent":"processed"},"took_us":0,"peer":"ADDR"}
+[1]
+$ call ADDR Hello/ping
+null
+[0]
+$ call ADDR Hello/ping -o json
+{"result":null,"took_us":0,"peer":"ADDR"}
+[0]
+$ call ADDR Hello/Echo {"message":"<b>&amp;"} -o json
+{"result":{"message":"<b>&amp;"},"took_us":0,"peer":"ADDR","metadata":{"seen":[""]}}
+[0]
+$ call ADDR Hello/note "remember" -o json
+{"took_us":0,"peer":"ADDR"}
+[0]
+`,
+	"wrong requests": `$ call ADDR Hello/Echo {"massage":"hi"}
+limosa call: the request does not fit Hello/Echo: req: Request has no field "massage"; known are message
+[2]
+$ call ADDR Hello/Echo {"message":5}
+limosa call: the request does not fit Hello/Echo: req.message: string is a string, not the number 5
+[2]
+$ call ADDR Hello/Echo [1]
+limosa call: the request does not fit Hello/Echo: req: Request is an object, not an array
+[2]
+$ call ADDR Hello/Echo null
+limosa call: InvalidArgument: Hello/Echo at ADDR: no request
+[1]
+$ call ADDR Hello/add 5
+limosa call: the request does not fit Hello/add: add's arguments is an object, not the number 5
+[2]
+$ call ADDR Hello/add {"a":9223372036854775808}
+limosa call: the request does not fit Hello/add: a: 9223372036854775808 is out of range for i64
+[2]
+$ call ADDR Hello/add {"a":1.5}
+limosa call: the request does not fit Hello/add: a: i64 is an integer, not the number 1.5
+[2]
+$ call ADDR Hello/add {"a":1,"c":2}
+limosa call: the request does not fit Hello/add: add's arguments has no field "c"; known are a, b
+[2]
+$ call ADDR Hello/twice {"n":"x"}
+limosa call: the request does not fit Hello/twice: n: i64 is an integer, not the string "x"
+[2]
+$ call ADDR Hello/twice {"n":1}{"n":2}
+limosa call: the request is no JSON: invalid character '{' after top-level value at byte 8
+[2]
+$ call ADDR Hello/Echo -
+< {"message":"from stdin"}
+{
+  "message": "from stdin"
+}
+[0]
+$ call ADDR Hello/Echo -
+< {"message":
+limosa call: the request is no JSON: unexpected end of JSON input at byte 11
+[2]
+$ call ADDR Hello/Echo @DIR/nothing.json
+limosa call: open DIR/nothing.json: no such file or directory
+[2]
+$ call ADDR Hello/Echo @DIR
+limosa call: read DIR: is a directory
+[2]
+`,
+	"wrong names": `$ call ADDR Helo/Echo
+limosa call: no service "Helo" in the IDL (did you mean "Hello"?); it has Base, Hello, LimosaReflection
+[2]
+$ call ADDR Hello/Ech
+limosa call: service Hello has no method "Ech" (did you mean "Echo"?); it has Echo, add, twice, note, ping
+[2]
+$ call ADDR Hello.Echo
+limosa call: "Hello.Echo" is not Service/Method
+[2]
+$ call ADDR other.Hello/Echo
+limosa call: the IDL has no services in a file or namespace "other"
+[2]
+$ call ADDR hello.Hello/add {"a":1,"b":2}
+3
+[0]
+$ call ADDR /Echo
+limosa call: "/Echo" is not Service/Method
+[2]
+$ call ADDR
+limosa call: want ADDR Service/Method [JSON], got 1 argument (limosa call --help)
+[2]
+$ cal ADDR Hello/Echo
+limosa: unknown command "cal" (did you mean "call"?); there are new, gen, breaking, list, describe, call, bench, demo, version (limosa --help)
+[2]
+$ call ADDR Hello/Echo {} -tarnsport framed
+limosa call: unknown flag -tarnsport (did you mean "-transport"?) (limosa call --help)
+[2]
+$ call ADDR Hello/Echo {} -transport compact
+limosa call: unknown -transport "compact"; it is one of ttheader, theader, framed, buffered, theader-compact, framed-compact, buffered-compact
+[2]
+$ call ADDR Hello/Echo {} -timeout -1s
+limosa call: -timeout -1s: want a time above zero, or 0 for none
+[2]
+$ call ADDR Hello/Echo {} -timeout
+limosa call: flag needs an argument: -timeout (limosa call --help)
+[2]
+$ call ADDR Hello/Echo {} -limit 2
+limosa call: -limit counts the messages of a server's stream, and Hello/Echo sends none
+[2]
+$ call ADDR Hello/Echo {} -limit x
+limosa call: invalid value "x" for flag -limit: invalid syntax (limosa call --help)
+[2]
+$ call ADDR Hello/Echo {} -o xml
+limosa call: invalid value "xml" for flag -o: output is text or json, not "xml" (limosa call --help)
+[2]
+`,
+	"forms": `$ call ADDR Hello/add {"a":1,"b":2} -transport theader
+3
+[0]
+$ call ADDR Hello/add {"a":1,"b":2} -transport framed
+3
+[0]
+$ call ADDR Hello/add {"a":1,"b":2} -transport buffered
+3
+[0]
+$ call ADDR Hello/add {"a":1,"b":2} -transport theader-compact
+3
+[0]
+$ call ADDR Hello/add {"a":1,"b":2} -transport framed-compact
+3
+[0]
+$ call ADDR Hello/add {"a":1,"b":2} -transport buffered-compact
+3
+[0]
+$ call ADDR?thrift=framed-compact Hello/add {"a":1,"b":2}
+3
+[0]
+$ call ADDR?thrift=framd Hello/add {"a":1,"b":2}
+limosa call: InvalidArgument: target: "ADDR?thrift=framd": thrift is one of ttheader, framed, buffered, theader, framed-compact, buffered-compact, theader-compact
+[2]
+$ call ADDR Hello/Echo {"message":"oops"} -transport framed-compact
+{
+  "why": "asked for"
+}
+limosa call: Hello/Echo answered with its exception Oops
+[1]
+$ call ADDR Hello/Echo {"message":"denied"} -transport framed-compact
+limosa call: Internal: Hello/Echo at ADDR: not you
+[1]
+$ call ADDR Hello/Echo {"message":"hi"} -transport framed -H a=b
+limosa call: -H and -P need ttheader or theader: framed messages have no place for metadata
+[2]
+$ call ADDR Hello/Echo {"message":"hi"} -transport buffered-compact -P a=b
+limosa call: -H and -P need ttheader or theader: buffered-compact messages have no place for metadata
+[2]
+$ call ADDR Hello/Echo {"message":"hi"} -H tenant=a,b -o json
+{"result":{"message":"hi"},"took_us":0,"peer":"ADDR","metadata":{"seen":["a,b"]}}
+[0]
+$ call ADDR Hello/Echo {"message":"hi"} -P tenant=acme -o json
+{"result":{"message":"hi"},"took_us":0,"peer":"ADDR","metadata":{"seen":["acme"]}}
+[0]
+$ call ADDR Hello/Echo {"message":"hi"} -transport theader -H tenant=t -o json
+{"result":{"message":"hi"},"took_us":0,"peer":"ADDR","metadata":{"seen":["t"]}}
+[0]
+$ call ADDR Hello/Echo {"message":"hi"} -H =x
+limosa call: InvalidArgument: metadata: key "" is empty
+[2]
+$ call ADDR Hello/Echo {"message":"hi"} -P x
+limosa call: -P "x" is not key=value
+[2]
+`,
+	"servers": `$ list MUTE
+limosa list: the server at MUTE does not tell its IDL (reflection.With in its main.go would); give -idl FILE, or run where idl/*.thrift lies
+[2]
+$ call MUTE Hello/add {"a":1,"b":2}
+limosa call: the server at MUTE does not tell its IDL (reflection.With in its main.go would); give -idl FILE, or run where idl/*.thrift lies
+[2]
+$ call MUTE Hello/add {"a":1,"b":2} -idl DIR/hello.thrift
+3
+[0]
+$ call MUTE Flow/twice {"n":1} -idl DIR/flow.thrift
+limosa call: Internal: Flow/twice: result: the answer holds no result
+[1]
+$ list GONE
+limosa list: asking the server for its IDL (give -idl FILE to do without): Unavailable: LimosaReflection/limosaDescribe at GONE: dial: dial tcp GONE: connect: connection refused
+[1]
+$ call GONE Hello/Echo
+limosa call: asking the server for its IDL (give -idl FILE to do without): Unavailable: LimosaReflection/limosaDescribe at GONE: dial: dial tcp GONE: connect: connection refused
+[1]
+$ call GONE Hello/Echo -idl DIR/hello.thrift
+limosa call: Unavailable: Hello/Echo at GONE: dial: dial tcp GONE: connect: connection refused
+[1]
+$ call GONE Hello/Echo -idl DIR/hello.thrift -o json
+{"error":{"code":"Unavailable","message":"Unavailable: Hello/Echo at GONE: dial: dial tcp GONE: connect: connection refused","sent":"not sent"},"took_us":0}
+[1]
+$ bench GONE Hello/Echo -idl DIR/hello.thrift -d 1s
+limosa bench: the first call failed: Unavailable: Hello/Echo at GONE: dial: dial tcp GONE: connect: connection refused
+[1]
+$ call nowhere Hello/Echo
+limosa call: InvalidArgument: target: "nowhere": want host:port or unix:///path
+[2]
+$ call unix://DIR/none.sock Hello/Echo -idl DIR/hello.thrift
+limosa call: Unavailable: Hello/Echo at DIR/none.sock: dial: dial unix DIR/none.sock: connect: no such file or directory
+[1]
+`,
+	"files": `$ list -idl DIR/hello.thrift
+Base
+  void ping()
+
+Hello
+  Response Echo(1: Request req) throws (1: Oops oops)
+  i64 add(1: i64 a, 2: i64 b)
+  i64 twice(1: i64 n)
+  oneway void note(1: string text)
+  void ping()
+[0]
+$ list -idl DIR/hello.thrift -o json
+{"service":"Base","methods":["void ping()"]}
+{"service":"Hello","methods":["Response Echo(1: Request req) throws (1: Oops oops)","i64 add(1: i64 a, 2: i64 b)","i64 twice(1: i64 n)","oneway void note(1: string text)","void ping()"]}
+[0]
+$ describe -idl DIR/flow.thrift Flow/chat
+stream<Number> chat(1: stream<Number> numbers)
+
+struct Number {
+  1: required i64 n
+  2: optional string text
+}
+
+# a request to fill in
+limosa call ADDR Flow/chat '{
+  "n": 0,
+  "text": ""
+}'
+[0]
+$ describe -idl DIR/flow.thrift Flow/chat -o json
+{"service":"Flow","signature":"stream<Number> chat(1: stream<Number> numbers)","request":{"n":0,"text":""},"types":["struct Number {\n  1: required i64 n\n  2: optional string text\n}"]}
+[0]
+$ describe -idl DIR/flow.thrift Number -o json
+{"types":["struct Number {\n  1: required i64 n\n  2: optional string text\n}"]}
+[0]
+$ describe -idl DIR/flow.thrift Flow -o json
+{"service":"Flow","methods":["stream<Number> count(1: Number to)","Number sum(1: stream<Number> numbers)","stream<Number> chat(1: stream<Number> numbers)","Number twice(1: Number n)"]}
+[0]
+$ list -idl DIR
+limosa list: -idl DIR is a directory; name one file in it
+[2]
+$ list -idl DIR/none.thrift
+limosa list: DIR/none.thrift: no such file or directory
+[2]
+$ list -idl DIR/bad.thrift
+limosa list: DIR/bad.thrift:2:6: unknown type strin
+[1]
+$ list
+limosa list: which IDL? give -idl FILE, or run where idl/*.thrift lies
+[2]
+$ gen
+limosa gen: no file is given (limosa gen --help)
+[2]
+$ gen DIR/bad.thrift -out DIR/gen
+DIR/bad.thrift:2:6: unknown type strin
+      1: strin name
+         ^
+[1]
+$ gen DIR/hello.thrift -out DIR/gen -check
+DIR/gen/test/hello.thrift.codec.go: missing
+DIR/gen/test/hello.thrift.go: missing
+[1]
+$ breaking -against DIR/none DIR/hello.thrift
+limosa breaking: DIR/none is no directory, and no ref of git: fatal: not a git repository (or any of the parent directories): .git
+[2]
+`,
+	"streams": `$ call FLOW Flow/count {"n":2} -idl DIR/flow.thrift
+{"n":1}
+{"n":2}
+[0]
+$ call FLOW Flow/count {"n":2} -idl DIR/flow.thrift -o json
+{"message":{"n":1}}
+{"message":{"n":2}}
+{"took_us":0,"peer":"FLOW","metadata":{"seen":[""]},"messages":2}
+[0]
+$ call FLOW Flow/count {"n":9} -idl DIR/flow.thrift -limit 1
+{"n":1}
+[0]
+$ call FLOW Flow/sum -idl DIR/flow.thrift
+< {"n":1}\n{"n":2}\n
+{
+  "n": 3
+}
+[0]
+$ call FLOW Flow/sum {"n":1}{"n":2} -idl DIR/flow.thrift -o json
+{"result":{"n":3},"took_us":0,"peer":"FLOW","messages_sent":2}
+[0]
+$ call FLOW Flow/sum -idl DIR/flow.thrift
+< {"n":1} {"n":"x"}
+limosa call: message 2 does not fit Flow/sum: n: i64 is an integer, not the string "x" (at byte 14)
+[2]
+$ call FLOW Flow/sum -idl DIR/flow.thrift
+< {"n":1} {"m":2}
+limosa call: message 2 does not fit Flow/sum: Number has no field "m"; known are n, text (at byte 10)
+[2]
+$ call FLOW Flow/sum -idl DIR/flow.thrift
+< {"n":1} {
+limosa call: message 2 is no JSON: the text ends within it, at byte 9
+[2]
+$ call FLOW Flow/count {"n":-2} -idl DIR/flow.thrift
+{"n":1}
+{"n":2}
+{"n":3}
+limosa call: NotFound: Flow/count at FLOW: no more numbers
+[1]
+$ call FLOW Flow/count {"n":-2} -idl DIR/flow.thrift -o json
+{"message":{"n":1}}
+{"message":{"n":2}}
+{"message":{"n":3}}
+{"error":{"code":"NotFound","message":"NotFound: Flow/count at FLOW: no more numbers","sent":"processed"},"took_us":0,"peer":"FLOW","metadata":{"seen":[""]},"messages":3}
+[1]
+$ call FLOW Flow/count {} -idl DIR/flow.thrift
+limosa call: the request does not fit Flow/count: Number needs the field "n"
+[2]
+$ call FLOW Flow/count {"n":2} -idl DIR/flow.thrift -limit 0
+limosa call: -limit 0: want a number of messages, above zero
+[2]
+$ call FLOW Flow/count {"n":2} -idl DIR/flow.thrift -transport framed
+limosa call: Unimplemented: Flow/count at FLOW: Flow/count is a stream, which framed messages cannot be
+[1]
+`,
+}
+
+// TestScripts compares all that each command says.
+func TestScripts(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(t.TempDir()) // no ./idl here
+	for name, text := range map[string]string{"hello.thrift": testIDL, "flow.thrift": flowIDL, "bad.thrift": "struct A {\n  1: strin name\n}\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := new(flowServer)
+	places := map[string]string{"DIR": dir, "ADDR": serveTold(t, nil), "MUTE": new(testServer).serve(t), "FLOW": f.serve(t), "GONE": "127.0.0.1:1"}
+	var there, back []string
+	for word, place := range places {
+		there, back = append(there, word, place), append(back, place, word)
+	}
+	for name, script := range scripts {
+		t.Run(name, func(t *testing.T) {
+			for _, step := range strings.Split("\n"+strings.TrimSuffix(script, "\n"), "\n$ ")[1:] {
+				line, want, _ := strings.Cut(step, "\n")
+				args := strings.Split(line, " ")
+				stdin := ""
+				if rest, ok := strings.CutPrefix(want, "< "); ok {
+					stdin, want, _ = strings.Cut(rest, "\n")
+					stdin = strings.ReplaceAll(stdin, `\n`, "\n")
+				}
+				for i := range args {
+					args[i] = strings.NewReplacer(there...).Replace(args[i])
+				}
+				code, out, errs := runTool(t, stdin, args...)
+				b, _ := json.Marshal(code)
+				got := took.ReplaceAllString(strings.NewReplacer(back...).Replace(out+errs), `"took_us":0`) + "[" + string(b) + "]"
+				if got != want {
+					t.Errorf("limosa %s\n%s\nwant\n%s", line, got, want)
+				}
+			}
+		})
+	}
+}
+
+// took is what differs from one run to the next.
+var took = regexp.MustCompile(`"took_us":[0-9.e+-]+`)
