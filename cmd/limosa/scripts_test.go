@@ -413,10 +413,11 @@ func TestScripts(t *testing.T) {
 		}
 	}
 	f := new(flowServer)
-	places := map[string]string{"DIR": dir, "ADDR": serveTold(t, nil), "MUTE": new(testServer).serve(t), "FLOW": f.serve(t), "GONE": "127.0.0.1:1"}
+	// The last one is the beginning of others.
+	places := [][2]string{{"DIR", dir}, {"ADDR", serveTold(t, nil)}, {"MUTE", new(testServer).serve(t)}, {"FLOW", f.serve(t)}, {"GONE", "127.0.0.1:1"}}
 	var there, back []string
-	for word, place := range places {
-		there, back = append(there, word, place), append(back, place, word)
+	for _, p := range places {
+		there, back = append(there, p[0], p[1]), append(back, p[1], p[0])
 	}
 	for name, script := range scripts {
 		t.Run(name, func(t *testing.T) {
