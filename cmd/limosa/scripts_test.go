@@ -259,25 +259,25 @@ $ call MUTE Flow/twice {"n":1} -idl DIR/flow.thrift
 limosa call: Internal: Flow/twice: result: the answer holds no result
 [1]
 $ list GONE
-limosa list: asking the server for its IDL (give -idl FILE to do without): Unavailable: LimosaReflection/limosaDescribe at GONE: dial: dial tcp GONE: connect: connection refused
+limosa list: asking the server for its IDL (give -idl FILE to do without): Unavailable: LimosaReflection/limosaDescribe at GONE: dial: connect: connection refused
 [1]
 $ call GONE Hello/Echo
-limosa call: asking the server for its IDL (give -idl FILE to do without): Unavailable: LimosaReflection/limosaDescribe at GONE: dial: dial tcp GONE: connect: connection refused
+limosa call: asking the server for its IDL (give -idl FILE to do without): Unavailable: LimosaReflection/limosaDescribe at GONE: dial: connect: connection refused
 [1]
 $ call GONE Hello/Echo -idl DIR/hello.thrift
-limosa call: Unavailable: Hello/Echo at GONE: dial: dial tcp GONE: connect: connection refused
+limosa call: Unavailable: Hello/Echo at GONE: dial: connect: connection refused
 [1]
 $ call GONE Hello/Echo -idl DIR/hello.thrift -o json
-{"error":{"code":"Unavailable","message":"Unavailable: Hello/Echo at GONE: dial: dial tcp GONE: connect: connection refused","sent":"not sent"},"took_us":0}
+{"error":{"code":"Unavailable","message":"Unavailable: Hello/Echo at GONE: dial: connect: connection refused","sent":"not sent"},"took_us":0}
 [1]
 $ bench GONE Hello/Echo -idl DIR/hello.thrift -d 1s
-limosa bench: the first call failed: Unavailable: Hello/Echo at GONE: dial: dial tcp GONE: connect: connection refused
+limosa bench: the first call failed: Unavailable: Hello/Echo at GONE: dial: connect: connection refused
 [1]
 $ call nowhere Hello/Echo
 limosa call: InvalidArgument: target: "nowhere": want host:port or unix:///path
 [2]
 $ call unix://DIR/none.sock Hello/Echo -idl DIR/hello.thrift
-limosa call: Unavailable: Hello/Echo at DIR/none.sock: dial: dial unix DIR/none.sock: connect: no such file or directory
+limosa call: Unavailable: Hello/Echo at DIR/none.sock: dial: connect: no such file or directory
 [1]
 `,
 	"files": `$ list -idl DIR/hello.thrift
