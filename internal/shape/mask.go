@@ -66,7 +66,7 @@ func structOf(t *Type) *Type {
 		switch t.Kind {
 		case Ref, Union:
 			return t
-		case List, Map, Pairs:
+		case List, Set, Map, Pairs:
 			t = t.Elem
 		default:
 			return nil

@@ -181,3 +181,37 @@ func TestMaskOfKeysThatAreNoNumbers(t *testing.T) {
 		t.Errorf("%s", thrift.String(m))
 	}
 }
+
+// A path leads through a set as through a list, and through containers of containers.
+func TestMaskThroughContainers(t *testing.T) {
+	type all struct {
+		Set   thrift.Set[*thrifttest.Leaf]                     `thrift:"set,1"`
+		Lists [][]*thrifttest.Leaf                             `thrift:"lists,2"`
+		Sets  map[string]thrift.Set[*thrifttest.Leaf]          `thrift:"sets,3"`
+		Pairs thrift.Pairs[*thrifttest.Leaf, *thrifttest.Leaf] `thrift:"pairs,4"`
+	}
+	leaf := func() *thrifttest.Leaf { return &thrifttest.Leaf{ID: 1, Name: "x"} }
+	for _, path := range []string{"set.name", "lists.name", "sets.name", "pairs.name"} {
+		m := &all{Set: thrift.Set[*thrifttest.Leaf]{leaf(), nil}, Lists: [][]*thrifttest.Leaf{{leaf()}, nil}, Sets: map[string]thrift.Set[*thrifttest.Leaf]{"a": {leaf()}},
+			Pairs: thrift.Pairs[*thrifttest.Leaf, *thrifttest.Leaf]{{Key: leaf(), Value: leaf()}}}
+		drop, err := thrift.Drop[all](path)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		drop.Apply(m)
+		for at, l := range map[string]*thrifttest.Leaf{"set.name": m.Set[0], "lists.name": m.Lists[0][0], "sets.name": m.Sets["a"][0], "pairs.name": m.Pairs[0].Value} {
+			if want := (&thrifttest.Leaf{ID: 1, Name: "x"}); at == path {
+				want.Name = ""
+				if *l != *want {
+					t.Errorf("%s: %+v", path, l)
+				}
+			} else if *l != *want {
+				t.Errorf("%s changed %s: %+v", path, at, l)
+			}
+		}
+		if *m.Pairs[0].Key != *leaf() {
+			t.Errorf("%s changed a key: %+v", path, m.Pairs[0].Key)
+		}
+	}
+}

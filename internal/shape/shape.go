@@ -154,6 +154,9 @@ func (t *Type) Nested() bool {
 	return t.Elem.Kind >= Ref || t.Key != nil && t.Key.Kind >= Ref
 }
 
+// Structs tells whether t is a list or a set of structs.
+func (t *Type) Structs() bool { return (t.Kind == List || t.Kind == Set) && t.Elem.Kind == Ref }
+
 // Stride is the size of an element of a slice: of Pairs, key and value.
 func (t *Type) Stride() int {
 	if t.Kind == Pairs {

@@ -104,7 +104,7 @@ func (m *masker) field(out []byte, f *shape.Field, next *shape.Node, o int) []by
 	case f.Kind == shape.Ref:
 		out, _ = m.fields(out, plan.At(f.Type.Struct), next, o)
 		return out
-	case f.Kind == shape.List && f.Type.Elem.Kind == shape.Ref:
+	case f.Type.Structs():
 		n := int(binary.BigEndian.Uint32(m.b[o+1:]))
 		out, o = append(out, m.b[o:o+5]...), o+5
 		for range n {

@@ -48,7 +48,7 @@ func (x *Message) preset(field int) (*lease, int) {
 	if val == nil {
 		return l, 0
 	}
-	if f.Kind != shape.Ref && (f.Kind != shape.List || f.Type.Elem.Kind != shape.Ref) {
+	if f.Kind != shape.Ref && !f.Type.Structs() {
 		return &lease{b: val, calm: true, mem: codec.Unlimited}, valueAt // nobody can change it
 	}
 	p := &preset{in: l, at: at, head: f.Tag, sub: l.over(val)}
