@@ -14,6 +14,11 @@ const goodbyeName = "none"
 
 // answer makes the event of a frame that a server sent. The body of an
 // exception is read here, that of an ordinary reply is left to the codec.
+//
+// Which call it answers is said twice behind a TTHeader, by the header's sequence id
+// and the envelope's. The header's is believed: servers that fail early know no other.
+// Where the two differ and the answer is no exception, the call fails: either could be
+// another's.
 func (s *Session) answer(ev *wire.Event, f *frame) error {
 	h := &s.in.head
 	if h.reset || h.drain != nil {

@@ -12,6 +12,15 @@ import (
 	"github.com/limosa-rpc/limosa/wire"
 )
 
+// A frame is appended in three steps, of which the second is the engine's:
+//
+//	m := s.Begin(out, ev)     the length, to be patched, the header, the envelope
+//	codec.Append(out, msg)    the body
+//	s.End(out, m, ev)         the lengths; a frame that is too large is an error
+//
+// After an error the engine truncates the output to where it was before Begin. So
+// nothing takes effect, neither the offer nor spent credit, before End has succeeded.
+
 // Begin appends the head of a frame for ev. What is wrong with ev is kept for
 // End. Signals that the peer would not understand append nothing.
 func (s *Session) Begin(out *buf.Out, ev *wire.Event) buf.Mark {
@@ -99,6 +108,8 @@ func (s *Session) beginGoAway(out *buf.Out, last bool) {
 	}
 }
 
+// beginCancel tells a peer of our kind that a call was given up. Others cannot be told:
+// Thrift knows no way to take a call back.
 func (s *Session) beginCancel(out *buf.Out, ev *wire.Event) {
 	if !s.out.agreed.has(multiplexed) {
 		return
@@ -142,6 +153,8 @@ func (s *Session) beginRequest(out *buf.Out, ev *wire.Event) {
 	out.Commit(appendEnvelope(b, s.p.Compact, name, typ, int32(uint32(ev.ID))))
 }
 
+// longName refuses a method's name that is longer than the codecs of Thrift take in an
+// envelope (raw.MaxName): the answer could not repeat it.
 func longName(n int) *rpc.Error {
 	return &rpc.Error{Code: rpc.InvalidArgument, Op: "encode", Msg: "method name of " + strconv.Itoa(n) + " bytes", Sent: rpc.NotSent}
 }
@@ -154,6 +167,8 @@ func (s *Session) name(ev *wire.Event) string {
 	return ev.Method
 }
 
+// appendEnvelope appends what Thrift puts before the struct of a message: version and
+// type, the method's name, the sequence id.
 func appendEnvelope(b []byte, compact bool, name string, typ raw.MessageType, seq int32) []byte {
 	if compact {
 		return raw.Compact{}.AppendMessageBegin(b, name, typ, seq)

@@ -41,6 +41,19 @@ const skipStep = 64 << 10
 const maxFrame = math.MaxInt32 - 1<<20
 
 // Cut takes the next event off in. The caller holds the read role.
+//
+//	for {
+//		skip what is left of a frame that was too large
+//		a DATA frame of a stream?  -> its event        (cutData: most frequent, and known by 30 bytes)
+//		find the frame             -> need more, or the connection is broken
+//		a piece                    -> gather it; an event once its message is whole
+//		a request, or an answer    -> its event, with a View of the body
+//		a signal                   -> its event, or nothing: go on
+//	}
+//
+// find looks, and takes nothing: a frame of which a part is missing is looked at anew
+// when more has come. What find keeps is in s.in.head, and for bare messages, whose
+// end is expensive to find, in s.in.skipper.
 func (s *Session) Cut(in *buf.In) (ev wire.Event, need int, err error) {
 	for {
 		if s.in.err != nil {
@@ -145,6 +158,8 @@ func (s *Session) Allow(bytes int) {
 // tooMuch reports whether a message of n bytes is not taken.
 func (s *Session) tooMuch(n int) bool { return n > s.lim.MessageBytes || n > s.in.allowed }
 
+// sizeErr is what the caller of a message of n bytes is told: that it is above the limit,
+// or, if it is not, that less is allowed now.
 func sizeErr(n int, lim *rpc.Limits) *rpc.Error {
 	if n <= lim.MessageBytes {
 		return &rpc.Error{Code: rpc.ResourceExhausted, Msg: "no room for a message of " + strconv.Itoa(n) + " bytes now"}
@@ -152,6 +167,8 @@ func sizeErr(n int, lim *rpc.Limits) *rpc.Error {
 	return &rpc.Error{Code: rpc.ResourceExhausted, Msg: "message of " + strconv.Itoa(n) + " bytes, the limit is " + strconv.Itoa(lim.MessageBytes)}
 }
 
+// headerTooLarge ends a connection: nothing is kept of such a header, not even what it
+// takes to answer.
 func headerTooLarge(n int) error {
 	return &rpc.Error{Code: rpc.ResourceExhausted, Op: "header", Msg: "header of " + strconv.Itoa(n) + " bytes"}
 }

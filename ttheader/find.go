@@ -13,7 +13,11 @@ import (
 )
 
 // find looks for a whole frame at the start of p, or for the head of one that
-// is too large. need > 0: that many bytes are missing.
+// is too large. need > 0: that many bytes are missing, at the least; the reader makes
+// room for as many. An error means that the place in the input is lost.
+//
+// What is wrong with a frame whose end is known is no error but its fault: the call
+// is refused, and the connection goes on behind it.
 func (s *Session) find(p []byte) (f frame, need int, err error) {
 	switch l := detect(p, s.p.NonStrict); l {
 	case leadTTHeader:
@@ -87,6 +91,10 @@ func (s *Session) findMessage(p []byte, at int, l lead) (f frame, need int, err 
 }
 
 // findTTHeader finds a frame with a TTHeader at the start of p.
+//
+// A frame that is too large is not waited for: eight bytes behind the header, where an
+// envelope says how long it is, are enough to begin with (tooLarge), so that its caller
+// can be told. Of one without a message there is nothing to be told.
 func (s *Session) findTTHeader(p []byte) (f frame, need int, err error) {
 	if len(p) < fixedHead {
 		return f, fixedHead - len(p), nil
@@ -242,7 +250,10 @@ func envelopeErr(at int, err error) error {
 	return &FrameError{Offset: at, Why: "message ends within its envelope"}
 }
 
-// findBare finds the end of a bare message, which is nowhere but in its struct.
+// findBare finds the end of a bare message, which is nowhere but in its struct: fields
+// are walked over, without being decoded, up to the stop behind the last. A walk that
+// has found the input too short goes on where it was when more has come (Skipper).
+// Here alone is a value that makes no sense fatal: with it the end is lost.
 func (s *Session) findBare(f frame, p []byte) (frame, int, error) {
 	name, typ, seq, n, err := f.begin(p[f.message:])
 	if errors.Is(err, raw.ErrShort) {

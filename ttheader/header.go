@@ -31,13 +31,40 @@ const (
 	ownHeader    = 4 << 10                  // what the protocol's own entries may take
 )
 
+// A TTHeader, as Kitex writes it (pkg/remote/codec/header_codec.go there); all numbers
+// are big endian:
+//
+//	offset  bytes
+//	0       4      length of all that follows
+//	4       2      magic
+//	6       2      flags, see flagUnordered and those beside it
+//	8       4      sequence id: of the call, or of the stream
+//	12      2      size of what follows up to the message, in words of four bytes
+//	14      1      protocol of the message, see parseHeader
+//	15      1      n, the number of transforms
+//	16      n      their ids
+//	16+n           info blocks, each with its id before it:
+//	                 0x01  number (2); so many times a key and a value
+//	                 0x10  number (2); so many times a key (2) and a value
+//	                 0x11  a value: the access token
+//	                 0x00  nothing: it pads the header to whole words
+//	               the message: bare, or framed
+//
+// A key or value without a size has its own before it, in two bytes. Keys are either
+// the protocol's (keys.go), a user's, wrapped in a prefix that says how far it
+// travels, or neither: then they are passed over, since later versions and other
+// peers have keys of their own.
+
 // A header is what a TTHeader, or a mesh header, says. Byte slices are
-// borrowed from the frame.
+// borrowed from the frame: they are looked at before it is taken off the input, and
+// whoever keeps one copies it (names, text).
 type header struct {
 	flags    uint16
 	seq      uint32
 	protocol uint8
 
+	// Set by keys of the protocol's. Those without a comment are the texts of the keys of
+	// their names in keys.go.
 	kitex     bool // the peer uses Kitex's handlers for metadata, or is one of ours
 	reset     bool // crrst
 	refused   bool
@@ -125,6 +152,7 @@ func (h *header) unpin() {
 	h.text = ""
 }
 
+// number reads two bytes.
 func (p *parser) number() (int, error) {
 	if len(p.p)-p.o < 2 {
 		return 0, &FrameError{Offset: p.o, Why: "truncated info block"}
@@ -148,6 +176,8 @@ func (p *parser) text() (s []byte, at int, err error) {
 	return p.p[at:p.o:p.o], at, nil
 }
 
+// ints reads a block of numbered keys. Kitex has some thirty, most of them for its own
+// tracing; those with a meaning for a call are in keys.go.
 func (p *parser) ints() error {
 	n, err := p.number()
 	for ; n > 0 && err == nil; n-- {
@@ -182,6 +212,8 @@ func (p *parser) token() error {
 	return p.pair(&p.h.pairs, tokenKey, string(v), rpc.Transient)
 }
 
+// strings reads a block of named keys. The protocol's are told apart first, so that a
+// user's pair can never be taken for one: their writers wrap what users choose.
 func (p *parser) strings() error {
 	n, err := p.number()
 	for ; n > 0 && err == nil; n-- {

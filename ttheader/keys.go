@@ -6,7 +6,8 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
-// Info blocks of a TTHeader.
+// Info blocks of a TTHeader, by id. One that is not among them ends the connection: how
+// long it is cannot be known, and so not what follows.
 const (
 	blockPadding = 0x00
 	blockStrings = 0x01
@@ -58,7 +59,10 @@ const (
 	prefixDetail = "limosa-detail-" // answer: a pair of the error's details
 )
 
-// ownKeys are what Kitex itself puts among the strings; they are no metadata.
+// ownKeys are what Kitex itself puts among the strings; they are no metadata. Besides
+// those above: rip is the peer's address, tc and ti are cluster and data centre that were
+// meant, the five with p times of its tracing (pkg/remote/transmeta there), and ttscp
+// the path of services that were cancelled.
 var ownKeys = [...]string{
 	keyService, keyReset, keyChecksum, keyBizStatus, keyBizMessage, keyBizExtra,
 	"rip", "tc", "ti", "pcs", "pce", "pss", "prs", "pre", "ttscp",

@@ -10,6 +10,21 @@ import (
 	"github.com/limosa-rpc/limosa/wire"
 )
 
+// How two of our kind find out about each other; docs/wire/negotiation.md is the
+// source, and has the bytes:
+//
+//	client                                    server
+//	  its first frame, with an offer    --->  of our kind: agrees on what both can do
+//	  what the answer says is agreed    <---  a hello, before any answer
+//	  the first answer, without a hello <---  of another kind: nothing is agreed
+//
+// The offer is one more string in a TTHeader, which Kitex passes over as it does all
+// that it does not know. So asking costs a foreign peer nothing, and nobody waits for
+// the hello: until it comes, the client speaks as it would to Kitex, one call at a
+// time. Both sides derive the same from offer and hello, so that nothing has to be
+// confirmed: the server from what it has read and what it can do itself, the client
+// from the hello, in which the server has left out what it cannot.
+
 // version is the newest of docs/wire/negotiation.md that this side speaks.
 const version = 1
 
@@ -76,11 +91,17 @@ func (a abilities) text() string {
 // tag gives a as a part of Tag[0]; agreedIn reads it.
 func (a abilities) tag() uint64 { return uint64(a) }
 
+// agreedIn reads what tag has written. Bits of Tag[0] that are no abilities are the other
+// flags of session.go.
 func agreedIn(tag [2]uint64) abilities { return abilities(tag[0]) & allAbilities }
 
 // maxTerms bounds what is read of an offer or a hello.
 const maxTerms = 32
 
+// Offers and hellos are texts like v=1;mux=1;host=a%20b: terms with values that are
+// escaped as those of a URL's query are. A later version adds terms, which this one
+// passes over; it does not give those that there are another meaning.
+//
 // terms yields the parts "name=value" of an offer or a hello, unescaped. What
 // is not of that form is passed over.
 func terms(text []byte, yield func(name, value string)) {

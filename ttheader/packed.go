@@ -14,6 +14,13 @@ import (
 	"github.com/limosa-rpc/limosa/wire"
 )
 
+// Compressed messages: a THeader may say that the message behind it, envelope and all,
+// is a stream of zlib (RFC 1950). So not even the method is known before it is
+// inflated, which takes time and may make much of little (a bomb). Cut therefore leaves
+// such a message as it is (wire.Packed), and the goroutine that serves it, or has
+// called, inflates it here, within three bounds: that of a message, that of the room
+// that the engine has for it, and InflateFactor times what came.
+
 // inflateFree is what a compressed message may become besides its share.
 const inflateFree = 64 << 10
 
@@ -117,6 +124,7 @@ func (z *inflater) reset(p []byte) error {
 	return nil
 }
 
+// put gives z back to all connections. It refers to nothing then.
 func (z *inflater) put() {
 	z.src.Reset(nil)
 	inflaters.Put(z)
@@ -160,6 +168,7 @@ var deflaters sync.Pool
 // appender is an Out as a writer.
 type appender struct{ out *buf.Out }
 
+// Write implements io.Writer; an Out takes whatever it is given.
 func (a appender) Write(p []byte) (int, error) {
 	a.out.Append(p)
 	return len(p), nil

@@ -13,6 +13,21 @@ import (
 	"github.com/limosa-rpc/limosa/wire"
 )
 
+// Large messages in pieces, so that small ones need not wait for them:
+//
+//	first piece   a frame as of any call, with keyTotal; it ends within the body
+//	later pieces  a TTHeader with flagPiece and the call's sequence id, then bytes
+//	the last      is known by the total: there is no mark
+//
+// Frames of other calls may stand between them. The receiver gathers the body in one
+// piece of memory (kept.body), so that the codec sees what it would have seen of a
+// whole frame.
+//
+// A message may be dropped while it comes: the limit, no room, or its call was given
+// up. Then its caller is told at once, and the rest is read past; the sender need not
+// know. What takes credit (flagCredit) is granted anew as it is received, whatever
+// becomes of it: the sender has counted it.
+
 // PieceWindow is what either side may send in later pieces before the other has
 // granted anything, bytes; docs/wire/negotiation.md's.
 const PieceWindow = 384 << 10
@@ -146,6 +161,8 @@ func (s *Session) refuse(ev *wire.Event, why *rpc.Error) {
 	}
 }
 
+// unfinishedErr is what the caller of a message is told for which there is no room
+// beside the others that are unfinished.
 func (s *Session) unfinishedErr() *rpc.Error {
 	return &rpc.Error{Code: rpc.ResourceExhausted, Msg: "unfinished messages take " + strconv.Itoa(s.in.unfinished.bytes) + " bytes on this connection"}
 }

@@ -10,7 +10,16 @@ import (
 )
 
 // beginAnswer appends the head of an answer in the form of its request, and
-// with an error all of it.
+// with an error all of it. By shape:
+//
+//	shapeTTHeader   length, TTHeader, envelope
+//	shapeTTFramed   length, TTHeader, length, envelope
+//	shapeFramed     length, envelope
+//	shapeBuffered   envelope
+//	shapeTHeader    length, THeader, envelope; compressed: the body begins with it
+//
+// Only a TTHeader has a place for an error's code, its details and the trailer; what
+// other clients learn of an error is the type and the text of Thrift's exception.
 func (s *Session) beginAnswer(out *buf.Out, ev *wire.Event) {
 	o := &s.out
 	o.shape = shape(ev.Tag[0])
@@ -62,6 +71,8 @@ func (s *Session) kitexBiz(ev *wire.Event) bool {
 	return shape(ev.Tag[0]) <= shapeTTFramed && ev.Tag[0]&tagKitex != 0 && !s.out.agreed.has(ours) && ev.Err.Details.Has(keyBizStatus)
 }
 
+// appendEnvelope appends the envelope of an answer, as its request had it: in the same
+// protocol, with a version or without.
 func (s *Session) appendEnvelope(b []byte, ev *wire.Event, typ raw.MessageType) []byte {
 	if ev.Tag[0]&tagOld == 0 {
 		return appendEnvelope(b, ev.Tag[0]&tagCompact != 0, ev.Method, typ, seqOf(ev.Tag))

@@ -10,6 +10,11 @@ import (
 
 // request makes the event of a frame that a client sent. Without flags the
 // frame means nothing to this side.
+//
+// The body is not looked at: it is the codec's, on the goroutine that runs the
+// handler. A request that cannot be made (f.fault) becomes an event with Err, so that
+// the engine answers it in its turn; only what costs the place in the input is an
+// error here, and ends the connection.
 func (s *Session) request(ev *wire.Event, f *frame) error {
 	h := &s.in.head
 	if s.in.first && h.offer != nil {
@@ -21,6 +26,8 @@ func (s *Session) request(ev *wire.Event, f *frame) error {
 	if !f.hasMessage() {
 		return s.signalled(ev, f)
 	}
+	// The fourth byte of an envelope with a version is the type. The engine asks the IDL
+	// whether there is an answer, since not all clients write it as they should.
 	switch f.typ {
 	case raw.Call:
 	case raw.Oneway:
@@ -93,7 +100,9 @@ func called(service, name []byte) (_, method []byte) {
 	return service, name
 }
 
-// signalled is what a TTHeader without a message says.
+// signalled is what a TTHeader without a message says: that a call is given up, credit
+// for pieces, or a ping. Such a frame of a peer of another kind is an error, for a
+// frame with a sequence id and no message is a call that nobody would answer.
 func (s *Session) signalled(ev *wire.Event, f *frame) error {
 	h := &s.in.head
 	if h.cancel != nil && s.in.agreed.has(multiplexed) {

@@ -11,6 +11,16 @@ import (
 	"github.com/limosa-rpc/limosa/wire"
 )
 
+// What this side sends on a stream; docs/wire/streams.md has the bytes.
+//
+//	client   HEADER  DATA*  TRAILER          a server-streaming call has one DATA
+//	server   DATA*  TRAILER                  toward Kitex a HEADER comes first
+//	either   RESET                           instead of the rest: the call is given up
+//	either   META                            credit, between peers of our kind
+//
+// A message is sent if the stream has any credit left, whatever its size: room may
+// fall below 0 once, and rises again with what the peer grants.
+
 // A sending is the sending side of a stream, from its first frame to its last.
 type sending struct {
 	room int // bytes that the peer has granted and that were not sent
@@ -171,6 +181,8 @@ func (s *Session) streamBiz(ev *wire.Event) bool {
 	return !s.out.agreed.has(ours) && ev.Err.Details.Has(keyBizStatus)
 }
 
+// streamID is the id in the frames of ev's stream: a server says it as the client did,
+// whose it is, and knows it from the Tag.
 func (s *Session) streamID(ev *wire.Event) uint32 {
 	if s.side == wire.Server {
 		return uint32(seqOf(ev.Tag))

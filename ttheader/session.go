@@ -97,6 +97,7 @@ const (
 	// What is left are those of Settings: abilities.
 )
 
+// seqOf is the sequence id of a request's message, which its answer repeats.
 func seqOf(tag [2]uint64) int32 { return int32(tag[0] >> 32) }
 
 // Apply takes an offer, a hello or credit into effect; a server answers the
@@ -185,6 +186,8 @@ func (n *names) intern(place int, b []byte) string {
 	return *kept
 }
 
+// held is what the names take: the engine counts it as held for the peer, which has
+// chosen them.
 func (n *names) held() int {
 	if n.all == nil {
 		return 0

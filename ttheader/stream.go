@@ -91,7 +91,14 @@ func (s *Session) eventID(seq uint32) uint64 {
 	return uint64(seq)
 }
 
-// streamed makes the event of a stream's frame.
+// streamed makes the event of a stream's frame. What it may be depends on its type only:
+// which frames may follow which is the engine's to say, which has the streams.
+//
+//	META      credit; between peers of our kind only, others are passed over
+//	HEADER    client: opens the stream; server: metadata before the first message
+//	DATA      a message
+//	TRAILER   the end of this direction, or with an exception of the call
+//	RESET     the end of the call
 func (s *Session) streamed(ev *wire.Event, f *frame) error {
 	h := &s.in.head
 	ev.ID = s.eventID(h.seq)
@@ -177,7 +184,9 @@ func (s *Session) faultOf(f *frame) *rpc.Error {
 	return &e
 }
 
-// kitexCodes are the ends of streams of Kitex that mean a code.
+// kitexCodes are the ends of streams of Kitex that mean a code, by the type of the
+// exception in a TRAILER or RESET. Where several mean one, the first is what is sent.
+// Those that Kitex sends are in docs/wire/streams.md.
 var kitexCodes = [...]struct {
 	typ  raw.ExceptionType
 	code rpc.Code

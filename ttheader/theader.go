@@ -12,7 +12,23 @@ import (
 	"github.com/limosa-rpc/limosa/wire"
 )
 
-// What a THeader holds, all in varints: protocol, transforms, infos.
+// A THeader. Up to the words it is laid out as a TTHeader (header.go), but for the
+// magic; what follows is in varints (unsigned LEB128):
+//
+//	offset  bytes
+//	0       4      length of all that follows
+//	4       2      theaderMagic
+//	6       2      flags
+//	8       4      sequence id
+//	12      2      size of what follows up to the message, in words of four bytes
+//	14             protocol: 0 Binary, 2 Compact
+//	               number of transforms, their ids: 1 is zlib, of the message
+//	               infos: kind, number, so many times a key and a value
+//	               zeros up to whole words
+//	               the message
+//
+// An info of a kind that is not known ends the list, as its length is not known.
+//
 // Source: doc/specs/HeaderFormat.md of Apache Thrift 0.25; the persistent
 // pairs, the flag and the timeout are fbthrift's.
 const (
@@ -27,6 +43,7 @@ const (
 	keyClientTimeout = "client_timeout" // milliseconds, decimal
 )
 
+// protocolID is how a message in a protocol is announced, in either header.
 func protocolID(compact bool) byte {
 	if compact {
 		return protocolCompact
@@ -52,6 +69,8 @@ func (s *Session) findTHeader(p []byte) (f frame, need int, err error) {
 	case o > 2*s.maxHeader && s.tooMuch(n):
 		return f, 0, headerTooLarge(o)
 	}
+	// A message that is too large is not waited for: its header and the begin of its
+	// envelope tell whom to answer, and the rest is skipped as it comes.
 	want := f.end
 	if s.tooMuch(n) {
 		want = min(f.end, o+8)
@@ -59,6 +78,8 @@ func (s *Session) findTHeader(p []byte) (f frame, need int, err error) {
 	if len(p) < want {
 		return f, want - len(p), nil
 	}
+	// Protocol and transforms say how to read the message, and are looked at before
+	// it; the infos after it, since what is wrong with them is told to its caller.
 	f.shape, f.head, f.message = shapeTHeader, true, o
 	q := infoParser{parser{h: &s.in.head, p: p[:o], o: fixedHead, answer: s.side == wire.Client, lim: s.lim}}
 	how, err := q.payload()
@@ -145,6 +166,8 @@ func (w payload) fault() *rpc.Error {
 // An infoParser reads a THeader.
 type infoParser struct{ parser }
 
+// varint reads a number. Those of ten bytes that do not fit 64 bits are as wrong as those
+// that the header cuts off.
 func (q *infoParser) varint() (uint64, error) {
 	v, n := binary.Uvarint(q.p[q.o:])
 	if n <= 0 {
@@ -285,6 +308,7 @@ func (w *theaderWriter) header(flags uint16, seq uint32, compact bool, pairs rpc
 	return nil
 }
 
+// pairs writes the pairs that are users', or of these the persistent ones.
 func (w *theaderWriter) pairs(pairs rpc.Metadata, persistent bool) {
 	for _, p := range pairs {
 		if users(p.Key) && (!persistent || p.Scope == rpc.Persistent) {
@@ -305,6 +329,7 @@ func (w *theaderWriter) number(key string, n int64) {
 	w.b[at] = byte(len(w.b) - at - 1)
 }
 
+// pair writes a key and a value, each with its length in a varint before it.
 func (w *theaderWriter) pair(key, value string) {
 	w.b = append(binary.AppendUvarint(w.b, uint64(len(key))), key...)
 	w.b = append(binary.AppendUvarint(w.b, uint64(len(value))), value...)

@@ -8,8 +8,18 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
-// A writer appends one TTHeader to b, from the magic on. Blocks come in
-// Kitex's order: token, strings, integers.
+// A writer appends one TTHeader to b, from the magic on; header.go has the layout. Blocks
+// come in Kitex's order: token, strings, integers.
+//
+// It is used like this, entries of one block in a row, so that they share it:
+//
+//	w := writer{b: out.Block()}   // the room that is left in the last block of the output
+//	w.open(flags, seq, protocol)
+//	w.str("", key, value)         // any number of entries
+//	w.close()                     // pads, and patches the size
+//	out.Commit(w.b)               // moves what has outgrown the room
+//
+// It does not fail on the way: err has the first reason, and the frame is taken back.
 type writer struct {
 	b     []byte
 	start int   // offset of the magic
@@ -19,6 +29,7 @@ type writer struct {
 	err   error // the first thing that a TTHeader cannot hold
 }
 
+// be16 and be32 append a number as all headers have it.
 func be16(b []byte, n uint16) []byte { return binary.BigEndian.AppendUint16(b, n) }
 func be32(b []byte, n uint32) []byte { return binary.BigEndian.AppendUint32(b, n) }
 
@@ -41,6 +52,7 @@ func (w *writer) enter(kind byte) {
 	w.b = append(w.b, 0, 0)
 }
 
+// leave ends the open block: its number of entries is known now.
 func (w *writer) leave() {
 	if w.block == 0 {
 		return
@@ -50,6 +62,8 @@ func (w *writer) leave() {
 	w.block = 0
 }
 
+// check keeps the first thing that goes wrong. What is written behind it is taken back
+// with the rest: the error is End's.
 func (w *writer) check(ok bool, why string) {
 	if !ok && w.err == nil {
 		w.err = &rpc.Error{Code: rpc.ResourceExhausted, Op: "encode header", Msg: why, Sent: rpc.NotSent}
@@ -65,6 +79,8 @@ func (w *writer) text(prefix, s string) {
 	}
 }
 
+// str writes a named key, wrapped in prefix. Both are copied: w.b is a block of the
+// output, or grows beyond it.
 func (w *writer) str(prefix, key, value string) {
 	w.enter(blockStrings)
 	w.text(prefix, key)
@@ -78,24 +94,30 @@ func (w *writer) number(prefix, key string, n int64) {
 	w.decimal(n)
 }
 
+// decimal writes a number as text, with its length before it: all of Kitex's values are
+// texts.
 func (w *writer) decimal(n int64) {
 	at := len(w.b)
 	w.b = strconv.AppendInt(append(w.b, 0, 0), n, 10)
 	binary.BigEndian.PutUint16(w.b[at:], uint16(len(w.b)-at-2))
 }
 
+// integer writes a numbered key.
 func (w *writer) integer(key uint16, value string) {
 	w.enter(blockInts)
 	w.b = be16(w.b, key)
 	w.text("", value)
 }
 
+// integerNumber is integer for a decimal value.
 func (w *writer) integerNumber(key uint16, n int64) {
 	w.enter(blockInts)
 	w.b = be16(w.b, key)
 	w.decimal(n)
 }
 
+// token writes the access token, which is a block of its own: it ends the one that is
+// open.
 func (w *writer) token(value string) {
 	w.leave()
 	w.b = append(w.b, blockToken)
