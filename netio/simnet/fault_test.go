@@ -182,3 +182,39 @@ func TestAcceptEndsWithItsListener(t *testing.T) {
 		}
 	})
 }
+
+// Each of several that wait in Accept gets a connection, also of those that come at once.
+func TestAcceptsBeside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(nil)
+		l, err := n.Listen("b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		const many = 8
+		accepted := make(chan net.Conn, many)
+		for range many {
+			go func() {
+				if nc, err := l.Accept(); err == nil {
+					accepted <- nc
+				}
+			}()
+		}
+		synctest.Wait()
+		for range many {
+			go func() {
+				if c, err := n.Dial(t.Context(), "a", "b"); err == nil {
+					defer c.Abort()
+				}
+			}()
+		}
+		synctest.Wait()
+		if len(accepted) != many {
+			t.Errorf("%d of %d were accepted", len(accepted), many)
+		}
+		for range len(accepted) {
+			(<-accepted).Close()
+		}
+	})
+}
