@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/readers"
 )
 
 // toyBackend is a backend for an IDL that is not Thrift, in the shape that one for
@@ -155,21 +156,21 @@ func TestReaders(t *testing.T) {
 	put(t, filepath.Join(dir, "idl/b.toy"), "not read by Thrift")
 	put(t, filepath.Join(dir, "idl/c.txt"), "namespace go c\nstruct C {}")
 	var got []string
-	readers := map[string]Reader{".thrift": ThriftReader, ".toy": func(include, paths []string) (*idl.Schema, error) {
-		got = append(append(got, include...), paths...)
+	both := readers.Set{".thrift": readers.Thrift, ".toy": func(from readers.Source, paths []string) (*idl.Schema, error) {
+		got = append(append(got, from.Include...), paths...)
 		return nil, idl.Errors{{Path: paths[0], Pos: idl.Pos{Line: 1, Col: 1}, Msg: "a toy's error"}}
 	}}
 	for name, c := range map[string]struct {
-		readers map[string]Reader
+		readers readers.Set
 		args    string
 		code    int
 		stderr  string
 	}{
-		"a tree of both":        {readers, "-I inc -prefix x -out out idl", 1, "DIR/idl/b.toy:1:1: a toy's error"},
-		"one of both":           {readers, "-prefix x -out out idl/a.thrift", 0, ""},
-		"another ending":        {readers, "-prefix x -out out idl/c.txt", 1, "limosa-gen: DIR/idl/c.txt: its name does not end with .thrift or .toy"},
+		"a tree of both":        {both, "-I inc -prefix x -out out idl", 1, "DIR/idl/b.toy:1:1: a toy's error"},
+		"one of both":           {both, "-prefix x -out out idl/a.thrift", 0, ""},
+		"another ending":        {both, "-prefix x -out out idl/c.txt", 1, "limosa-gen: DIR/idl/c.txt: its name does not end with .thrift or .toy"},
 		"any ending, one IDL":   {nil, "-prefix x -out out idl/c.txt", 0, ""},
-		"a tree without a file": {map[string]Reader{".x": nil}, "-prefix x -out out idl", 2, "limosa-gen: DIR/idl: there is no .x file below it"},
+		"a tree without a file": {readers.Set{".x": nil}, "-prefix x -out out idl", 2, "limosa-gen: DIR/idl: there is no .x file below it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs strings.Builder

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/limosa-rpc/limosa/idl"
-	"github.com/limosa-rpc/limosa/idl/thriftidl"
+	"github.com/limosa-rpc/limosa/idl/readers"
 )
 
 // Command is the command limosa-gen, and limosa gen. Its fields are what the
@@ -35,20 +34,8 @@ type Command struct {
 	Dir    string // working directory for relative paths; "" is the process's
 	Stdout io.Writer
 	Stderr io.Writer
-	// Readers has the reader of each IDL by the ending of its files. nil:
-	// limosa-gen's own, which is Thrift's and pulls nothing into a user's go.mod.
-	// A program that has another one puts it beside that: see [ThriftReader].
-	Readers map[string]Reader
-}
-
-// A Reader makes a schema of the files at paths and all that they include, which it
-// searches beside the including file and then in the directories of include.
-// An error is an idl.Errors, with places in the files.
-type Reader func(include, paths []string) (*idl.Schema, error)
-
-// ThriftReader reads files that end with ".thrift".
-func ThriftReader(include, paths []string) (*idl.Schema, error) {
-	return thriftidl.Reader{Include: include}.Load(paths...)
+	// Readers has the reader of each IDL by the ending of its files; nil: Limosa's own.
+	Readers readers.Set
 }
 
 // usage is shown with the name of the command and the endings that it reads.
@@ -82,7 +69,7 @@ func (c Command) Run(args []string) int {
 		c.Name = "limosa-gen"
 	}
 	if c.Readers == nil {
-		c.Readers = map[string]Reader{".thrift": ThriftReader}
+		c.Readers = readers.Builtin()
 	}
 	o, err := c.flags(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -95,7 +82,7 @@ func (c Command) Run(args []string) int {
 	if err != nil {
 		return c.fail(2, err)
 	}
-	schema, err := c.read(o.include, files)
+	schema, err := c.Readers.Load(readers.Source{Include: o.include}, files...)
 	if err != nil {
 		return c.fail(1, err)
 	}
@@ -149,7 +136,7 @@ func (c Command) flags(args []string) (*options, error) {
 	})
 	err := f.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(c.Stdout, usage, c.Name, strings.Join(c.endings(), " and "))
+		fmt.Fprintf(c.Stdout, usage, c.Name, strings.Join(c.Readers.Endings(), " and "))
 		f.SetOutput(c.Stdout)
 		f.PrintDefaults()
 		return nil, err
@@ -196,7 +183,7 @@ func (c Command) inputs(paths []string) ([]string, error) {
 			if d.IsDir() && path != p && strings.HasPrefix(d.Name(), ".") {
 				return filepath.SkipDir
 			}
-			if !d.IsDir() && c.Readers[filepath.Ext(path)] != nil {
+			if !d.IsDir() && c.Readers.Reads(path) {
 				files = append(files, path)
 			}
 			return nil
@@ -205,42 +192,10 @@ func (c Command) inputs(paths []string) ([]string, error) {
 			return nil, err
 		}
 		if len(files) == n {
-			return nil, fmt.Errorf("%s: there is no %s file below it", p, strings.Join(c.endings(), " or "))
+			return nil, fmt.Errorf("%s: there is no %s file below it", p, c.Readers)
 		}
 	}
 	return files, nil
-}
-
-// endings lists those of the files that are read.
-func (c Command) endings() []string { return slices.Sorted(maps.Keys(c.Readers)) }
-
-// read gives the files to their readers, and joins what those give. Where there
-// is one reader it gets all files that are named, whatever they are called.
-func (c Command) read(include, files []string) (*idl.Schema, error) {
-	endings, byEnding := c.endings(), map[string][]string{}
-	for _, f := range files {
-		ending := filepath.Ext(f)
-		switch {
-		case len(endings) == 1:
-			ending = endings[0]
-		case c.Readers[ending] == nil:
-			return nil, fmt.Errorf("%s: its name does not end with %s", f, strings.Join(endings, " or "))
-		}
-		byEnding[ending] = append(byEnding[ending], f)
-	}
-	all := new(idl.Schema)
-	for _, ending := range endings {
-		if len(byEnding[ending]) == 0 {
-			continue
-		}
-		s, err := c.Readers[ending](include, byEnding[ending])
-		if err != nil {
-			return nil, err
-		}
-		all.Files = append(all.Files, s.Files...)
-		all.Warnings = append(all.Warnings, s.Warnings...)
-	}
-	return all, nil
 }
 
 // cause leaves out the path of a file error, which is shown already.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/idl"
 	"github.com/limosa-rpc/limosa/idl/breaking"
-	"github.com/limosa-rpc/limosa/idl/thriftidl"
+	"github.com/limosa-rpc/limosa/idl/readers"
 )
 
 func (a *app) breakingCommand() *cli.Command {
@@ -84,7 +84,7 @@ func (a *app) breaking(ctx context.Context, c *cli.Command) error {
 			}
 			continue
 		}
-		found, err := thriftFiles(arg)
+		found, err := idlFiles(arg)
 		if err != nil {
 			return err
 		}
@@ -95,14 +95,14 @@ func (a *app) breaking(ctx context.Context, c *cli.Command) error {
 		now, then = append(now, found...), append(then, old...)
 	}
 	if len(now)+len(then) == 0 {
-		return usagef("no .thrift file below %s", strings.Join(args, ", "))
+		return usagef("no %s file below %s", idls(), strings.Join(args, ", "))
 	}
 	include := c.StringSlice("I")
-	oldSchema, err := a.load(thriftidl.Reader{Include: include, Open: before.open}, before.name(), then)
+	oldSchema, err := a.load(readers.Source{Include: include, Open: before.open}, before.name(), then)
 	if err != nil {
 		return err
 	}
-	newSchema, err := a.load(thriftidl.Reader{Include: include}, "", now)
+	newSchema, err := a.load(readers.Source{Include: include}, "", now)
 	if err != nil {
 		return err
 	}
@@ -131,8 +131,8 @@ func parseExcept(flags []string) (map[string]bool, error) {
 
 // load reads one side. Its errors are told one by one, those of the old side
 // with its name.
-func (a *app) load(from thriftidl.Reader, side string, paths []string) (*idl.Schema, error) {
-	schema, err := from.Load(paths...)
+func (a *app) load(from readers.Source, side string, paths []string) (*idl.Schema, error) {
+	schema, err := idls().Load(from, paths...)
 	errs, ok := errors.AsType[idl.Errors](err)
 	if !ok {
 		return schema, err
@@ -193,11 +193,12 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// thriftFiles lists the .thrift files below a directory, sorted.
-func thriftFiles(dir string) ([]string, error) {
+// idlFiles lists the files of all IDLs below a directory, sorted.
+func idlFiles(dir string) ([]string, error) {
 	var found []string
+	known := idls()
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && filepath.Ext(path) == ".thrift" {
+		if err == nil && !e.IsDir() && known.Reads(path) {
 			found = append(found, path)
 		}
 		return err

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -115,7 +114,7 @@ func (t *oldTree) has(name string) bool {
 	return err == nil && t.git.blobs[filepath.ToSlash(rel)] != ""
 }
 
-// below lists the old .thrift files below a directory of the new tree, by the
+// below lists the old IDL files below a directory of the new tree, by the
 // paths that they have or would have there.
 func (t *oldTree) below(dir string) ([]string, error) {
 	rel, err := t.relative(dir)
@@ -123,12 +122,13 @@ func (t *oldTree) below(dir string) ([]string, error) {
 		return nil, err
 	}
 	var inside []string // relative to dir
+	known := idls()
 	if t.git == nil {
 		at := filepath.Join(t.dir, rel)
 		if !exists(at) {
 			return nil, nil
 		}
-		found, err := thriftFiles(at)
+		found, err := idlFiles(at)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func (t *oldTree) below(dir string) ([]string, error) {
 			prefix = ""
 		}
 		for p := range t.git.blobs {
-			if r, ok := strings.CutPrefix(p, prefix); ok && path.Ext(p) == ".thrift" {
+			if r, ok := strings.CutPrefix(p, prefix); ok && known.Reads(p) {
 				inside = append(inside, filepath.FromSlash(r))
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/limosa-rpc/limosa/gen"
-	"github.com/limosa-rpc/limosa/idl/thriftidl"
+	"github.com/limosa-rpc/limosa/idl/readers"
 )
 
 func (a *app) genCommand() *cli.Command {
@@ -47,7 +47,7 @@ Example:
 				}
 			}
 			args = append(append(args, "--"), c.Args().Slice()...)
-			cmd := gen.Command{Name: "limosa gen", Stdout: a.stdout, Stderr: a.stderr}
+			cmd := gen.Command{Readers: idls(), Name: "limosa gen", Stdout: a.stdout, Stderr: a.stderr}
 			if code := cmd.Run(args); code != exitOK {
 				return codeError(code)
 			}
@@ -61,7 +61,7 @@ Example:
 
 // generate makes a new project's code from its IDL.
 func (p *project) generate(dir string) error {
-	schema, err := thriftidl.Reader{}.Load(filepath.Join(dir, "idl", p.Name+".thrift"))
+	schema, err := idls().Load(readers.Source{}, filepath.Join(dir, "idl", p.Name+".thrift"))
 	if err != nil {
 		return err
 	}

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v3"
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/idl/readers"
 	"github.com/limosa-rpc/limosa/idl/thriftidl"
 	"github.com/limosa-rpc/limosa/reflection"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -50,7 +50,7 @@ func findSchema(ctx context.Context, c *cli.Command, server *link) (*schema, err
 			return s, nil
 		}
 	}
-	files, _ := filepath.Glob(filepath.Join("idl", "*.thrift")) // the pattern is right
+	files := idls().In("idl")
 	switch {
 	case len(files) > 0:
 		return loadIDL(files, include)
@@ -86,9 +86,13 @@ func askSchema(ctx context.Context, server *link) (*schema, error) {
 	return s, nil
 }
 
+// idls are the IDLs that limosa reads, in all of its commands: those of limosa-gen. A reader
+// whose dependencies the root module must not have joins here.
+func idls() readers.Set { return readers.Builtin() }
+
 // loadIDL reads files.
 func loadIDL(files, include []string) (*schema, error) {
-	s, err := thriftidl.Reader{Include: include}.Load(files...)
+	s, err := idls().Load(readers.Source{Include: include}, files...)
 	found, ok := errors.AsType[idl.Errors](err)
 	if !ok {
 		return &schema{Schema: s}, err

@@ -23,7 +23,7 @@ const modulePath = "github.com/limosa-rpc/limosa"
 // package that is not listed sits half a floor above the nearest listed parent.
 var floors = map[string]float64{
 	"internal/invariant": 0, "internal/sys": 0, "internal/lint": 0, "stats": 0,
-	"buf": 1, "tune": 1, "idl": 1,
+	"buf": 1, "tune": 1, "idl": 1, "idl/readers": 1.75,
 	"rpc": 2, "rpc/stub": 2.5, "internal/codec": 2, "http1": 2, "http2": 2, "gen": 2,
 	"netio": 3, "netio/simnet": 3.75, "wire": 3, "thrift": 3, "protobuf": 3, "discovery": 3, "internal/route": 3,
 	"mux": 4, "shm": 4, "ttheader": 4, "dubbo": 4, "grpc": 4, "connect": 4, "govern": 4, "internal/hook": 4, "internal/secure": 4,
