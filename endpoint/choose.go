@@ -119,6 +119,8 @@ func (e *Endpoint) choose(ctx context.Context, q *search) step {
 		pc.enter(q.bytes)
 		return step{use: pc}
 	}
+	// Who comes now does not overtake those that wait, but streams, which take other
+	// connections, and while the kind of the peer is open: the queue may end any moment.
 	if len(e.mu.queue) > 0 && q.had == nil && !q.stream && e.mu.kind == exclusive {
 		return step{turn: e.queueLocked(nil)}
 	}
@@ -129,6 +131,8 @@ func (e *Endpoint) choose(ctx context.Context, q *search) step {
 	if e.mu.flight != nil {
 		return step{wait: e.mu.flight}
 	}
+	// A connection of which it is not known yet whether it carries many calls: to dial
+	// another for each call of a burst would cost a peer of our kind as many connections.
 	if e.mu.kind != exclusive && !q.greeted {
 		for pc := range e.mu.all {
 			if !pc.known {

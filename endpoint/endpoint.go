@@ -91,7 +91,7 @@ func New(cfg Config) *Endpoint {
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	e.dialing, e.stop = context.WithCancel(e.ctx)
 	e.mu.all = map[*pooled]struct{}{}
-	e.mu.earned = retriesSaved * retryCalls
+	e.mu.earned = retriesSaved * retryCalls // a new client may meet a restart at once
 	return e
 }
 
@@ -117,6 +117,7 @@ func (e *Endpoint) try(ctx context.Context, call *rpc.Call, q search, n int) (ag
 	if err != nil {
 		return false, err
 	}
+	// A stream that was driven has used its caller's messages up: no second attempt could send them.
 	if err = e.use(ctx, call, pc, q.bytes); err == nil || rpc.EngineOf(call).Driven() {
 		return false, err
 	}

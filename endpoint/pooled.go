@@ -188,6 +188,8 @@ func (e *Endpoint) release(pc *pooled, bytes int, answered bool) {
 		return
 	}
 	pc.since = time.Now()
+	// One that carries a call at a time is idle now, unless its status says otherwise:
+	// a peer may have said with its answer that it carries many, or that it goes.
 	if !pc.muxed {
 		e.settleLocked(pc)
 		if _, ok := e.mu.all[pc]; ok && !pc.muxed && !slices.Contains(e.mu.opened, pc) {

@@ -2,7 +2,11 @@ package endpoint
 
 import "slices"
 
-// A turn is the place of a call in the queue for a connection of its own.
+// A turn is the place of a call in the queue for a connection of its own, toward a peer
+// that carries one call at a time. The first in the queue is woken by whatever may have
+// brought it one: a call that ends, a dial that ends, well or not, or another that was
+// woken and made nothing of it. A wake-up is never lost: who leaves after it has come
+// passes it on.
 type turn struct {
 	come chan struct{} // closed when the call is to look again
 }

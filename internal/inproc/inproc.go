@@ -1,5 +1,24 @@
 // Package inproc is the path of calls whose server is in the same process: no
 // connection, no frames, and the same answers.
+//
+// It is the one path of calls that does not go through mux.Conn, so it has to keep by
+// itself what a connection keeps. What is the same, and by what:
+//
+//   - Messages are copied, by the method's codec there and back, which also applies
+//     Depth and the budget of the decode; MessageBytes, HeaderBytes and HeaderEntries are
+//     compared here.
+//   - Handlers run under mux.Handle, and refused calls pass the interceptors: one truth of
+//     an outcome, one form of log.
+//   - CallsPerServer counts calls of both ways in one gate.
+//   - Deadlines and cancellation reach the handler's context, which has none of its
+//     caller's values: from afar it would not have them either. Metadata are what passes.
+//   - Errors say Remote and how far the call came, so that a retry decides alike.
+//
+// What differs: there is no queue and so no QueueTime, nothing is held for a peer that
+// does not read but laneBytes of a stream, and a call of one message runs on its caller's
+// goroutine. A handler that does not look at its context holds its caller up, where a
+// client would have left it behind: a goroutine for each call would cost all of them
+// for the sake of those. limosa.Local says so.
 package inproc
 
 import (
@@ -45,6 +64,8 @@ func (l *Path) Do(ctx context.Context, c *rpc.Call) error {
 	}
 	h, why, ok := l.Route(c.Service, c.Method.Name)
 	switch {
+	// In the order of mux's ServerConn: what no server could serve before what this one
+	// has no room for.
 	case !ok:
 		return l.refuse(ctx, c, h, &rpc.Error{Code: rpc.Unimplemented, Msg: why})
 	case c.Method.Kind != h.Method.Kind && (c.Method.Kind > rpc.Oneway || h.Method.Kind > rpc.Oneway):
@@ -100,6 +121,7 @@ func (l *Path) serve(ctx context.Context, c *rpc.Call, h rpc.Handler) (*rpc.Call
 	call.Method, call.Service, call.Asked, call.Peer, call.Header = h.Method, h.Service, c.Service, localPeer, c.Header.Clone()
 	rpc.EngineOf(call).SetBody(body, l.Limits)
 	defer rpc.EngineOf(call).Release()
+	// Not ctx: its values are the caller's, and a handler must not come to need them.
 	serverCtx := rpc.EngineOf(call).Begin(context.Background(), l.deadline(ctx))
 	defer rpc.EngineOf(call).End(context.Canceled)
 	if ctx.Done() != nil {

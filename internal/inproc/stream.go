@@ -47,6 +47,8 @@ func (l *Path) stream(ctx context.Context, c *rpc.Call, h rpc.Handler) error {
 		}
 		exits = false
 	})
+	// The handler is joined whatever becomes of the caller's side: after Do nothing
+	// touches the call any more, and no message is left in a lane.
 	over := false
 	defer func() { // also when the caller's own code panics
 		rpc.EngineOf(call).End(context.Canceled)
@@ -119,7 +121,11 @@ func (s *localStream) told(err error) error {
 }
 
 // A lane is one direction of a stream: for one goroutine that sends and one
-// that receives.
+// that receives. It holds encoded messages, at most laneBytes and one message more: a
+// bound by number would let large ones pile up, one by bytes alone stop at a message
+// that is larger. Its ends are two: the sender closes it, with an error or without, and
+// the receiver still gets what is queued; the receiver abandons it, and the sender is
+// told with its next message. A context ends the wait of its own side only.
 type lane struct {
 	more, room chan struct{} // capacity 1: there may be something to look at
 
@@ -137,6 +143,8 @@ func newLane() *lane {
 	return &lane{more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
+// hint says that there may be something to look at; one that is not taken yet says it
+// for all.
 func hint(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:

@@ -25,7 +25,9 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
-// Start serves s on addr until the test ends; it returns the address to dial.
+// Start serves s on addr until the test ends, or until stop, which drains, waits, and may
+// be called again; it returns the address to dial. An error of Serve fails the test:
+// tests whose server is to end badly call Serve themselves.
 func Start(t *testing.T, s *limosa.Server, addr string) (target string, stop func()) {
 	t.Helper()
 	l, err := limosa.Listen(addr)
@@ -48,7 +50,8 @@ func Start(t *testing.T, s *limosa.Server, addr string) (target string, stop fun
 	return l.Addr().String(), stop
 }
 
-// ServeOn serves until stop.
+// ServeOn is Start on a listener that the test has made: one over event loops, or one
+// whose connections do something else.
 func ServeOn(t *testing.T, s *limosa.Server, l *netio.Listener) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -64,7 +67,9 @@ func ServeOn(t *testing.T, s *limosa.Server, l *netio.Listener) (stop func()) {
 	return stop
 }
 
-// NetServer serves at a host of a simulated network until stop.
+// NetServer serves at the host "server" of a simulated network until stop; ended gives
+// what Serve has returned. The test joins it by that, within its bubble: synctest would
+// report the server's goroutines as a deadlock else.
 func NetServer(t *testing.T, n *simnet.Net, s *limosa.Server) (stop context.CancelFunc, ended <-chan error) {
 	t.Helper()
 	l, err := n.Listen("server")
@@ -77,7 +82,8 @@ func NetServer(t *testing.T, n *simnet.Net, s *limosa.Server) (stop context.Canc
 	return stop, done
 }
 
-// NetClient makes its connections over a simulated network.
+// NetClient makes c's connections from the host "client" to "server" of a simulated
+// network, where links can be delayed, stopped and broken by those names.
 func NetClient(n *simnet.Net, c *limosa.Client) *limosa.Client {
 	c.Target = "server:1"
 	DialOn(c, func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
@@ -86,7 +92,9 @@ func NetClient(n *simnet.Net, c *limosa.Client) *limosa.Client {
 	return c
 }
 
-// DialOn has c make its connections with dial, before its first call.
+// DialOn has c make its connections with dial, before its first call. It is an
+// interceptor, since a dial takes its dialer from the context of the call that needs it
+// (package hook): Client has no field for it that a user could see.
 func DialOn(c *limosa.Client, dial hook.Dialer) {
 	c.Interceptors = append(c.Interceptors, func(ctx context.Context, call *rpc.Call, next rpc.Next) error {
 		return next(hook.WithDialer(ctx, dial), call)
@@ -126,7 +134,8 @@ func ServerTLS() *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, SessionTicketsDisabled: true}
 }
 
-// Eventually waits until f holds.
+// Eventually waits until f holds, in real time: for what the kernel, or a goroutine that
+// nobody joins, does in its own time. In a bubble synctest.Wait does that better.
 func Eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); !f(); time.Sleep(time.Millisecond) {

@@ -1,5 +1,10 @@
 // Package rig is what tests of the upper rooms share: a service with a text codec,
 // servers and clients over sockets and over a simulated network.
+//
+// Everything here takes a *testing.T and ends with it: who starts a server need not stop
+// it, and a server that does not end well fails the test. What runs over simnet belongs
+// into a bubble of testing/synctest, where a wait costs nothing and an order is the same
+// each time; what needs the kernel (TLS in the end, unix credentials, resets) uses Start.
 package rig
 
 import (
@@ -13,7 +18,9 @@ import (
 )
 
 // Text is a codec for the tests: a message is a *string, framed as a Thrift
-// struct with one string field, so that bare messages can be told apart.
+// struct with one string field, so that bare messages can be told apart: where nothing
+// says how long a message is, ttheader finds its end by walking the fields. Tests of the
+// engine need no generated code that way, and see at once what a message holds.
 type Text struct{}
 
 // Append implements [rpc.Codec].
@@ -65,7 +72,7 @@ func Service(next rpc.Caller) rpc.Service {
 			return arg, nil
 		}),
 		bind(Wait, func(ctx context.Context, _ *rpc.Call, _ string) (string, error) {
-			<-ctx.Done()
+			<-ctx.Done() // as well behaved as a handler can be: it ends with its call
 			return "", ctx.Err()
 		}),
 		bind(Head, func(ctx context.Context, c *rpc.Call, arg string) (string, error) {
@@ -79,7 +86,8 @@ func Service(next rpc.Caller) rpc.Service {
 	}}
 }
 
-// Call makes a call of a method that takes and returns a text.
+// Call makes a call of a method that takes and returns a text, as a generated client
+// would. The result is what arrived, also with an error.
 func Call(ctx context.Context, c rpc.Caller, m *rpc.Method, arg string) (string, error) {
 	x := stub.NewCall[string, string](m, "Test")
 	x.Args = arg
@@ -142,19 +150,19 @@ func Streams(next rpc.Caller) rpc.Service {
 	}}
 }
 
-// Tally calls Count.
+// Tally calls Count for n messages. The call is made when the sequence is iterated.
 func Tally(ctx context.Context, c rpc.Caller, n int) iter.Seq2[*string, error] {
 	x := stub.NewCall[string, string](Count, "Test")
 	x.Args = fmt.Sprint(n)
 	return stub.Incoming[string](ctx, c, &x.Call)
 }
 
-// Talk calls Chat.
+// Talk calls Chat: for each message of in comes one back, with an exclamation mark.
 func Talk(ctx context.Context, c rpc.Caller, in iter.Seq2[*string, error]) iter.Seq2[*string, error] {
 	return stub.Exchange[string, string](ctx, c, &stub.NewCall[string, string](Chat, "Test").Call, in)
 }
 
-// Words is n messages.
+// Words is n messages, w0 and on, each a new one: a codec may keep what it is given.
 func Words(n int) iter.Seq2[*string, error] {
 	return func(yield func(*string, error) bool) {
 		for i := range n {
@@ -165,7 +173,9 @@ func Words(n int) iter.Seq2[*string, error] {
 	}
 }
 
-// One is a service with one method.
+// One is a service with one method, for tests whose handler is their point. The method
+// is a new one each time: what the engine has learnt of another, such as its cost and the
+// size of its messages, is not this one's.
 func One(name string, f func(ctx context.Context, c *rpc.Call) error) (rpc.Service, *rpc.Method) {
 	m := &rpc.Method{Service: "One", Name: name, Codec: Text{}, New: stub.New[string, string]}
 	return rpc.Service{Name: "One", Methods: []rpc.Handler{{Method: m, Serve: f}}}, m

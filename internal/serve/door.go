@@ -77,11 +77,14 @@ var errShare = errors.New("too many connections from this address")
 // enter takes nc in, which is to get a place next.
 func (d *door) enter(nc netio.Conn) error {
 	g := guest{nc: nc}
+	// 1.2.3.4 and ::ffff:1.2.3.4 are one peer, and so are all zones of a link-local address.
 	if at, err := netip.ParseAddrPort(nc.Remote().String()); err == nil {
 		g.from = at.Addr().Unmap().WithZone("")
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	// A listener's connection without an address, such as a unix socket's, has no share:
+	// who may open that socket is the file system's to say.
 	switch {
 	case !g.from.IsValid():
 	case d.mu.peers[g.from] == nil:

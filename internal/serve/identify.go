@@ -22,6 +22,8 @@ func (v *serving) identify(nc netio.Conn) (netio.Conn, wire.Protocol, error) {
 		}
 		nc = secure
 	}
+	// The bytes are looked at where they lie: the protocol's session takes them off
+	// the same connection, from the first on.
 	timer := time.AfterFunc(v.cfg.Limits.FirstBytes, nc.Abort)
 	var proto wire.Protocol
 	_, err := nc.Receive(false, func(in *buf.In) (more bool, err error) {

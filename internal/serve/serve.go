@@ -1,6 +1,36 @@
 // Package serve is the inside of a server: it accepts connections, keeps them
 // within their limits, finds out what each speaks, hands them to the engine, and
 // drains them. docs/how/limosa.md tells its journeys.
+//
+// # A connection
+//
+//	accept:   a loop for each listener: enter the door (has its address too many?), wait
+//	          for a place (when all are taken, those go that are idle for longest)
+//	serve:    a goroutine: TLS, if it is asked for; then the first bytes say which protocol
+//	          it is, within Limits.FirstBytes; then it is the engine's, mux.ServerConn
+//	leave:    the door forgets it, and its place is another's
+//
+// A connection has a place from before its handshake until it is gone, so that strangers
+// who never say a word are bounded by Limits.Conns too. What is accepted and waits for a
+// place is one for each listener; the others wait in the kernel's backlog.
+//
+// # The end
+//
+//	Run:      ctx ends, or a listener fails -> listeners close, accepts are joined
+//	drain:    handlers are told (rpc.Draining); each connection says that it takes no
+//	          calls, and has until Config.Drain for those that it has; then their contexts
+//	          end, and a second later the connection is aborted
+//	join:     a second for handlers that do not look at their context; who is left then
+//	          is named in the error, for nobody can end a goroutine from outside
+//
+// A connection whose protocol is not known yet when the drain begins is waited for, for
+// a moment: the request on its way can be refused only in the words of its protocol.
+//
+// # Who may cost what
+//
+// Three bounds stand before a stranger: places over all (Limits.Conns), places for each
+// address (ConnsPerAddress), and bytes held (HeldPerServer, of which an address has its
+// share). Each is counted where it is taken and given back in one place, leave or forget.
 package serve
 
 import (

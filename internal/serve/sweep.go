@@ -23,6 +23,8 @@ func (v *serving) place(ctx context.Context) bool {
 			return true
 		default:
 		}
+		// It is looked again now and then: who had calls a moment ago may be idle by
+		// now, and nobody tells.
 		v.evict(time.Now(), evictAtOnce)
 		timer := time.NewTimer(evictAgain)
 		select {
@@ -52,7 +54,9 @@ func (v *serving) evict(before time.Time, n int) {
 	}
 }
 
-// sweep drains connections that have had no calls for Limits.ServerIdle.
+// sweep looks eight times in Limits.ServerIdle, so that none stays for more than an
+// eighth longer; a timer for each connection would cost each call a reset. It
+// drains connections that have had no calls for Limits.ServerIdle.
 func (v *serving) sweep(ctx context.Context) {
 	tick := time.NewTicker(max(v.cfg.Limits.ServerIdle/8, time.Millisecond))
 	defer tick.Stop()

@@ -1,6 +1,12 @@
 // Package stub is what generated code and tools make calls of: a client's call
 // together with its messages, a server's call that holds them, and the sequences
 // that streams are. No other code needs it.
+//
+// It has the shapes that a generator would otherwise repeat in each file, with the types
+// as parameters: New, Args and Result for a server's method, NewCall for a client's, and
+// for streams a pair for each kind, the client's half (Incoming, Gather, Exchange) and the
+// server's (First and SendAll, Arriving and SendLast, Arriving and SendAll). What is
+// generated stays small, and a mend here needs no generator to be run again.
 package stub
 
 import (
