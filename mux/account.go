@@ -70,6 +70,8 @@ const (
 	heldStall = time.Second
 )
 
+// init has the account count into total, nil for none, with a limit for its connection.
+// It is called before anything is held; CountUnder calls it again with a share.
 func (a *Account) init(total *Total, limit int, out *netio.Output) {
 	a.total, a.limit, a.out = total, limit, out
 	if total != nil {

@@ -272,6 +272,8 @@ func (c *ServerConn) overflow(r *request) error {
 	return rpc.Errorf(rpc.ResourceExhausted, "the connections of this server hold all that they may: no room for the answer")
 }
 
+// appendResult appends the result: what was encoded before is moved, by reference where
+// it is large; else the codec runs, under the output lock.
 func (r *request) appendResult(out *buf.Out) error {
 	if r.private != nil {
 		out.MoveFrom(r.private)

@@ -21,6 +21,7 @@ func (c *Conn) fullLocked() bool {
 	return c.account.fullLocked() && c.out.Err() == nil && !c.account.refusingLocked()
 }
 
+// full is fullLocked for a caller without the lock.
 func (c *Conn) full() bool {
 	c.out.Lock()
 	defer c.unlock()

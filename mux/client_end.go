@@ -9,10 +9,17 @@ import (
 	"github.com/limosa-rpc/limosa/wire"
 )
 
-// abandon leaves a call whose ctx has ended. Where calls carry ids the peer is told and the slot stays taken until
-// its late answer; elsewhere the answer could be mistaken for the next call's,
-// so the connection goes: at once, which tells the peer, unless a oneway call
-// that was accepted before may be lost with it.
+// abandon leaves a call whose ctx has ended. Where calls carry ids the peer is told and
+// the slot stays taken until its late answer; elsewhere the answer could be mistaken for
+// the next call's, so the connection goes: at once, which tells the peer, unless a
+// oneway call that was accepted before may be lost with it.
+//
+//	ids                         Reset to the peer; the slot is gone until the answer
+//	no ids, a oneway call came  no new calls; the connection ends in order
+//	no ids                      Abort
+//
+// The caller has moved the slot's word from waiting to gone, so that nobody touches the
+// call any more, and what its context has made of it is its own.
 func (c *Conn) abandon(ctx context.Context, r registered) error {
 	c.out.Lock()
 	if r.slot.word.Load() == word(r.id, gone) { // else the late answer came first, and the slot serves another call

@@ -24,6 +24,8 @@ type batch struct {
 // batches is a pool of plain memory: what is in it refers to nothing.
 var batches = sync.Pool{New: func() any { return new([maxBatch]wire.Event) }}
 
+// add takes ev in, whose body is the batch's from then on: whoever looks at the events
+// releases it, or hands it on and leaves an empty one.
 func (b *batch) add(ev wire.Event) {
 	if len(b.list) == fewEvents && b.few == nil {
 		b.few = b.list

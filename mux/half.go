@@ -57,6 +57,7 @@ type side interface {
 	stirredLocked() haste
 }
 
+// init makes the half of side, which is not used before its own fields are set.
 func (h *half) init(side side, nc netio.Conn, s wire.Session, cfg *Config) {
 	h.nc, h.out, h.sess, h.lim, h.peer, h.side = nc, nc.Output(), s, cfg.Limits, nc.Remote().String(), side
 	h.large, h.granted = make(chan struct{}, 1), newSignal()
@@ -77,6 +78,7 @@ func among(n int) haste { return haste(n > 0) }
 // unlock gives the lock back, and sends what is queued if that made this goroutine the flusher.
 func (h *half) unlock() { h.unlockThen(atOnce) }
 
+// unlockThen is unlock with a haste for the flush.
 func (h *half) unlockThen(w haste) {
 	if h.out.Unlock() {
 		h.flush(w)
@@ -189,6 +191,7 @@ func (h *half) awaitPiece(ctx context.Context, p pieces, overLocked func() bool)
 // A signal has whoever waits for it look again. It is not counted.
 type signal chan struct{}
 
+// newSignal makes a signal that was not raised.
 func newSignal() signal { return make(signal, 1) }
 
 // raise wakes the one that waits, or the next one that will.

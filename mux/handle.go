@@ -61,6 +61,8 @@ func Guard(next rpc.Next, l *slog.Logger) rpc.Next {
 	return func(ctx context.Context, c *rpc.Call) error { return guarded(ctx, c, next, l) }
 }
 
+// guarded is Guard at work. Where next ends the goroutine nothing is returned, and
+// nothing is logged here: Handle does, which knows that it was to return.
 func guarded(ctx context.Context, call *rpc.Call, next rpc.Next, l *slog.Logger) (told error) {
 	var err error
 	returned := false
@@ -122,8 +124,10 @@ func asTold(ctx context.Context, call *rpc.Call, err error, l *slog.Logger) erro
 // wraps, such as the code of another hop's error, is not this call's.
 type withheld struct{ err error }
 
+// Error implements error. There is no Unwrap: errors.As must not find the cause.
 func (w withheld) Error() string { return w.err.Error() }
 
+// orDefault is l, or the process's logger: a panic of user code is logged in any case.
 func orDefault(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		l = slog.Default()

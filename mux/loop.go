@@ -17,6 +17,8 @@ type loopRole struct {
 	done func(netio.Outcome, error)
 }
 
+// init notes whether the connection lives on an event loop. done is bound once, so that
+// parking allocates nothing.
 func (l *loopRole) init(c *ServerConn) {
 	if nc, ok := c.nc.(netio.LoopConn); ok {
 		l.nc = nc

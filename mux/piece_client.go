@@ -70,6 +70,8 @@ func (c *Conn) append(ev *wire.Event, body func(*buf.Out) error) error {
 	return err
 }
 
+// appendLocked is append for a caller with the lock, which also sees to the flush. What
+// could not be framed has left nothing behind.
 func (c *Conn) appendLocked(ev *wire.Event, body func(*buf.Out) error) error {
 	out := c.out.Out()
 	before := out.Len()

@@ -65,6 +65,8 @@ func (c *ServerConn) spendLocked(r *request) {
 	}
 }
 
+// sendPiece queues the next n bytes of r's answer. After an error behind the first piece
+// nothing can be said any more: the answer ends with the connection.
 func (c *ServerConn) sendPiece(r *request, reply *wire.Event, n int) (err error) {
 	c.out.Lock()
 	defer c.unlock()

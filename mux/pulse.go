@@ -65,6 +65,7 @@ func (c *Conn) watchLocked() {
 	c.feelInLocked(c.lim.Silence / 2)
 }
 
+// feelInLocked has somebody look in d; an alarm that is set already is moved.
 func (c *Conn) feelInLocked(d time.Duration) {
 	if !c.pulse.again(d) {
 		c.pulse.start(d, c.feel)

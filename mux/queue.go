@@ -49,6 +49,7 @@ type turns struct {
 	bytes       int  // what the answers that wait for their turn are thought to weigh
 }
 
+// push puts r behind all others.
 func (t *turns) push(r *request) {
 	if t.last != nil {
 		t.last.turn = r

@@ -49,6 +49,7 @@ type leader struct {
 	wait *waiter
 }
 
+// none reports whether nobody leads: the reader goroutine holds the role.
 func (l leader) none() bool { return l.slot == nil && l.wait == nil }
 
 // A progress is what a leader's turn has come to.

@@ -108,6 +108,7 @@ type request struct {
 	turn          *request // the next of those that are answered in order
 }
 
+// is looks at the phase. Only under the output lock does the answer last.
 func (r *request) is(p phase) bool { return phase(r.phase.Load()) == p }
 
 // enter changes the phase under the output lock.
@@ -174,6 +175,7 @@ type abandonedCall struct {
 	deadline time.Time
 }
 
+// any reports whether there is anything to be done.
 func (fx *aftermath) any() bool { return fx.woken != nil || fx.ended != nil || fx.shut }
 
 // apply does what fx says. No lock is held.

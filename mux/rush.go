@@ -124,6 +124,7 @@ func (h *Rush) leave(p *place) {
 	}
 }
 
+// endLocked ends the wait of p, and takes it out of the list.
 func (h *Rush) endLocked(p *place) {
 	p.listed = false
 	if p.newer != nil {

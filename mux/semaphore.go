@@ -37,6 +37,8 @@ func (m *semaphore) enter(n, limit int) int {
 	return n
 }
 
+// leave gives n bytes back, and has those enter, in their order, for which there is room
+// now. The first of them holds up smaller ones behind it: else it might wait for ever.
 func (m *semaphore) leave(n, limit int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

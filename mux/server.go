@@ -104,6 +104,7 @@ type farewell struct {
 
 // NewServerConn begins to serve nc, which it owns from now on. Run does the work.
 func NewServerConn(nc netio.Conn, s wire.Session, cfg *ServerConfig) *ServerConn {
+	// The step runs in the poller's callback: it cuts, notes, and decides nothing.
 	c := &ServerConn{intake: intake{arrived: time.Now()}, cfg: cfg, over: make(chan struct{})}
 	c.half.init(c, nc, s, &cfg.Config)
 	c.serves = true

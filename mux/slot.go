@@ -54,6 +54,7 @@ const (
 	gone          // the caller left; the slot waits for the late answer
 )
 
+// word packs both, so that one compare-and-swap sees a later call in the same slot.
 func word(id uint64, s state) uint64 { return id<<8 | uint64(s) }
 
 // An id is slot | generation<<16, 32 bits in all, since TTHeader carries no
@@ -64,6 +65,7 @@ const (
 	generation = 1<<16 - 1
 )
 
+// id names the call that the slot serves now.
 func (s *slot) id() uint64 { return uint64(s.index) | uint64(s.generation)<<indexBits }
 
 // sentAt tells whether the request was sent, if so many bytes were.
@@ -137,6 +139,8 @@ func (t *slots) find(id uint64) *slot {
 // as soon as that one runs. It does not survive its start.
 type chain struct{ first, last *slot }
 
+// add makes s the last link. Its caller may wake up at any time, but reads next only
+// once it is signalled, which start begins.
 func (k *chain) add(s *slot) {
 	if k.last == nil {
 		k.first = s

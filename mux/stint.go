@@ -36,6 +36,8 @@ type stint struct {
 	rests uint32 // owned by the read role: the Yielder's, at the last batch
 }
 
+// init finds who is to be yielded to. Handlers that run Inline on an event loop yield by
+// returning to it.
 func (s *stint) init(c *ServerConn) {
 	if c.loop.nc == nil || c.cfg.Handlers != Inline {
 		s.way, _ = c.nc.(netio.Yielder)

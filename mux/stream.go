@@ -131,6 +131,8 @@ type waiter struct {
 	next *waiter       // list of those to be woken; the waker's
 }
 
+// init gives the stream its first window, which the peer assumes without being told. It
+// is called under the output lock, once h is set.
 func (s *stream) init(caps wire.Caps) {
 	s.credit, s.window, s.base = caps.Window, caps.Window, caps.Window
 	s.cost = caps.MessageCost
@@ -139,6 +141,7 @@ func (s *stream) init(caps wire.Caps) {
 	}
 }
 
+// appendMessage is request.appendResult for a message of a stream.
 func (s *stream) appendMessage(out *buf.Out) error {
 	if s.private != nil {
 		out.MoveFrom(s.private)
@@ -189,6 +192,8 @@ func (s *stream) Send(msg any) error {
 	return err
 }
 
+// note has the method learn how large its messages are: those that are expected to be
+// large are encoded outside the lock.
 func (s *stream) note(n int) {
 	if s.first&wire.Open != 0 {
 		s.call.Method.NoteRequest(n)
@@ -324,6 +329,8 @@ func (s *stream) stirLocked(list *waiter) *waiter {
 	return list
 }
 
+// onLocked begins a wait. From here on a change that ends it may signal ch before the
+// waiter gets there; the signal stays in ch.
 func (w *waiter) onLocked() {
 	if w.ch == nil { // most streams of a flood never wait
 		w.ch = make(chan struct{}, 1)
@@ -331,6 +338,8 @@ func (w *waiter) onLocked() {
 	w.on = true
 }
 
+// offLocked ends a wait: the waiter is put on the list of those to be woken after the
+// unlock. Each wait is ended once, so ch never holds more than one signal.
 func (w *waiter) offLocked(list *waiter) *waiter {
 	w.on, w.next = false, list
 	return w

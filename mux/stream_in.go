@@ -36,6 +36,8 @@ func (s *stream) Receive(msg any) error {
 // lowWater is what is consumed before credit is given anew.
 func (s *stream) lowWater() int { return max(s.window/2, 1<<10) }
 
+// decode runs the codec, on the goroutine that receives and without a lock. A panic of it
+// is the error of this message; the stream goes on.
 func (s *stream) decode(v buf.View, msg any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

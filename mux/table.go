@@ -23,6 +23,8 @@ const (
 	tableKeep  = 256 // chains that an empty table keeps
 )
 
+// chain is the place of id: the top bits of its product with mult, which depend on all of
+// its bits (multiplicative hashing; Knuth, The Art of Computer Programming 3, 6.4).
 func (t *table) chain(id uint64) **request { return &t.chains[id*t.mult>>t.shift] }
 
 // find gives the request with that id, or nil.
@@ -82,7 +84,9 @@ func (t *table) remove(r *request) {
 	}
 }
 
-// grow doubles the chains.
+// grow doubles the chains. A table that was empty begins with 1<<tableLeast of them,
+// and with a multiplier of its own: what a peer finds out about one connection says
+// nothing of another.
 func (t *table) grow() {
 	was := t.chains
 	if was == nil {

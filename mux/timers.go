@@ -24,6 +24,7 @@ func (a *alarm) again(d time.Duration) bool {
 	return true
 }
 
+// start sets an alarm for the first time.
 func (a *alarm) start(d time.Duration, f func()) {
 	a.armed = true
 	a.timer = time.AfterFunc(d, f)
@@ -44,6 +45,7 @@ type frameTimer struct {
 	last          uint64 // what Unfinished was
 }
 
+// newFrameTimer makes one that aborts nc; nothing is missing yet.
 func newFrameTimer(nc netio.Conn, limit time.Duration) frameTimer {
 	t := missingTimer{nc: nc, limit: limit}
 	return frameTimer{frame: t, pieces: t}
@@ -100,6 +102,7 @@ func (t *missingTimer) set(missing, another bool) {
 	t.armed = missing
 }
 
+// start has what is left of the time begin now.
 func (t *missingTimer) start(d time.Duration) {
 	t.until, t.left = time.Now().Add(d), 0
 	if t.timer == nil {
@@ -109,6 +112,8 @@ func (t *missingTimer) start(d time.Duration) {
 	}
 }
 
+// pause keeps what is left of the time, at least a nanosecond: 0 says that it runs. A
+// timer that has just fired aborts all the same.
 func (t *missingTimer) pause() {
 	if t.armed && t.left == 0 {
 		t.timer.Stop()
@@ -116,6 +121,7 @@ func (t *missingTimer) pause() {
 	}
 }
 
+// resume has a paused time go on.
 func (t *missingTimer) resume() {
 	if t.armed && t.left > 0 {
 		t.start(t.left)

@@ -44,6 +44,8 @@ type lone struct {
 	still int // looks without a change
 }
 
+// fits reports whether n requests that take cost, all together and by estimate, are few
+// and quick enough to do without a spare.
 func (l *lone) fits(n int, cost time.Duration) bool {
 	return n <= loneCalls && cost <= loneTime
 }

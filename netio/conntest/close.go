@@ -7,6 +7,12 @@ import (
 	"time"
 )
 
+// Close sends what is queued, whoever is the flusher, and then ends the connection; its
+// context bounds the first, not the second. So a Close whose context has ended already
+// is the way to end a connection at once, and in order where nothing is queued. What
+// did not leave is told by the error, for the peer cannot know of it: it sees a reset.
+// Several Closes are one; the least patient cuts the drain off.
+
 // testCloseSends queues and closes while the flusher is on its way: the peer
 // gets it all.
 func testCloseSends(t *testing.T, e *env) {

@@ -1,6 +1,26 @@
 // Package conntest is the suite that every netio.Conn passes: sockets, TLS, the
 // in-memory Pipe, plain connections and shared memory alike. Behaviour that is
 // tested here is what an engine may rely on.
+//
+// A transport of one's own runs it so:
+//
+//	func TestConn(t *testing.T) {
+//		conntest.Run(t, func(t *testing.T) (a, b netio.Conn, stop func()) {
+//			… // dial and accept
+//			return a, b, func() { l.Close() }
+//		}, conntest.Caps{})
+//	}
+//
+// Each behaviour has a pair of its own, and ends with a look at goroutines, descriptors
+// and blocks: none may be left. The behaviours are in files by what they are about:
+// data (what was sent arrives), flush (the debt of a Receive), writers (many of them,
+// and room), kick, end (losses), close, settle (two of these at once) and view (the
+// net.Conn of a connection).
+//
+// No behaviour waits for a time to pass where a transport may be slow: it waits for
+// what has to happen, for a minute at most. Where something must not happen it gives it
+// a moment (settle), so that a slow machine may let a defect pass, and never fails a
+// transport that is right.
 package conntest
 
 import (

@@ -11,6 +11,11 @@ import (
 	"github.com/limosa-rpc/limosa/netio"
 )
 
+// What was queued arrives, all of it and in order, however it is cut on the way: by the
+// sizes of blocks, of what the kernel takes and gives, and of what a step takes at a
+// time. Nobody but the step looks at the In; what it leaves is offered again, and what it
+// was lent as a View stays as it is until that is released.
+
 // testEcho sends messages of random sizes and has them come back.
 func testEcho(t *testing.T, e *env) {
 	a, b := e.pair(t)

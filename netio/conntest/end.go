@@ -13,6 +13,11 @@ import (
 	"github.com/limosa-rpc/limosa/netio"
 )
 
+// A loss is told once: by the Receive that runs, with Lost, or by OnLost's function if
+// none does. A call would wait for ever after a loss that is told to nobody; one that is
+// told twice would end twice. An orderly end is io.EOF and comes behind all the data; it
+// ends one direction only. Whatever else is sticky: each later use tells the same error.
+
 // testEndWithData ends a side right after its data, 20 times over in each of
 // three moments: an edge-triggered reader that trusts a short read never sees
 // the end when both come in one event.

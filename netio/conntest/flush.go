@@ -9,6 +9,13 @@ import (
 	"github.com/limosa-rpc/limosa/netio"
 )
 
+// A debt is the flush of what somebody has queued, as the flusher. Receive takes it over
+// (owed) and pays it before it parks, so that a caller that sends and then waits needs
+// no system call to find that there is nothing yet, and no other goroutine to send.
+// It reads first: what has come may make sending needless, such as the peer's goodbye.
+// It must never park in the send: two sides that both write more than the sockets hold
+// would wait for each other. So it returns Full, and the debt is the caller's again.
+
 // much is more than a connection takes at once: whoever makes sockets for the
 // suite bounds their buffers, which the kernel may let grow to more than that.
 const much = 25 << 20

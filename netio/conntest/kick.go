@@ -10,6 +10,11 @@ import (
 	"github.com/limosa-rpc/limosa/netio"
 )
 
+// A kick makes the Receive that runs, or the next one, return: to look at a context that
+// has ended, or to hand the read role over. Kicks are not counted and may be stale, so
+// that whoever kicks need not know whether anybody receives; a stale one costs one turn
+// of a loop. None may get lost: a caller would not leave when its time is over.
+
 // testKickBefore kicks the next Receive.
 func testKickBefore(t *testing.T, e *env) {
 	_, b := e.pair(t)

@@ -9,6 +9,11 @@ import (
 	"github.com/limosa-rpc/limosa/netio"
 )
 
+// Two things at once. A Receive has one outcome, and more than one may be due: data and
+// a reset, a full socket and a kick, or an error of the step. Full comes first, since
+// only with it is the caller the flusher still; nothing of the rest may get lost on the
+// way to the next Receive.
+
 // testResetBehindData resets a connection right behind data that its parked
 // reader asks for more after: both may come in one event.
 func testResetBehindData(t *testing.T, e *env) {
@@ -112,7 +117,7 @@ func testKickFull(t *testing.T, e *env) {
 	g.wait(t, "the peer")
 }
 
-// testHanded resets a connection at every moment: what the peer got was counted
+// testHandedToKernel resets a connection at every moment: what the peer got was counted
 // as handed on before anybody could notice the loss.
 func testHandedToKernel(t *testing.T, e *env) {
 	for i := range e.size(30) {

@@ -12,6 +12,11 @@ import (
 	"github.com/limosa-rpc/limosa/netio"
 )
 
+// The net.Conn of a connection: for code that knows no other, such as a sniffing server
+// that hands a connection on to HTTP. What was received and not taken, and what is queued,
+// comes before. Deadlines are points in time, as package net has them, and may be
+// changed while somebody waits; kicks and wakes that were meant for an engine are over.
+
 // testNetConn echoes over the net.Conn view.
 func testNetConn(t *testing.T, e *env) {
 	a, b := e.pair(t)

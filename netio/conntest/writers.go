@@ -12,6 +12,11 @@ import (
 	"github.com/limosa-rpc/limosa/netio"
 )
 
+// Any number of goroutines write at a time, under the output lock, and one of them sends
+// for all. Nothing bounds what they queue but themselves: Wait is how they are told to
+// stop, and it costs nothing while there is room. It ends with room, the connection, or
+// its context, each with an error of its own.
+
 // exchange writes out, then reads want bytes, as an engine does: with a debt
 // in Receive, and by handing the read role over at Full.
 func exchange(t *testing.T, c netio.Conn, out []byte, want int) (got []byte) {

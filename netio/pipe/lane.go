@@ -9,6 +9,13 @@ import (
 
 // A lane is one direction of a pipe: bytes on their way, with the time at which
 // they arrive. It never blocks; its two signals wake who waits.
+//
+//	data  | received | arrived: seen-out bytes | on their way: in-seen bytes |
+//	      0          off
+//
+// Of the numbers that only grow, out <= seen <= in. While the lane is held, what is sent
+// gets no mark; the release marks all of it as sent at that moment. FuzzLane's model says
+// the same in other words.
 type lane struct {
 	// Set by New, then constant.
 	cfg   Config
@@ -40,6 +47,7 @@ type arrival struct {
 	at  time.Time
 }
 
+// newLane makes an empty one. onEnd is to be set before it is used.
 func newLane(cfg Config) *lane {
 	return &lane{cfg: cfg, readable: make(chan struct{}, 1), writable: make(chan struct{}, 1)}
 }
@@ -152,6 +160,7 @@ func (l *lane) finish(sendErr error) {
 	signal(l.writable)
 }
 
+// endLocked sends the end, err, behind what was sent; the first end counts.
 func (l *lane) endLocked(err error) {
 	if l.mu.ended {
 		return
@@ -204,6 +213,7 @@ func (l *lane) closeReceiver() {
 	l.stopLocked(ErrReset)
 }
 
+// stopLocked drops what is on its way and wakes both sides, which find their errors.
 func (l *lane) stopLocked(sendErr error) {
 	if l.mu.sendErr == nil {
 		l.mu.sendErr = sendErr

@@ -76,12 +76,15 @@ type addr string
 func (addr) Network() string  { return "pipe" }
 func (a addr) String() string { return string(a) }
 
+// newConn makes an end that receives from rx and sends to tx.
 func newConn(cfg Config, rx, tx *lane, local, remote addr) *Conn {
 	c := &Conn{cfg: cfg, rx: rx, tx: tx, local: local, remote: remote, kicks: make(chan struct{}, 1), wakes: make(chan struct{}, 1)}
 	c.kit().Init(c, nil, cfg.WriteStall)
 	return c
 }
 
+// kit is the Core in the connection's own hands: what the kit can do is not for users of
+// the Conn, see [netio.Kit].
 func (c *Conn) kit() *netio.Kit { return (*netio.Kit)(&c.Core) }
 
 // Local implements [netio.Conn].

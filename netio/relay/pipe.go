@@ -43,6 +43,7 @@ func (k *Pipe) read(p []byte) (int, error) {
 	return n, err
 }
 
+// close closes both ends, with what the pipe holds.
 func (k *Pipe) close() {
 	sys.Close(k.r) //nolint:errcheck // there is nothing left to do about it
 	sys.Close(k.w) //nolint:errcheck

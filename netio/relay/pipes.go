@@ -148,6 +148,8 @@ func (p *Pipes) stealLocked() *Pipe {
 	return nil
 }
 
+// newPipe makes a pipe. The kernel may grant less than was asked for (an unprivileged
+// user has pipe-user-pages-soft, see pipe(7)); one that is too small is not worth it.
 func (p *Pipes) newPipe() (*Pipe, error) {
 	open, size := p.open, p.Size
 	if open == nil {
@@ -168,6 +170,7 @@ func (p *Pipes) newPipe() (*Pipe, error) {
 	return k, nil
 }
 
+// max is Max, or what 0 stands for.
 func (p *Pipes) max() int {
 	if p.Max == 0 {
 		return defaultPipes
@@ -186,12 +189,14 @@ func (p *Pipes) putSlow(k *Pipe) {
 	p.mu.free = append(p.mu.free, k)
 }
 
+// drop closes a pipe that is not to be used again.
 func (p *Pipes) drop(k *Pipe) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dropLocked(k)
 }
 
+// dropLocked is drop under the lock: the count makes room for another.
 func (p *Pipes) dropLocked(k *Pipe) {
 	k.close()
 	p.mu.opened--

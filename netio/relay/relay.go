@@ -113,6 +113,7 @@ func (r *relay) stop(cause error) {
 	}
 }
 
+// cause is why the relay was stopped.
 func (r *relay) cause() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,8 +188,11 @@ type anyLane struct {
 	n        int64
 }
 
+// moved implements lane; it is read once both lanes have ended.
 func (l *anyLane) moved() int64 { return l.n }
 
+// run implements lane. What was received is a View, which the output takes over: the
+// block that the bytes came in is what is sent.
 func (l *anyLane) run(ctx context.Context) error {
 	if err := l.r.clearOutput(ctx, l.dst); err != nil {
 		return err

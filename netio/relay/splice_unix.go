@@ -40,6 +40,8 @@ type spliceLane struct {
 	until time.Time
 }
 
+// spliceLane is a lane between two sockets, nil where one of the two is none. Without
+// pipes it copies, without leaving the callbacks of the poller all the same.
 func (r *relay) spliceLane(src, dst netio.Conn) lane {
 	s, ok := netio.SocketOf(src)
 	if !ok {
@@ -54,6 +56,7 @@ func (r *relay) spliceLane(src, dst netio.Conn) lane {
 	return l
 }
 
+// moved implements lane.
 func (l *spliceLane) moved() int64 { return l.n }
 
 func (l *spliceLane) run(ctx context.Context) error {

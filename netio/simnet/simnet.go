@@ -21,6 +21,11 @@ import (
 type Shape func(n int, from, to string) pipe.Config
 
 // A Net connects hosts. All methods may be called concurrently.
+//
+// Faults are of links, which are numbered, or of a pair of hosts. What a fault does to
+// each of its connections is the pipe's: hold, stall, reset. Nothing is ever reordered
+// or lost within a connection, for a transport does not do that either; packets that
+// are lost for good are a connection that falls silent (Vanish).
 type Net struct {
 	shape Shape // set by New, then constant; nil: perfect connections
 
@@ -51,6 +56,8 @@ func (n *Net) Dial(ctx context.Context, from, to string) (netio.Conn, error) {
 	if err := sleep(ctx, cfg.Delay); err != nil {
 		return nil, dialError(to, err)
 	}
+	// A partition may begin and end, and listeners come and go, as often as they like
+	// before the connection is made; so all is looked at anew each time.
 	for {
 		l, healed := n.reach(link, cfg)
 		if healed != nil {
@@ -196,6 +203,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// dialError wraps err as a dial over the operating system would: callers look at the Op.
 func dialError(to string, err error) error {
 	return &netio.Error{Op: "dial", Net: "sim", Addr: to, Err: err}
 }
