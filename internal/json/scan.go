@@ -19,7 +19,9 @@ type Scanner struct {
 	// become U+FFFD.
 	AnyBytes bool
 
-	scratch []byte // of strings that are not in the text as they are
+	// scratch has strings that are not in the text as they are. It grows with the longest one, so
+	// that a scanner takes no memory for each; that is why a Token borrows.
+	scratch []byte
 }
 
 // A Token is a scalar, or the bracket that begins an object or an array.
@@ -63,11 +65,12 @@ func (s *Scanner) wrong(want string) *Fault {
 	if s.At >= len(s.Text) {
 		return &Fault{At: len(s.Text), Why: "the JSON ends too early", Early: true}
 	}
-	r, _ := utf8.DecodeRune(s.Text[s.At:])
+	r, _ := utf8.DecodeRune(s.Text[s.At:]) // a whole character, not the first byte of one
 	return &Fault{At: s.At, Why: fmt.Sprintf("invalid character %q where %s is expected", r, want)}
 }
 
-// Peek goes to the next byte that is no space and gives it; 0 at the end.
+// Peek goes to the next byte that is no space and gives it; 0 at the end. A NUL in the text gives 0
+// as well: who asks for the end compares At.
 func (s *Scanner) Peek() byte {
 	for ; s.At < len(s.Text); s.At++ {
 		switch c := s.Text[s.At]; c {
@@ -79,7 +82,7 @@ func (s *Scanner) Peek() byte {
 	return 0
 }
 
-// Want takes c.
+// Want takes c, after spaces.
 func (s *Scanner) Want(c byte) *Fault {
 	if s.Peek() == c && s.At < len(s.Text) {
 		s.At++
@@ -88,7 +91,16 @@ func (s *Scanner) Want(c byte) *Fault {
 	return s.wrong(string(rune(c)))
 }
 
-// More goes to the next element of what ends with end, or behind that end.
+// More goes to the next element of what ends with end, or behind that end; first says that none
+// was read yet. A comma before the end is refused: what follows it is not an element.
+//
+//	for first := true; ; first = false {
+//		more, bad := s.More(first, ']')
+//		if bad != nil || !more {
+//			return bad
+//		}
+//		…                              // an element
+//	}
 func (s *Scanner) More(first bool, end byte) (bool, *Fault) {
 	s.Peek()
 	switch {
@@ -120,7 +132,7 @@ func (s *Scanner) Name() (Token, *Fault) {
 		return Token{}, s.wrong("a colon")
 	}
 	s.At++
-	return Token{'"', text, at}, nil
+	return Token{'"', text, at}, nil // borrowed from the text or from scratch, as of any string
 }
 
 // Value reads the token that a value begins with.
@@ -150,6 +162,7 @@ func (s *Scanner) Value() (Token, *Fault) {
 	return Token{}, s.wrong("a value")
 }
 
+// word takes true, false or null. The fault is that of the first letter that is another.
 func (s *Scanner) word(w string) *Fault {
 	for i := range len(w) {
 		if s.At >= len(s.Text) || s.Text[s.At] != w[i] {
@@ -160,7 +173,11 @@ func (s *Scanner) word(w string) *Fault {
 	return nil
 }
 
-// number passes over -?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)?
+// number passes over a number by the grammar of RFC 8259, section 6, and makes nothing of it: what
+// is too large for a type is the concern of who knows the type. There is no leading zero and
+// no leading plus, and a point has digits on both sides.
+//
+//	-?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)?
 func (s *Scanner) number() *Fault {
 	if s.Text[s.At] == '-' {
 		s.At++
@@ -186,6 +203,7 @@ func (s *Scanner) number() *Fault {
 	return nil
 }
 
+// digits passes over one at the least.
 func (s *Scanner) digits() *Fault {
 	from := s.At
 	for s.At < len(s.Text) && s.Text[s.At]-'0' <= 9 {
@@ -199,6 +217,8 @@ func (s *Scanner) digits() *Fault {
 
 // Quoted reads a string: borrowed from the text if it stands there as it is.
 func (s *Scanner) Quoted() ([]byte, *Fault) {
+	// The usual string has no escapes and is ASCII: one pass over it, and no copy. UTF-8 is checked
+	// only where some byte is above ASCII.
 	from := s.At + 1
 	ascii := true
 	for i := from; i < len(s.Text); i++ {
@@ -260,6 +280,7 @@ func (s *Scanner) escape(b []byte) ([]byte, *Fault) {
 	if s.At >= len(s.Text) {
 		return nil, s.wrong("")
 	}
+	// The eight escapes of a letter, and what they stand for at the same place.
 	const from, to = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 	c := s.Text[s.At]
 	if i := bytes.IndexByte([]byte(from), c); i >= 0 {
@@ -273,6 +294,8 @@ func (s *Scanner) escape(b []byte) ([]byte, *Fault) {
 	if bad != nil {
 		return nil, bad
 	}
+	// A character beyond the first 65,536 is two escapes. Half of one is no character; encoding/json
+	// makes U+FFFD of it and goes on, and so does this.
 	if utf16.IsSurrogate(r) {
 		pair := utf8.RuneError
 		if at := s.At; at+1 < len(s.Text) && s.Text[at] == '\\' && s.Text[at+1] == 'u' {

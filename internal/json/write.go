@@ -6,7 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// AppendDouble appends a number, or what stands for one that is none.
+// AppendDouble appends a number, or what stands for one that is none: JSON has neither infinities
+// nor NaN, and Apache's TJSONProtocol writes them as these strings. The shortest form that
+// gives the same bits back is written.
 func AppendDouble(b []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):
@@ -20,7 +22,8 @@ func AppendDouble(b []byte, f float64) []byte {
 }
 
 // AppendString appends s as a JSON string. Bytes that are not UTF-8 become
-// U+FFFD: JSON has no form for them.
+// U+FFFD: JSON has no form for them. What needs no escape is copied in runs; of control characters
+// all are written as \u00XX, which is longer than \n and one case less.
 func AppendString[S string | []byte](b []byte, s S) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
@@ -32,6 +35,7 @@ func AppendString[S string | []byte](b []byte, s S) []byte {
 			continue
 		}
 		if c >= utf8.RuneSelf {
+			// A rune ends within four bytes: no more is turned into a string.
 			r, n := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
 			if r != utf8.RuneError || n > 1 {
 				i += n

@@ -17,10 +17,10 @@ import (
 // A reader goes through Thrift and appends JSON. The first error stays; from
 // then on nothing is done.
 type reader struct {
-	p   []byte
-	o   int
-	out []byte
-	max int
+	p   []byte // the message, borrowed
+	o   int    // what was read of it
+	out []byte // the JSON, a value's at a time
+	max int    // how long out may become
 	err *thrift.SyntaxError
 
 	// Of a result: the last field, and its value in out.
@@ -55,6 +55,7 @@ func (r *reader) leave(ours, base int) {
 // an IDL can make that endless.
 const maxWithin = 4
 
+// fail notes the first error: that of at, which may lie behind the end.
 func (r *reader) fail(at int, path, why string) {
 	if r.err == nil {
 		r.err = &thrift.SyntaxError{Offset: min(at, len(r.p)), Path: path, Why: why}
@@ -76,6 +77,8 @@ func (r *reader) ok(n int) bool {
 	return false
 }
 
+// u8 reads a byte, as the functions below read numbers: 0 after an error, which the caller looks at
+// where it matters, once for many.
 func (r *reader) u8() byte {
 	if !r.ok(1) {
 		return 0
@@ -144,6 +147,8 @@ func (r *reader) object(sh *shape, depth int) {
 	r.out = append(r.out, '{')
 	begin, ours, base := len(r.out), len(r.members), len(r.last)
 	r.enter(len(sh.fields))
+	// Fields come in the order of the IDL as a rule, so that the one behind the last is tried before
+	// the table of ids.
 	again, guess := false, 0
 	for {
 		t := raw.Type(r.u8())
@@ -167,7 +172,7 @@ func (r *reader) object(sh *shape, depth int) {
 		guess = i + 1
 		m, at := member{field: i, from: len(r.out)}, r.o
 		m.value = r.member(&sh.fields[i], depth-1)
-		if r.odd {
+		if r.odd { // what was written of it goes, and it is skipped from its begin
 			r.odd, r.o, r.out = false, at, r.out[:m.from]
 			r.skip(t, depth-1)
 			continue
@@ -240,7 +245,8 @@ func (r *reader) absent(sh *shape, last []int) {
 	}
 }
 
-// skip passes over a value that is not wanted.
+// skip passes over a value that is not wanted, of a field that the IDL does not have or has with
+// another type: a newer peer's.
 func (r *reader) skip(t raw.Type, depth int) {
 	n, err := raw.Skip(r.p[r.o:], t, depth)
 	if err == nil {
@@ -285,6 +291,8 @@ func (r *reader) count() int {
 	return int(n)
 }
 
+// list reads a list or a set as an array. Elements of another type than the IDL's are found before the
+// first one is read, unless there are none, which fits every type.
 func (r *reader) list(t *typ, depth int) {
 	if depth <= 0 {
 		r.fail(r.o, "", "nested too deeply")
@@ -305,6 +313,8 @@ func (r *reader) list(t *typ, depth int) {
 	r.out = append(r.out, ']')
 }
 
+// entries reads a map: as an object if its keys can be names, else as an array of objects with key and
+// value. A key that comes twice stands there twice.
 func (r *reader) entries(t *typ, depth int) {
 	if depth <= 0 {
 		r.fail(r.o, "", "nested too deeply")
@@ -351,6 +361,8 @@ func (r *reader) name(t *typ) {
 	}
 }
 
+// scalar reads what has no structure. An enum's number that the IDL does not name stays a number; what
+// is no UTF-8 in a string becomes U+FFFD, since JSON has no form for it.
 func (r *reader) scalar(t *typ) {
 	switch t.kind {
 	case idl.Bool:

@@ -42,6 +42,7 @@ type step struct {
 	kind stepKind
 }
 
+// A stepKind is how a step is shown: .name, [3] or ["key"].
 type stepKind uint8
 
 const (
@@ -50,6 +51,9 @@ const (
 	byKey
 )
 
+// newWriter makes a writer of text, which is borrowed, to the end of out. An empty text is an object
+// without members. limit is how many bytes the message may have, 0 for the default: a default
+// of the IDL may be far longer than the text that asks for it.
 func newWriter(out *buf.Out, text []byte, limit int) *writer {
 	if limit == 0 {
 		limit = defaultBytes
@@ -83,6 +87,7 @@ func (w *writer) errorf(at int, format string, args ...any) error {
 	return &Error{Path: path.String(), Offset: at, Why: fmt.Sprintf(format, args...)}
 }
 
+// syntax makes the error of what is no JSON, with the path as far as it was read.
 func (w *writer) syntax(bad *json.Fault) error { return w.errorf(bad.At, "%s", bad.Why) }
 
 // token gives the token that the next value begins with.
@@ -109,6 +114,7 @@ func (w *writer) commit() {
 	w.b = nil
 }
 
+// lend gets the block that is filled next.
 func (w *writer) lend() { w.b = w.out.Block() }
 
 // bytes appends the length of p and a copy of it.
@@ -139,6 +145,7 @@ func (w *writer) reserve() buf.Mark {
 	return m
 }
 
+// patch writes the number of elements to where reserve has made place; 0 stands there already.
 func (w *writer) patch(m buf.Mark, n int) {
 	if n == 0 {
 		return
@@ -148,6 +155,7 @@ func (w *writer) patch(m buf.Mark, n int) {
 	w.lend()
 }
 
+// fits refuses a message that has become too large; at is the value that did it.
 func (w *writer) fits(at int) error {
 	if w.sent+len(w.b) > w.max {
 		return w.errorf(at, "the message is larger than %d bytes", w.max)
@@ -168,6 +176,7 @@ func (w *writer) message(sh *shape, msg any) error {
 	return err
 }
 
+// whole writes a struct, or of an answer the one field that msg names.
 func (w *writer) whole(sh *shape, msg any) error {
 	if r, ok := msg.(*Result); ok && sh.single {
 		return w.result(sh, r.Field)
@@ -207,6 +216,7 @@ func (w *writer) result(sh *shape, name string) error {
 	return nil
 }
 
+// stop ends a struct.
 func (w *writer) stop() {
 	w.room(1)
 	w.b = append(w.b, byte(raw.TypeStop))
@@ -231,6 +241,8 @@ func (w *writer) object(sh *shape, tok json.Token, depth int) error {
 	base, ours := len(w.seen), len(w.here)
 	w.seen = slices.Grow(w.seen, len(sh.fields))
 	w.seen = w.seen[:base+len(sh.fields)]
+	// Members come in the order of the IDL as a rule: the name behind the last is compared before the
+	// table is asked.
 	count, guess := 0, 0
 	for first := true; ; first = false {
 		more, bad := w.in.More(first, '}')
@@ -268,6 +280,7 @@ func (w *writer) object(sh *shape, tok json.Token, depth int) error {
 	if err := w.absent(sh, w.seen[base:], tok.At); err != nil {
 		return err
 	}
+	// Only what was set is cleared: a struct of a thousand fields costs what the text has of it.
 	for _, i := range w.here[ours:] {
 		w.seen[base+i] = false
 	}
@@ -285,7 +298,7 @@ func (w *writer) field(f *field, seen bool, at, depth int) (there bool, err erro
 		return false, err
 	case seen:
 		return false, w.errorf(at, "stands there twice")
-	case tok.Kind != 'n':
+	case tok.Kind != 'n': // null says that it is not there
 		w.room(headroom)
 		w.b = appendHead(w.b, f)
 		if err := w.value(f.t, tok, depth+1); err != nil {

@@ -142,6 +142,8 @@ func (x *Message) within(l *lease, pl *plan.Plan, o int, level uint16) {
 	*x = Message{own: l, pl: pl, from: uint32(o), level: level}
 }
 
+// mustBe panics if a T is not what t is for: generated code that does not fit its struct, or a
+// view that was written by hand.
 func mustBe[T any](t *shape.Type) {
 	if rt := reflect.TypeFor[T](); t.Go != rt {
 		panic(fmt.Sprintf("thrift: %s is no %s", t.Go, rt))
@@ -229,6 +231,7 @@ func (s Numbers[T]) At(i int) T {
 	return *(*T)(unsafe.Pointer(&u))
 }
 
+// size is that of an element, here and on the wire.
 func (s Numbers[T]) size() int {
 	var v T
 	return int(unsafe.Sizeof(v))
@@ -435,6 +438,7 @@ func (x *Message) element(room []uint32, left int) []uint32 {
 		x.reindex(x.at.far)
 		return room[n:]
 	}
+	// Most elements have all fields in their order, and no inner structure: one pass finds them.
 	if x.pl.Plain {
 		if end := plan.Element(l.b, x.pl.Runs, int(x.from), x.at.near[:n]); end != 0 {
 			x.end = uint32(end)

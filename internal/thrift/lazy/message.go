@@ -247,6 +247,7 @@ func (x *Message) find(field int) (*lease, int) {
 // near is find for a field that is there, as long as nothing was changed; 0: it
 // takes a closer look. It is small enough to be inlined.
 func (x *Message) near(field int) uint32 {
+	// Once something was changed the index does not say what is there.
 	if l := x.own; l == nil || !l.calm {
 		return 0
 	}

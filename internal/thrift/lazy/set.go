@@ -93,6 +93,7 @@ func takes(t *shape.Type, b []byte) codec.Budget {
 	return codec.Unlimited - d.Budget
 }
 
+// fail keeps the first error of what was set, until Append asks for it: a setter gives none.
 func (x *Message) fail(err error) {
 	if x.own.err == nil {
 		x.own.err = err

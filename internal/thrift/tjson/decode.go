@@ -19,7 +19,9 @@ import (
 )
 
 // Decode replaces what msg holds by what body says. Of numbers that do not fit
-// their type it makes errors. lim may be nil.
+// their type it makes errors. lim may be nil: then the defaults hold. Errors are *rpc.Error, of
+// Code InvalidArgument what the text is to blame for (with a *raw.SyntaxError, its offset and
+// the path to the field), of Internal what the type of msg is. Nothing in msg refers to body.
 func Decode(body buf.View, msg any, lim *rpc.Limits) error {
 	pl, p, err := plan.Of(msg)
 	if err != nil {
@@ -29,9 +31,10 @@ func Decode(body buf.View, msg any, lim *rpc.Limits) error {
 		lim = rpc.Limits{}.WithDefaults()
 	}
 	b := body.Bytes()
+	// Strings of Thrift are bytes: what is not UTF-8 comes from a peer as it is, and stays.
 	d := decoder{scanner: scanner{json.Scanner{Text: b, AnyBytes: true}}, mem: plan.Decoder{Budget: codec.Budget(lim.DecodeBudget(len(b)))}}
 	switch {
-	case pl.Shown != nil:
+	case pl.Shown != nil: // a view: it has bytes of Binary, whatever it came in
 		pl.How.Reset(pl.ViewAt(p))
 		err = d.view(pl, p, lim.Depth)
 	case d.mem.Begin(pl, p):
@@ -54,7 +57,10 @@ func Decode(body buf.View, msg any, lim *rpc.Limits) error {
 }
 
 // ParseMessage reads a whole message; body is borrowed from p and is an encoded
-// struct, which is not looked into. Errors are a *SyntaxError.
+// struct, which is not looked into. Errors are a *SyntaxError. A message is an array, as Apache's
+// TJSONProtocol writes it:
+//
+//	[1, "method", type, sequence, {…}]
 func ParseMessage(p []byte) (name string, typ raw.MessageType, seq int32, body []byte, err error) {
 	s := scanner{json.Scanner{Text: p, AnyBytes: true}}
 	fail := func(err error) (string, raw.MessageType, int32, []byte, error) { return "", 0, 0, nil, err }
@@ -89,6 +95,8 @@ func ParseMessage(p []byte) (name string, typ raw.MessageType, seq int32, body [
 	if t := numbers[0]; t < int64(raw.Call) || t > int64(raw.Oneway) {
 		return fail(s.wrong("message type " + strconv.FormatInt(t, 10) + " is unknown"))
 	}
+	// The struct is passed over to find its end, so that the message has one; two levels of
+	// text stand for one of Thrift: a field is an object within the struct's.
 	s.Peek()
 	from := s.At
 	if err = s.skip(2 * plan.DefaultDepth); err != nil {
@@ -105,7 +113,7 @@ func ParseMessage(p []byte) (name string, typ raw.MessageType, seq int32, body [
 }
 
 // errOther is for a container of elements of another type: the field around it
-// is skipped.
+// is skipped. It never leaves this package.
 var errOther = errors.New("thrift: " + raw.WrongType.Why())
 
 // A decoder is the state of one decode.
@@ -114,6 +122,8 @@ type decoder struct {
 	mem plan.Decoder // budget and place of a fault only
 }
 
+// charge takes the memory of n values of a size from the budget, before they are made: a short
+// text must not be able to ask for much.
 func (d *decoder) charge(n, size int) error {
 	if !d.mem.Charges(n, size) {
 		return d.wrong(raw.TooCostly.Why())
@@ -121,7 +131,8 @@ func (d *decoder) charge(n, size int) error {
 	return nil
 }
 
-// name takes the name of a type.
+// name takes the name of a type, such as "i32". An unknown one is an error, as it
+// is in Binary.
 func (d *decoder) name() (raw.Type, error) {
 	d.Peek()
 	from := d.At
@@ -138,9 +149,10 @@ func (d *decoder) name() (raw.Type, error) {
 }
 
 // fields decodes a struct into the pl.Go at base. depth is how many levels are
-// allowed, this struct included.
+// allowed, this struct included. A field that comes twice is decoded twice, and the last one counts,
+// as on the other wires.
 func (d *decoder) fields(pl *plan.Plan, base unsafe.Pointer, depth int) error {
-	var seen map[uint32]bool
+	var seen map[uint32]bool // required fields by their headers; most structs have none
 	err := d.eachField(depth, func(head uint32) (bool, error) {
 		f, _ := pl.Find(head)
 		if f == nil {
@@ -166,7 +178,7 @@ func (d *decoder) fields(pl *plan.Plan, base unsafe.Pointer, depth int) error {
 	for i := range pl.Fields {
 		if f := &pl.Fields[i]; f.Rule == shape.Required && !seen[f.Tag] {
 			d.mem.Blame(pl, f, 0, raw.Fine)
-			d.At--
+			d.At-- // the bracket that ends the struct: there it could have stood
 			return d.wrong(raw.Missing.Why())
 		}
 	}
@@ -174,7 +186,11 @@ func (d *decoder) fields(pl *plan.Plan, base unsafe.Pointer, depth int) error {
 }
 
 // eachField goes through the fields of a struct. known decodes the value of one
-// of them; what it does not know, or finds to be of another type, is skipped.
+// of them; what it does not know, or finds to be of another type, is skipped. A field is
+//
+//	"id": {"type": value}
+//
+// with the id in quotes, since it is a name in JSON.
 func (d *decoder) eachField(depth int, known func(head uint32) (bool, error)) error {
 	if d.Peek(); depth <= 0 {
 		return d.wrong(raw.TooDeep.Why())
@@ -208,7 +224,7 @@ func (d *decoder) eachField(depth int, known func(head uint32) (bool, error)) er
 		if err != nil {
 			return err
 		}
-		at := d.At
+		at := d.At // a value of another type may have been read half: it is skipped from its begin
 		took, err := known(uint32(t)<<16 | uint32(uint16(id)))
 		if err == errOther || !took {
 			d.At = at
@@ -274,6 +290,7 @@ func (d *decoder) value(t *shape.Type, p unsafe.Pointer, depth int) (err error) 
 	return err
 }
 
+// uuid takes the text form, with dashes.
 func (d *decoder) uuid(p *[16]byte) error {
 	d.Peek()
 	from := d.At
@@ -298,6 +315,7 @@ func (d *decoder) bytes(p *[]byte) error {
 		return err
 	}
 	s = strings.TrimRight(s, "=")
+	// Charged by the text, a third more than the bytes that come of it.
 	if err := d.charge(1, len(s)); err != nil {
 		return err
 	}
@@ -314,7 +332,8 @@ func (d *decoder) structure(pl *plan.Plan, p unsafe.Pointer, depth int) error {
 	if !ok {
 		return d.wrong(raw.TooCostly.Why())
 	}
-	// Safety: p points to a *pl.Go.
+	// Safety: p points to a *pl.Go. It is set before the fields are there, so that a fault
+	// further in leaves what was read until then.
 	*(*unsafe.Pointer)(p) = q
 	if pl.Shown != nil {
 		return d.view(pl, q, depth)
@@ -348,7 +367,8 @@ func (d *decoder) union(t *shape.Type, p *shape.Face, depth int) error {
 	})
 }
 
-// count takes a number of elements, each of which takes two bytes at least.
+// count takes a number of elements, each of which takes two bytes at least, itself and a comma. A
+// number that the rest of the text cannot hold is refused before memory is taken for it.
 func (d *decoder) count() (int, error) {
 	if err := d.want(','); err != nil {
 		return 0, err
@@ -369,7 +389,8 @@ func (d *decoder) count() (int, error) {
 	return int(n), nil
 }
 
-// list decodes a list or a set into the slice at p.
+// list decodes a list or a set into the slice at p: ["i32", count, element, …]. The count is the
+// sender's word and must be true. An empty list may name any type.
 func (d *decoder) list(t *shape.Type, p unsafe.Pointer, depth int) error {
 	if d.Peek(); depth <= 0 {
 		return d.wrong(raw.TooDeep.Why())
@@ -406,7 +427,8 @@ func (d *decoder) list(t *shape.Type, p unsafe.Pointer, depth int) error {
 	return d.want(']')
 }
 
-// entries decodes a map into the map or Pairs at p.
+// entries decodes a map into the map or Pairs at p: ["i32", "str", count, {key: value, …}]. A key may
+// be anything: a number stands in quotes then, a struct as it is.
 func (d *decoder) entries(t *shape.Type, p unsafe.Pointer, depth int) error {
 	if d.Peek(); depth <= 0 {
 		return d.wrong(raw.TooDeep.Why())
@@ -449,7 +471,8 @@ func (d *decoder) entries(t *shape.Type, p unsafe.Pointer, depth int) error {
 	return d.want(']')
 }
 
-// fill decodes n entries into a fresh map or Pairs at p.
+// fill decodes n entries into a fresh map or Pairs at p. Of a key that comes twice the last
+// value counts in a map, and Pairs keep both.
 func (d *decoder) fill(t *shape.Type, p unsafe.Pointer, n, depth int) error {
 	var m, pairs reflect.Value
 	if t.Kind == shape.Pairs {
@@ -491,7 +514,9 @@ func (d *decoder) fill(t *shape.Type, p unsafe.Pointer, n, depth int) error {
 	return nil
 }
 
-// view makes the view at q one of the struct that comes next.
+// view makes the view at q one of the struct that comes next: decoded, encoded as Binary and shown.
+// What the plan does not know is lost on the way. The budget that is left to the view is the one
+// from before, since reading it may take as much again.
 func (d *decoder) view(pl *plan.Plan, q unsafe.Pointer, depth int) error {
 	mem := d.mem.Budget
 	p, ok := d.mem.Fresh(pl.Shown)

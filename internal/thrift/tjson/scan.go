@@ -1,6 +1,7 @@
 package tjson
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/limosa-rpc/limosa/internal/json"
@@ -11,9 +12,11 @@ import (
 // keys may be anything.
 type scanner struct{ json.Scanner }
 
+// wrong is an error at what comes next. The path is set by Decode.
 func (s *scanner) wrong(why string) error { return &raw.SyntaxError{Offset: s.At, Why: why} }
 
-// fault makes an error of what the scanner found.
+// fault makes an error of what the scanner found, with the words that all codecs have for a
+// message that ends too early.
 func (s *scanner) fault(bad *json.Fault) error {
 	switch {
 	case bad == nil:
@@ -42,7 +45,8 @@ func (s *scanner) text() (string, error) {
 	return string(p), err
 }
 
-// number borrows a number, which may stand in quotes, as keys do.
+// number borrows a number, which may stand in quotes, as keys do. Which characters follow each
+// other is not looked at: who parses it finds out.
 func (s *scanner) number() ([]byte, error) {
 	if s.Peek() == '"' {
 		return s.quoted()
@@ -60,6 +64,7 @@ func (s *scanner) number() ([]byte, error) {
 	return s.Text[from:s.At], nil
 }
 
+// numeric tells the characters of numbers.
 func numeric(c byte) bool {
 	return c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
 }
@@ -80,7 +85,8 @@ func (s *scanner) integer(bits int) (int64, error) {
 	return n, nil
 }
 
-// double takes one; not every number that Go knows is one here.
+// double takes one; not every number that Go knows is one here: strconv takes "inf" and
+// hexadecimal digits too.
 func (s *scanner) double() (float64, error) {
 	s.Peek()
 	from := s.At
@@ -88,13 +94,8 @@ func (s *scanner) double() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	known := string(p) == "NaN" || string(p) == "Infinity" || string(p) == "-Infinity"
-	for _, c := range p {
-		known = known || numeric(c)
-		if !known {
-			break
-		}
-	}
+	known := string(p) == "NaN" || string(p) == "Infinity" || string(p) == "-Infinity" ||
+		!slices.ContainsFunc(p, func(c byte) bool { return !numeric(c) })
 	v, err := strconv.ParseFloat(string(p), 64)
 	if !known || err != nil {
 		s.At = from
@@ -103,7 +104,8 @@ func (s *scanner) double() (float64, error) {
 	return v, nil
 }
 
-// skip passes over any value. levels is how many objects and arrays may nest.
+// skip passes over any value. levels is how many objects and arrays may nest, which bounds the
+// recursion whatever the text is.
 func (s *scanner) skip(levels int) error {
 	switch c := s.Peek(); {
 	case c == '{' || c == '[':
@@ -127,6 +129,7 @@ func (s *scanner) skipAll(end byte, levels int) error {
 		if bad != nil || !more {
 			return s.fault(bad)
 		}
+		// A key is a value: keys of maps are whatever Thrift has.
 		err := s.skip(levels)
 		if err == nil && end == '}' {
 			if err = s.want(':'); err == nil {
