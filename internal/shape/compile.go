@@ -32,6 +32,9 @@ type compiler struct {
 	unions []*Type
 }
 
+// structure makes the Struct of rt, or gives the one that is there. It is entered into
+// structs before its fields are looked at: a field may lead back to it, and then refers to
+// what is not finished yet.
 func (c *compiler) structure(rt reflect.Type) (*Struct, error) {
 	if s := c.known[rt]; s != nil {
 		return s, nil
@@ -132,6 +135,7 @@ type unmappable string
 
 func (u unmappable) Error() string { return string(u) }
 
+// blame names the field f of rt in an error that does not know where it is.
 func (c *compiler) blame(err error, rt reflect.Type, f reflect.StructField) error {
 	u, ok := err.(unmappable)
 	if !ok {
@@ -206,6 +210,7 @@ func (c *compiler) fill(into **Struct, rt reflect.Type) (err error) {
 	return err
 }
 
+// list finds the type of the elements of a list or set.
 func (c *compiler) list(t *Type) (err error) {
 	if t.Elem, err = c.typ(t.Go.Elem()); err == nil {
 		err = notInside(t.Elem)
@@ -213,6 +218,8 @@ func (c *compiler) list(t *Type) (err error) {
 	return err
 }
 
+// pair finds the types of a map's or of Pairs' keys and values. Go's maps compare keys with ==,
+// so that only kinds up to String can be keys; Pairs take any.
 func (c *compiler) pair(t *Type, key, value reflect.Type) (err error) {
 	if t.Key, err = c.typ(key); err != nil {
 		return err

@@ -142,6 +142,9 @@ func (e *equaler) value(t *Type, p, q unsafe.Pointer) bool {
 	return false
 }
 
+// unions compares two unions. One without a variant, or with a nil one, is unset, and
+// equal to any other unset one. A type that is no variant is equal only to itself: nothing is
+// known of its fields.
 func (e *equaler) unions(t *Type, x, y Face) bool {
 	if x.Data == nil || y.Data == nil {
 		return x.Data == y.Data

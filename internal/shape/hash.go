@@ -22,6 +22,9 @@ func newHasher() *hasher {
 
 func (h *hasher) mix(a, b uint64) uint64 { return maphash.Comparable(h.seed, [2]uint64{a, b}) }
 
+// fields hashes the struct at p: the fields that are there, in their order, by tag and value, and
+// what is kept of unknown ones. A view has the hash of what it shows, since it may be equal to
+// a view that shows the same with other bytes.
 func (h *hasher) fields(st *Struct, p unsafe.Pointer) uint64 {
 	if sum, ok := h.known[span{p, -1}]; ok {
 		return sum
@@ -51,6 +54,8 @@ func (h *hasher) fields(st *Struct, p unsafe.Pointer) uint64 {
 	return sum
 }
 
+// value hashes a value of type t. What Equal takes for the same must have the same hash here;
+// what it tells apart should have another one, or sets are compared slowly.
 func (h *hasher) value(t *Type, p unsafe.Pointer) uint64 {
 	// Safety: for all loads below: p points to a t.Go, whose layout kind says.
 	switch t.Kind {
@@ -138,6 +143,7 @@ func (h *hasher) element(t, el *Type, p unsafe.Pointer) uint64 {
 	return h.mix(h.value(t.Key, p), h.value(t.Elem, unsafe.Add(p, t.ValueAt)))
 }
 
+// entries hashes the map at p: the sum over its entries, which come in another order each time.
 func (h *hasher) entries(t *Type, p unsafe.Pointer) uint64 {
 	// Safety: p points to a t.Go, which is a map.
 	m := reflect.NewAt(t.Go, p).Elem()

@@ -90,6 +90,7 @@ func (s *surveyor) value(t *Type, p unsafe.Pointer) {
 	}
 }
 
+// list adds a slice by its capacity, which is what is allocated, and what its elements refer to.
 func (s *surveyor) list(t *Type, l Slice) {
 	if !s.fresh(l.Data, l.Cap, t.Stride()) {
 		return
@@ -105,6 +106,7 @@ func (s *surveyor) list(t *Type, l Slice) {
 	}
 }
 
+// entries adds a map, about, and what its keys and values refer to.
 func (s *surveyor) entries(t *Type, p unsafe.Pointer) {
 	// Safety: p points to a t.Go, which is a map.
 	m := reflect.NewAt(t.Go, p).Elem()

@@ -231,6 +231,7 @@ func (w *Writer) Binary(p []byte) {
 	}
 }
 
+// list shows a list, a set or Pairs up to the bounds.
 func (w *Writer) list(t *Type, s Slice, depth int) {
 	w.Add("[")
 	for i := range s.Len {

@@ -120,6 +120,7 @@ func (e *Invalid) within(name string) *Invalid {
 	return e
 }
 
+// value checks a value of type t. Scalars have no way to be wrong, and are not asked for.
 func (v *validator) value(t *Type, p unsafe.Pointer, depth int) *Invalid {
 	// Safety: for all loads below: p points to a t.Go, whose layout kind says.
 	switch t.Kind {
@@ -149,6 +150,8 @@ func (v *validator) value(t *Type, p unsafe.Pointer, depth int) *Invalid {
 	return nil
 }
 
+// union checks that a variant is chosen and has a value: one without would arrive as no
+// variant at all.
 func (v *validator) union(t *Type, f Face, depth int) *Invalid {
 	if f.Itab == 0 || f.Data == nil {
 		return &Invalid{Why: WhyNil}
@@ -200,6 +203,7 @@ func (v *validator) list(t *Type, s Slice, depth int) *Invalid {
 	return nil
 }
 
+// entries checks a map. Of several faults it finds any: a map has no first entry.
 func (v *validator) entries(t *Type, p unsafe.Pointer, depth int) *Invalid {
 	if depth <= 0 {
 		return &Invalid{Why: WhyDeep}

@@ -217,7 +217,8 @@ func (d *Decoder) Bytes(p *[]byte, o int) (int, raw.Fault) {
 	return o + n, raw.Fine
 }
 
-// count checks a declared number of elements against the bytes from o on, each
+// count is what keeps a message of ten bytes from asking for memory for two billion
+// elements. It checks a declared number of elements against the bytes from o on, each
 // taking at least size.
 func (d *Decoder) count(declared uint32, size uint8, o int) (int, raw.Fault) {
 	if declared > math.MaxInt32 {

@@ -103,7 +103,8 @@ func (e *Encoder) Some(b []byte, pl *Plan, base unsafe.Pointer, depth int, ops [
 	return append(b, byte(raw.TypeStop))
 }
 
-// Text appends length and bytes of a string.
+// Text appends length and bytes of a string. From buf.RefMin on a string is not copied: it
+// cannot change, so the output refers to it.
 func (e *Encoder) Text(b []byte, s string) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(len(s)))
 	if len(s) <= cap(b)-len(b)-Headroom && len(s) < buf.RefMin {
@@ -128,7 +129,8 @@ func (e *Encoder) Bytes(b, p []byte) []byte {
 	return e.Out.Block()
 }
 
-// Value appends the value of type t at p.
+// Value appends the value of type t at p, for which b has a room of Headroom. depth is how
+// many levels are allowed for it; scalars need none.
 func (e *Encoder) Value(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
 	if e.wire == inCompact {
 		return e.compactValue(b, t, p, depth)

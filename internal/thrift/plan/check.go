@@ -7,6 +7,15 @@ import (
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
+// A lazy view keeps a message as bytes and promises that no getter fails later. So all of it
+// is looked at once, when it is opened, by the same plan and with the same faults as
+// decoding, but without memory: the typed skip. An untyped one would
+// take messages that no getter can read.
+//
+// Most messages have their fields in the order of the plan, all of them there. Those are
+// checked by runs (run.go), several fields with one comparison; the first field that is not
+// as predicted goes the general way, Checker.Fields, which returns to the runs as soon as it can.
+
 // A Checker goes through a message as the decoder does and stores nothing: the
 // typed skip. It takes what the decoder takes.
 type Checker struct {
@@ -77,6 +86,8 @@ func (c *Checker) inner(f *shape.Field, o, depth int, indexed bool) (end int, th
 	if flt != raw.WrongType {
 		return end, true, flt
 	}
+	// The field's index would be that of a value that does not count. Who wants it has to
+	// look for the one before.
 	c.Again = c.Again || indexed
 	end, flt = c.skip(o, WireOf(f), depth-1)
 	return end, false, flt
@@ -204,6 +215,8 @@ func (c *Checker) texts(n, o int) (int, raw.Fault) {
 	return o, raw.Fine
 }
 
+// union checks a struct of which one field counts. Fields that are no variant, and variants
+// of another type, are passed over, as the decoder does; none at all is right too.
 func (c *Checker) union(t *shape.Type, o, depth int) (int, raw.Fault) {
 	if depth <= 0 {
 		return o, raw.TooDeep
@@ -253,6 +266,8 @@ func (c *Checker) elems(t *shape.Type, o, depth int) (n, end int, f raw.Fault) {
 	return n, o + 5, f
 }
 
+// list checks a list or a set and gives its end. Elements of fixed size need no look but for
+// bools, structs that are alike are checked by their runs.
 func (c *Checker) list(t *shape.Type, o, depth int) (int, raw.Fault) {
 	n, o, f := c.elems(t, o, depth)
 	if f != raw.Fine || n == 0 {
@@ -290,6 +305,8 @@ func (c *Checker) list(t *shape.Type, o, depth int) (int, raw.Fault) {
 	return o, raw.Fine
 }
 
+// entries checks a map. Keys that come twice are right: the last one counts, as in a decoded
+// map.
 func (c *Checker) entries(t *shape.Type, o, depth int) (int, raw.Fault) {
 	b := c.B
 	if depth <= 0 {

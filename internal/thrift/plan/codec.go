@@ -48,7 +48,8 @@ func AppendBinary(out *buf.Out, msg any, depth int, plain bool) error {
 	return nil
 }
 
-// AppendCompact is AppendBinary for the Compact protocol.
+// AppendCompact is AppendBinary for the Compact protocol, in which generated methods are not
+// used: they write Binary only.
 func AppendCompact(out *buf.Out, msg any, depth int) error {
 	pl, p, err := Of(msg)
 	if err != nil {
@@ -106,7 +107,9 @@ func DecodeBinary(body buf.View, msg any, lim *rpc.Limits, plain bool) (int, err
 	return lim.DecodeBudget(len(b)) - int(d.Budget), nil
 }
 
-// DecodeCompact is DecodeBinary for the Compact protocol.
+// DecodeCompact is DecodeBinary for the Compact protocol. The budget is that of a message of
+// twice the length, since the same message is shorter here than in Binary. Strings are always
+// copied: there is no Frame that long ones could refer to.
 func DecodeCompact(body buf.View, msg any, lim *rpc.Limits) (int, error) {
 	pl, p, err := Of(msg)
 	if err != nil {

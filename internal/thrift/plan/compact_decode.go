@@ -9,7 +9,9 @@ import (
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
-// compactFields decodes the fields of a struct in the Compact protocol; see message and fields.
+// compactFields is [Decoder.Fields] in the Compact protocol. Its loop is one of its own: a
+// header is one byte that tells the id by the distance from the one before, so that nothing of
+// it can be compared with a plan's tag before it was read, and a bool's value is in its header.
 func (d *Decoder) compactFields(pl *Plan, base unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	if depth <= 0 {
 		return o, raw.TooDeep
@@ -77,7 +79,10 @@ func (d *Decoder) strange(pl *Plan, base unsafe.Pointer, h raw.CompactHead, o, d
 	return raw.SkipCompactField(d.B, o, h.Kind, depth)
 }
 
-// compactValue is value in the Compact protocol, for anything but bools of fields.
+// compactValue is [Decoder.Value] in the Compact protocol, for anything but bools of fields.
+//
+// Numbers are varints. As Apache's libraries do, an i16 or i32 takes one of up to ten bytes and
+// drops what does not fit. Doubles are little-endian, unlike everything in Binary.
 func (d *Decoder) compactValue(t *shape.Type, p unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	b := d.B
 	// Safety: for all stores below: p points to a t.Go, whose layout kind says.
@@ -184,7 +189,8 @@ func (d *Decoder) compactBytes(p *[]byte, o int) (int, raw.Fault) {
 	return o + n, raw.Fine
 }
 
-// compactField decodes the value of a field, of which kind is a bool's.
+// compactField decodes the value of a field where speed does not matter, a variant's; kind is
+// that of its header, which has the value of a bool.
 func (d *Decoder) compactField(f *shape.Field, p unsafe.Pointer, o, depth int, kind raw.CompactKind) (int, raw.Fault) {
 	// Safety: p points to an f.Type.Go.
 	switch f.Kind {
@@ -197,7 +203,8 @@ func (d *Decoder) compactField(f *shape.Field, p unsafe.Pointer, o, depth int, k
 	return d.compactValue(f.Type, p, o, depth)
 }
 
-// compactList reads what precedes the elements of a list or set of type e.
+// compactList reads what precedes the elements of a list or set of type e. An empty one may be
+// of any type: there are writers that put 0 there.
 func (d *Decoder) compactList(e *shape.Type, o int) (n, end int, f raw.Fault) {
 	kind, n, end, f := raw.CompactListHead(d.B, o)
 	switch {
@@ -225,7 +232,8 @@ func (d *Decoder) compactMap(t *shape.Type, o int) (n, end int, f raw.Fault) {
 	return n, end, raw.Fine
 }
 
-// compactNumbers decodes the numbers of a list of i64 at b[o:].
+// compactNumbers decodes the numbers of a list of i64 at b[o:]. Those of one byte do without a
+// call: Uvarint is too large to be inlined.
 func (d *Decoder) compactNumbers(s []int64, o int) (int, raw.Fault) {
 	b := d.B
 	for i := range s {

@@ -8,7 +8,9 @@ import (
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
-// compactFields is fields in the Compact protocol.
+// compactFields is [Encoder.Fields] in the Compact protocol. A header depends on the id before
+// it, so that it cannot be a constant of the plan as it is in Binary. With a room of Headroom
+// before each field, header and number (at most 4 and 10 bytes) fit without a look.
 func (e *Encoder) compactFields(b []byte, pl *Plan, base unsafe.Pointer, depth int) []byte {
 	if depth <= 0 {
 		return e.tooDeep(b, pl)
@@ -55,7 +57,8 @@ func (e *Encoder) compactFields(b []byte, pl *Plan, base unsafe.Pointer, depth i
 	return append(b, byte(raw.CompactStop))
 }
 
-// compactText appends length and bytes of a string.
+// compactText appends length and bytes of a string. Afterwards there is room for another
+// length at the least.
 func (e *Encoder) compactText(b []byte, s string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s)))
 	if len(s) <= cap(b)-len(b)-Headroom {
@@ -141,7 +144,8 @@ func (e *Encoder) mapHeadCompact(b []byte, t *shape.Type, n int) []byte {
 	return append(b, byte(raw.CompactOf[Wires[t.Key.Kind]])<<4|byte(raw.CompactOf[Wires[t.Elem.Kind]]))
 }
 
-// compactNumbers appends a list of i64.
+// compactNumbers appends a list of i64. PutUvarint goes into room that is known to be
+// there, where AppendUvarint would look at the capacity again.
 func (e *Encoder) compactNumbers(b []byte, s []int64) []byte {
 	for _, v := range s {
 		if cap(b)-len(b) < Headroom {

@@ -97,7 +97,8 @@ func elements(t *shape.Type, n int) unsafe.Pointer {
 	return reflect.MakeSlice(t.Go, n, n).UnsafePointer()
 }
 
-// structures decodes len(s) structs, which are made in slabs. A message that
+// structures decodes len(s) structs, which are made in slabs: one allocation for up to 64, so
+// that a struct that is kept pins at most 16 KB of others. A message that
 // declares many pays for each slab when it comes to it.
 func (d *Decoder) structures(pl *Plan, s []unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	if depth <= 0 {

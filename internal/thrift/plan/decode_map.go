@@ -8,7 +8,8 @@ import (
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
-// entries decodes a map into the map or Pairs at p.
+// entries decodes a map into the map or Pairs at p. The memory is charged before it is made:
+// a map takes more than its entries, in groups whose number is a power of two.
 func (d *Decoder) entries(t *shape.Type, p unsafe.Pointer, o, depth int) (n int, f raw.Fault) {
 	if depth <= 0 {
 		return o, raw.TooDeep
@@ -122,7 +123,8 @@ func readMap[K comparable, V any](d *Decoder, t *shape.Type, p unsafe.Pointer, o
 	return o, raw.Fine
 }
 
-// anyMap decodes n entries by reflection.
+// anyMap decodes n entries by reflection. Key and value are decoded into the same two places
+// again and again, and copied into the map: what a key refers to is made anew each time.
 func (d *Decoder) anyMap(t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, raw.Fault) {
 	m := reflect.MakeMapWithSize(t.Go, n)
 	k, v := reflect.New(t.Key.Go), reflect.New(t.Elem.Go)
@@ -141,7 +143,8 @@ func (d *Decoder) anyMap(t *shape.Type, p unsafe.Pointer, o, n, depth int) (int,
 	return o, raw.Fine
 }
 
-// pairs decodes n entries into the Pairs at p.
+// pairs decodes n entries into the Pairs at p, which keep the order of the message, and keys
+// that come twice.
 func (d *Decoder) pairs(t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, raw.Fault) {
 	size := int(t.Pair.Size())
 	if !d.Charges(n, size) {

@@ -10,7 +10,8 @@ import (
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
-// list appends the slice at p as a list or a set.
+// list appends the slice at p as a list or a set; nil is an empty one. Elements are not looked
+// at before: a nil among structs is found when its turn comes, and the whole message fails.
 func (e *Encoder) list(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
 	if depth <= 0 {
 		return e.failAt(b, t, shape.WhyDeep)
@@ -53,7 +54,9 @@ func (e *Encoder) list(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []b
 	return b
 }
 
-// structures appends structs, which have t as their type.
+// structures appends structs, which have t as their type, by their generated methods if there
+// are some: the call through the interface is paid once for each element, and all that is
+// within an element is direct calls.
 func (e *Encoder) structures(b []byte, t *shape.Type, s []unsafe.Pointer, depth int) []byte {
 	made := At(t.Struct).made != 0 && !e.plain
 	for _, p := range s {
@@ -191,7 +194,9 @@ func writeMap[K comparable, V any](e *Encoder, b []byte, t *shape.Type, p unsafe
 	return b
 }
 
-// anyMap appends the entries of a map by reflection.
+// anyMap appends the entries of a map by reflection: keys that are bools, floats, UUIDs or
+// small numbers, or values that no layout stands for. It makes two values for the whole map,
+// not two for each entry.
 func (e *Encoder) anyMap(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
 	// Safety: p points to a map, which is a pointer. It is copied, so that p
 	// does not reach reflection and what p points to can stay on the stack.

@@ -42,6 +42,9 @@ const (
 	maxStretch = 16
 )
 
+// The headers of a run's fields, up to four, are compared with one branch; one field at a time
+// would be a branch each. Strings end a run, since what is behind them has no fixed place.
+
 // makeRuns fills in pl.runs and pl.runAt.
 func (pl *Plan) makeRuns() {
 	pl.runAt = make([]uint32, len(pl.Fields)+1)
