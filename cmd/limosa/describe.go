@@ -183,6 +183,9 @@ func structText(d *idl.Struct) string {
 		}
 		fmt.Fprintf(&b, "%v %s", f.Type, f.Name)
 		if text, ok := literal(f.Type.True(), f.Default); ok {
+			if name, ok := strings.CutPrefix(text, `"`); ok && f.Type.True().Kind == idl.EnumRef {
+				text = f.Type.True().Enum.Name + "." + strings.TrimSuffix(name, `"`) // JSON has the value's name alone
+			}
 			b.WriteString(" = " + text)
 		} else if f.Default != nil {
 			b.WriteString(" = …")

@@ -24,9 +24,9 @@ func linkFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "H", Usage: "metadata for the server, as key=value; may be repeated"},
 		&cli.StringSliceFlag{Name: "P", Usage: "persistent metadata, which the server passes on to whom it calls; may be repeated"},
 		&cli.BoolFlag{Name: "tls", Usage: "speak TLS, and check the server against the system's authorities"},
-		&cli.StringFlag{Name: "cacert", Usage: "PEM `FILE` with the authorities to check the server against; implies -tls"},
-		&cli.StringFlag{Name: "cert", Usage: "PEM `FILE` with the certificate to show to the server; with -key, implies -tls"},
-		&cli.StringFlag{Name: "key", Usage: "PEM `FILE` with the key of -cert"},
+		&cli.StringFlag{Name: "cacert", Usage: "PEM FILE with the authorities to check the server against; implies -tls"},
+		&cli.StringFlag{Name: "cert", Usage: "PEM FILE with the certificate to show to the server; with -key, implies -tls"},
+		&cli.StringFlag{Name: "key", Usage: "PEM FILE with the key of -cert"},
 		&cli.StringFlag{Name: "servername", Usage: "name that the server's certificate must have; the host of ADDR if not given"},
 		&cli.BoolFlag{Name: "insecure", Usage: "do not check the server's certificate; implies -tls"},
 	}

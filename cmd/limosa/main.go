@@ -72,6 +72,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	name := "limosa"
 	root := a.root(&name)
+	if len(args) > 2 && !strings.HasPrefix(args[1], "-") && root.Command(args[1]) == nil {
+		args = args[:2] // --help of what is no command would be another error
+	}
 	err := root.Run(ctx, args)
 	if err == nil {
 		return exitOK

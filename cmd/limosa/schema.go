@@ -21,7 +21,7 @@ import (
 // schemaFlags say where the IDL is.
 func schemaFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "idl", Usage: "IDL `FILE` that has the service; if not given the server is asked, then ./idl/*.thrift is read"},
+		&cli.StringFlag{Name: "idl", Usage: "IDL FILE that has the service; if not given the server is asked, then ./idl/*.thrift is read"},
 		&cli.StringSliceFlag{Name: "I", Usage: "directory to search for included files; may be repeated"},
 	}
 }

@@ -346,6 +346,265 @@ $ breaking -against DIR/none DIR/hello.thrift
 limosa breaking: DIR/none is no directory, and no ref of git: fatal: not a git repository (or any of the parent directories): .git
 [2]
 `,
+	"shapes": `$ describe -idl DIR/shapes.thrift Shapes/take
+void take(1: Node node, 2: Choice choice)
+
+struct Node {
+  1: list<Node> below
+  2: Leaf leaf
+  3: map<i32,Leaf> by
+  4: map<Leaf,string> odd
+  5: Cents cents
+  6: binary raw
+  7: uuid id
+}
+
+struct Leaf {
+  1: i32 n = 7
+  2: Size size = Size.LARGE
+  3: bool on = true
+  4: list<i32> l = …
+  5: optional double d = 0.5
+}
+
+enum Size {
+  SMALL = 1
+  LARGE = 2
+}
+
+typedef i64 Cents
+
+union Choice {
+  1: Choice again
+  2: string text
+}
+
+# a request to fill in
+limosa call ADDR Shapes/take '{
+  "node": {
+    "below": [],
+    "leaf": {
+      "n": 7,
+      "size": "LARGE",
+      "on": true,
+      "d": 0.5
+    },
+    "by": {"0": {
+      "n": 7,
+      "size": "LARGE",
+      "on": true,
+      "d": 0.5
+    }},
+    "odd": [{"key": {
+      "n": 7,
+      "size": "LARGE",
+      "on": true,
+      "d": 0.5
+    }, "value": ""}],
+    "cents": 0,
+    "raw": "",
+    "id": "00000000-0000-0000-0000-000000000000"
+  },
+  "choice": {
+    "text": ""
+  }
+}'
+[0]
+$ describe -idl DIR/shapes.thrift Shapes/leaves
+stream<Leaf> leaves(1: stream<Leaf> in)
+
+struct Leaf {
+  1: i32 n = 7
+  2: Size size = Size.LARGE
+  3: bool on = true
+  4: list<i32> l = …
+  5: optional double d = 0.5
+}
+
+enum Size {
+  SMALL = 1
+  LARGE = 2
+}
+
+# a request to fill in
+limosa call ADDR Shapes/leaves '{
+  "n": 7,
+  "size": "LARGE",
+  "on": true,
+  "d": 0.5
+}'
+[0]
+$ describe -idl DIR/shapes.thrift Choice
+union Choice {
+  1: Choice again
+  2: string text
+}
+[0]
+$ describe -idl DIR/shapes.thrift size
+enum Size {
+  SMALL = 1
+  LARGE = 2
+}
+[0]
+$ describe -idl DIR/shapes.thrift Cents
+typedef i64 Cents
+[0]
+$ describe -idl DIR/shapes.thrift Node -o json
+{"types":["struct Node {\n  1: list<Node> below\n  2: Leaf leaf\n  3: map<i32,Leaf> by\n  4: map<Leaf,string> odd\n  5: Cents cents\n  6: binary raw\n  7: uuid id\n}"]}
+[0]
+$ describe -idl DIR/shapes.thrift Shapes
+Shapes
+  void take(1: Node node, 2: Choice choice)
+  stream<Leaf> leaves(1: stream<Leaf> in)
+[0]
+$ describe -idl DIR/shapes.thrift Shape
+limosa describe: the IDL has no service or type "Shape" (did you mean "Shapes"?); it has Shapes, Leaf, Node, Choice, Size
+[2]
+$ describe -idl DIR/shapes.thrift Shapes/tkae
+limosa describe: service Shapes has no method "tkae" (did you mean "take"?); it has take, leaves
+[2]
+$ list -idl DIR/shapes.thrift -o json
+{"service":"Shapes","methods":["void take(1: Node node, 2: Choice choice)","stream<Leaf> leaves(1: stream<Leaf> in)"]}
+[0]
+`,
+	"help": `$ --help
+limosa: services that call each other, from an IDL file to a measured call
+
+Usage:
+  limosa COMMAND [arguments and flags in any order]
+
+Commands:
+  new       make a project that serves an IDL and runs at once
+  gen       make Go from IDL files
+  breaking  tell which changes of IDL files break programs or code
+  list      show the services and methods of a server or of an IDL file
+  describe  show a method with its types and a request to fill in, or a type
+  call      make one call, JSON in and JSON out
+  bench     load a method and measure it
+  demo      run a small shop over tcp, unix and in process, and check every answer
+  version   tell the version of this binary, of Go and of the sources
+
+limosa COMMAND --help tells more, with an example.
+[0]
+$ help list
+limosa list: show the services and methods of a server or of an IDL file
+
+Usage:
+  limosa list [ADDR | -idl FILE]
+
+Asks the server at ADDR, or reads the IDL: -idl FILE, or ./idl/*.thrift if
+there is neither. A server answers if its program says so, with reflection.With.
+
+Example:
+  limosa list :8888
+
+Flags:
+  -idl string         IDL FILE that has the service; if not given the server is asked, then ./idl/*.thrift is read
+  -I string           directory to search for included files; may be repeated
+  -transport string   framing: ttheader, theader, framed, buffered, theader-compact, framed-compact, buffered-compact (ttheader if not given)
+  -multiplexed        send Service:Method as the method's name, as Apache's TMultiplexedProtocol does
+  -H string           metadata for the server, as key=value; may be repeated
+  -P string           persistent metadata, which the server passes on to whom it calls; may be repeated
+  -tls                speak TLS, and check the server against the system's authorities
+  -cacert string      PEM FILE with the authorities to check the server against; implies -tls
+  -cert string        PEM FILE with the certificate to show to the server; with -key, implies -tls
+  -key string         PEM FILE with the key of -cert
+  -servername string  name that the server's certificate must have; the host of ADDR if not given
+  -insecure           do not check the server's certificate; implies -tls
+  -o string           output: text or json
+  -help, -h           show help
+[0]
+$ describe --help
+limosa describe: show a method with its types and a request to fill in, or a type
+
+Usage:
+  limosa describe [ADDR] Service/Method | Service | Type
+
+Where the IDL comes from is told at limosa list. The request has every field;
+what is left out of it has its default.
+
+Example:
+  limosa describe :8888 Hello/Echo
+
+Flags:
+  -idl string         IDL FILE that has the service; if not given the server is asked, then ./idl/*.thrift is read
+  -I string           directory to search for included files; may be repeated
+  -transport string   framing: ttheader, theader, framed, buffered, theader-compact, framed-compact, buffered-compact (ttheader if not given)
+  -multiplexed        send Service:Method as the method's name, as Apache's TMultiplexedProtocol does
+  -H string           metadata for the server, as key=value; may be repeated
+  -P string           persistent metadata, which the server passes on to whom it calls; may be repeated
+  -tls                speak TLS, and check the server against the system's authorities
+  -cacert string      PEM FILE with the authorities to check the server against; implies -tls
+  -cert string        PEM FILE with the certificate to show to the server; with -key, implies -tls
+  -key string         PEM FILE with the key of -cert
+  -servername string  name that the server's certificate must have; the host of ADDR if not given
+  -insecure           do not check the server's certificate; implies -tls
+  -o string           output: text or json
+  -help, -h           show help
+[0]
+$ gen --help
+limosa gen: make Go from IDL files
+
+Usage:
+  limosa gen [flags] FILES|DIRS...
+
+The same as the program limosa-gen. Makes two Go files, types and their codecs,
+of each IDL file and of all that they include; of a directory, of all .thrift
+files below it. Methods with streams become iterators, iter.Seq2[*T, error], on both sides.
+
+Example:
+  limosa gen -out gen idl/hello.thrift
+
+Flags:
+  -out string     directory under which packages are written, by their namespace go (. if not given)
+  -prefix string  import path of -out; worked out from the nearest go.mod if not given
+  -I string       directory to search for included files; may be repeated
+  -plugin string  command that gets the schema as JSON on stdin and gives further files: [{path, content}]
+  -lazy           give every struct a lazy view, not only those annotated with (lazy)
+  -long           no short names (Service, NewClient, Dial, Unimplemented) for the only service of a file
+  -check          write nothing; exit code 1 names the files that are stale or missing
+  -q              no warnings
+  -help, -h       show help
+[0]
+$ demo -h
+limosa demo: run a small shop over tcp, unix and in process, and check every answer
+
+Usage:
+  limosa demo [-d 5s] [-o json]
+
+Starts three services, a storefront that asks a catalog and an inventory, on
+each way in which services of one host can reach each other, calls them and
+compares every answer with the one that must come. Ends with a table, or with
+its rows as JSON lines; the exit code is 0 only if every answer was right.
+calls/s is with 16 callers that do nothing else; latencies and CPU time are taken
+at two fifths of that rate, with calls that come at random. CPU time is that of
+this process, which holds the callers and all services.
+
+Example:
+  limosa demo -d 10s
+
+Flags:
+  -d duration  time in all (5s if not given)
+  -o string    output: text or json
+  -help, -h    show help
+[0]
+$ version --help
+limosa version: tell the version of this binary, of Go and of the sources
+
+Usage:
+  limosa version [-o json]
+
+Example:
+  limosa version -o json
+
+Flags:
+  -o string  output: text or json
+  -help, -h  show help
+[0]
+$ help nothing
+limosa: unknown command "nothing"; there are new, gen, breaking, list, describe, call, bench, demo, version (limosa --help)
+[2]
+`,
 	"streams": `$ call FLOW Flow/count {"n":2} -idl DIR/flow.thrift
 {"n":1}
 {"n":2}
@@ -407,7 +666,7 @@ limosa call: Unimplemented: Flow/count at FLOW: Flow/count is a stream, which fr
 func TestScripts(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(t.TempDir()) // no ./idl here
-	for name, text := range map[string]string{"hello.thrift": testIDL, "flow.thrift": flowIDL, "bad.thrift": "struct A {\n  1: strin name\n}\n"} {
+	for name, text := range map[string]string{"hello.thrift": testIDL, "flow.thrift": flowIDL, "shapes.thrift": shapesIDL, "bad.thrift": "struct A {\n  1: strin name\n}\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
