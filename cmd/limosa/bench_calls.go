@@ -24,7 +24,9 @@ type benchCalls struct {
 	sent, received atomic.Int64 // messages of streams
 }
 
-// benchCalls reads the requests and encodes them.
+// benchCalls reads the requests and encodes them, once and before the load: to
+// encode each anew would measure this tool. All are held in memory, up to
+// maxBody together.
 func (a *app) benchCalls(t *target, arg string, callers int) (*benchCalls, error) {
 	x := &benchCalls{target: t, method: t.rawMethod(), room: make([]rawBody, callers)}
 	from, err := a.source(arg, true)
@@ -74,7 +76,9 @@ func (x *benchCalls) call(ctx context.Context, worker int, seq uint64) error {
 }
 
 // stream makes one call with streams: it sends all that there is and receives
-// until the server has ended.
+// until the server has ended. Several messages are sent by a goroutine of their
+// own, since a server that answers each of them may take no further ones until
+// its answers are received.
 func (x *benchCalls) stream(ctx context.Context) error {
 	c := stub.Make(x.method, x.target.service.Name, nil, nil)
 	c.Header = x.target.header.Clone()
@@ -97,6 +101,8 @@ func (x *benchCalls) stream(ctx context.Context) error {
 	})
 }
 
+// send sends all messages. A server that has ended the call before is no
+// failure here: what it said of it is what Receive gives.
 func (x *benchCalls) send(s rpc.Stream) error {
 	for _, body := range x.bodies {
 		if err := s.Send(&rawBody{sent: body}); err == io.EOF {
@@ -121,6 +127,9 @@ func (e *deadServer) Error() string {
 
 // patient lets a caller whose call was not even begun wait before it tries
 // again, longer each time, up to 100 ms, and calls stop if none succeeds.
+// A closed loop would otherwise spin at a dead server: hundreds of thousands of
+// failures a second, which keep it from starting again and say nothing. Behind a
+// call that a handler may have seen there is no pause: it has cost a round trip.
 func patient(callers int, call func(context.Context, int, uint64) error, stop context.CancelCauseFunc) func(context.Context, int, uint64) error {
 	var good atomic.Int64 // when a call has succeeded last, ns after the start
 	start := time.Now()

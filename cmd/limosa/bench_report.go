@@ -38,7 +38,8 @@ type benchReport struct {
 	ClientCPU  float64           `json:"client_cpu_us"`        // of this process for each call
 }
 
-// report turns a result into what is told.
+// report turns a result into what is told. Times are in microseconds, as floats:
+// a script compares numbers, and people are shown units by benchTable.
 func report(t *target, cfg load.Config, res *load.Result) benchReport {
 	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
 	q := func(q float64) float64 { return us(res.Latency.Quantile(q)) }
@@ -64,6 +65,8 @@ func report(t *target, cfg load.Config, res *load.Result) benchReport {
 	return r
 }
 
+// benchTable prints a report for people. Lines that would say zero or nothing
+// are left out: what is there is worth reading.
 func (a *app) benchTable(r benchReport, latency *load.Histogram) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	loop := fmt.Sprintf("closed loop, %d callers", r.Callers)
@@ -97,7 +100,10 @@ func (a *app) benchTable(r benchReport, latency *load.Histogram) error {
 const barColumns = 40
 
 // bars draws a histogram: a line for each step of 1, 2, 5, 10, 20, … that
-// values fall in, those far above the 99.9th part of a hundred in one.
+// values fall in, those far above the 99.9th part of a hundred in one. Steps
+// that grow show a tail of one call in a thousand beside the bulk, on a screen;
+// a bar's length is the share, to an eighth of a column. All in one step is no
+// picture, and nothing is drawn.
 func bars(h *load.Histogram) string {
 	type bar struct {
 		upTo time.Duration

@@ -42,7 +42,7 @@ type callError struct {
 	Sent    string `json:"sent"` // how far the call came
 }
 
-// callOptions are flags of call.
+// callOptions are flags of call that say how its outcome is told.
 type callOptions struct {
 	verbose, asJSON bool
 	limit           int // messages of a server's stream; 0: all
@@ -110,6 +110,8 @@ Example:
 	}
 }
 
+// parseCallOptions checks the flags. The timeout bounds the whole call, with
+// asking the server for its IDL; zero: there is none.
 func parseCallOptions(c *cli.Command) (callOptions, time.Duration, error) {
 	o := callOptions{verbose: c.Bool("v"), asJSON: c.String("o") == "json", limit: c.Int("limit")}
 	timeout := c.Duration("timeout")
@@ -122,7 +124,9 @@ func parseCallOptions(c *cli.Command) (callOptions, time.Duration, error) {
 	return o, timeout, nil
 }
 
-// body gives the JSON that an argument stands for.
+// body gives the JSON that an argument stands for: the argument itself, a
+// file's or stdin's text, {} for nothing. It is checked here, with the place of
+// the fault, since what reads it later knows only values that are JSON.
 func (a *app) body(arg string) ([]byte, error) {
 	var text []byte
 	var err error
@@ -154,7 +158,10 @@ func (a *app) body(arg string) ([]byte, error) {
 	return text, nil
 }
 
-// call makes the call and prints what came of it.
+// call makes the call and prints what came of it: a result to stdout, also if
+// it is an exception that the IDL declares, for it is an answer; a failure to
+// stderr. With -o json all three are one line on stdout, so that a script reads
+// one place.
 func (a *app) call(ctx context.Context, t *target, args *dynamic.Args, o callOptions) error {
 	var result dynamic.Result
 	c := stub.Make(t.rpc, t.service.Name, args, &result)
@@ -246,6 +253,11 @@ func (t *target) arguments(body []byte) (*dynamic.Args, []byte, error) {
 
 // byName gives body as an object of arguments by name: a method with one
 // argument takes that argument itself as well. A stream's message has no name.
+//
+// The two forms are told apart by the argument's name. An object with that name
+// alone is the arguments, unless the argument is a struct that has a field of
+// the same name: then it is the arguments only if an object stands behind the
+// name. An empty object is an empty struct or map, and no argument for others.
 func (t *target) byName(body []byte) ([]byte, error) {
 	if len(t.method.Args) != 1 || t.streams() {
 		return body, nil

@@ -66,6 +66,9 @@ Example:
 	}
 }
 
+// demo runs all methods on all paths, one after the other: together they would
+// measure one another. What it says first stands where the table will stand, and
+// on stderr if stdout is for a program.
 func (a *app) demo(ctx context.Context, total time.Duration, asJSON bool) error {
 	paths, methods := demoPaths(), demoMethods()
 	first := a.stdout
@@ -155,7 +158,10 @@ func (d *demoRun) path(ctx context.Context, path string, methods []demoMethod) e
 	return s.close()
 }
 
-// row drives one method and appends what it showed.
+// row drives one method and appends what it showed: first as fast as the callers
+// can, for the rate, then at a part of that, for latency. Three tenths of the
+// time are for the first, a tenth each for two warm-ups, the rest for the second,
+// which needs more calls: its 99th percentile is a call in a hundred.
 func (d *demoRun) row(ctx context.Context, path string, s *shopClients, m demoMethod) error {
 	var calls, wrong atomic.Uint64
 	var first atomic.Pointer[error]
@@ -220,7 +226,8 @@ func (d *demoRun) live(now demoRow) []viewLine {
 	return lines
 }
 
-// writeRows prints the table.
+// writeRows prints the table. Its columns have fixed widths, so that those of two
+// runs can be laid side by side.
 func writeRows(w io.Writer, rows []demoRow) {
 	const head, body = "%-6s  %-29s %9s %9s %9s %9s %9s %8s %7s\n", "%-6s  %-29s %9d %9d %9.0f %9.1f %9.1f %8.1f %7d\n"
 	fmt.Fprintf(w, head, "path", "method", "calls", "verified", "calls/s", "p50 µs", "p99 µs", "CPU µs", "errors")

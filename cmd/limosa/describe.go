@@ -52,6 +52,8 @@ Example:
 	}
 }
 
+// describe shows what a name stands for. A service comes before a type of the
+// same name.
 func (a *app) describe(s *schema, addr, what string, asJSON bool) error {
 	if strings.Contains(what, "/") {
 		return a.describeMethod(s, addr, what, asJSON)
@@ -73,6 +75,9 @@ func (a *app) describe(s *schema, addr, what string, asJSON bool) error {
 	}
 }
 
+// describeMethod shows a method as its IDL has it, then all types that its
+// messages are made of, then a command that works as it stands: a shell takes
+// the request as one word, whatever is in it.
 func (a *app) describeMethod(s *schema, addr, what string, asJSON bool) error {
 	svc, m, err := findMethod(s.Schema, what)
 	if err != nil {
@@ -173,6 +178,9 @@ func typesOf(m *idl.Method) (texts []string) {
 	return texts
 }
 
+// structText writes a struct, union or exception as an IDL has it. Variants of a
+// union are optional by nature, which an IDL does not say. A default that is no
+// single value is shortened: the request to fill in leaves it out, too.
 func structText(d *idl.Struct) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s {\n", d.Kind, d.Name)
@@ -195,6 +203,8 @@ func structText(d *idl.Struct) string {
 	return b.String() + "}"
 }
 
+// enumText writes an enum as an IDL has it, with all numbers: they are what goes
+// over the wire.
 func enumText(d *idl.Enum) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "enum %s {\n", d.Name)

@@ -13,6 +13,9 @@ import (
 	"github.com/limosa-rpc/limosa/idl/readers"
 )
 
+// genCommand is limosa-gen under another name. Its flags are declared here again
+// for --help and suggestions, and handed on as they are, so that the two cannot
+// come to differ in what they do.
 func (a *app) genCommand() *cli.Command {
 	return &cli.Command{
 		Name: "gen", Usage: "make Go from IDL files",
@@ -59,7 +62,8 @@ Example:
 	}
 }
 
-// generate makes a new project's code from its IDL.
+// generate makes a new project's code from its IDL, as go generate will make it
+// in the project: a test compares the two.
 func (p *project) generate(dir string) error {
 	schema, err := idls().Load(readers.Source{}, filepath.Join(dir, "idl", p.Name+".thrift"))
 	if err != nil {

@@ -96,6 +96,7 @@ func openLink(c *cli.Command, addr string) (*link, error) {
 	return l, nil
 }
 
+// parseForm finds a form by its name in a target.
 func parseForm(s string) (limosa.Form, error) {
 	i := slices.IndexFunc(forms, func(f limosa.Form) bool { return f.String() == s })
 	if i < 0 {
@@ -104,6 +105,9 @@ func parseForm(s string) (limosa.Form, error) {
 	return forms[i], nil
 }
 
+// parseHeader makes metadata of -H and -P. The key ends at the first =, so that
+// a value may hold others. Names and sizes are checked as a client checks them,
+// so that what is wrong is an error of usage and not of each call.
 func parseHeader(once, persistent []string) (rpc.Metadata, error) {
 	var m rpc.Metadata
 	for i, p := range slices.Concat(once, persistent) {
@@ -125,7 +129,9 @@ func parseHeader(once, persistent []string) (rpc.Metadata, error) {
 	return m, nil
 }
 
-// tlsConfig gives what the flags say of TLS; nil: nothing.
+// tlsConfig gives what the flags say of TLS; nil: nothing. A flag that has no
+// meaning without TLS asks for it, but for -servername: it does not say by which
+// authorities the server is to be checked, and is refused alone.
 func tlsConfig(c *cli.Command, secure bool) (*tls.Config, error) {
 	cacert, cert, key := c.String("cacert"), c.String("cert"), c.String("key")
 	if (cert == "") != (key == "") {

@@ -66,6 +66,9 @@ func (a *app) schemaOf(ctx context.Context, c *cli.Command, addr string) (s *sch
 	return s, end, err
 }
 
+// list prints services: those that the server gave, in its order and with those
+// it has no IDL of, or those of the files that were named, without what these
+// include.
 func (a *app) list(s *schema, asJSON bool) error {
 	known := map[string]*idl.Service{}
 	var names []string
@@ -147,6 +150,7 @@ func signature(m *idl.Method) string {
 	return b.String()
 }
 
+// streamed writes a type as it stands in a method's signature.
 func streamed(t *idl.Type, stream bool) string {
 	if stream {
 		return "stream<" + t.String() + ">"

@@ -33,11 +33,14 @@ func sampleRequest(m *idl.Method) string {
 	return s.b.String()
 }
 
+// line begins a new line, indented as deep as objects are open.
 func (s *sampler) line() {
 	s.b.WriteByte('\n')
 	s.b.WriteString(strings.Repeat("  ", s.depth))
 }
 
+// object writes fields that end. One whose default is no single value is left
+// out: the server sets it, and an empty value in its place would override it.
 func (s *sampler) object(fields []*idl.Field) {
 	s.b.WriteByte('{')
 	s.depth++
@@ -73,6 +76,8 @@ func (s *sampler) endless(t *idl.Type) bool {
 	return t.Kind == idl.StructRef && (slices.Contains(s.open, t.Struct) || len(s.open) > 8)
 }
 
+// value writes an example of a type: zero, or the least that is valid, so that
+// what is not filled in does no harm.
 func (s *sampler) value(t *idl.Type) {
 	t = t.True()
 	switch t.Kind {
@@ -129,6 +134,8 @@ func (s *sampler) pairs(t *idl.Type) {
 	}
 }
 
+// structure writes a struct, or of a union the first variant that ends. A union
+// all of whose variants lead back to it has no finite example.
 func (s *sampler) structure(d *idl.Struct) {
 	s.open = append(s.open, d)
 	defer func() { s.open = s.open[:len(s.open)-1] }()

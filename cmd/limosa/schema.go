@@ -35,6 +35,10 @@ type schema struct {
 
 // findSchema reads the file that is named, or asks the server, or reads what
 // lies in the project here. server may be nil: there is none to ask.
+//
+// The server comes before the project, because what it serves is what will be
+// called. If it cannot be reached the project's IDL is good enough: the call
+// itself will say what is wrong with the server.
 func findSchema(ctx context.Context, c *cli.Command, server *link) (*schema, error) {
 	include := c.StringSlice("I")
 	if file := c.String("idl"); file != "" {
@@ -62,7 +66,9 @@ func findSchema(ctx context.Context, c *cli.Command, server *link) (*schema, err
 	return nil, fmt.Errorf("asking the server for its IDL (give -idl FILE to do without): %w", asked)
 }
 
-// askSchema asks the server.
+// askSchema asks the server, with the metadata of the calls to come: a server
+// that lets in only callers with a token asks for it here too. Services of one
+// file have one IDL, and Unpack takes a file that comes twice once.
 func askSchema(ctx context.Context, server *link) (*schema, error) {
 	for _, p := range server.header {
 		if p.Scope == rpc.Persistent {
@@ -90,7 +96,8 @@ func askSchema(ctx context.Context, server *link) (*schema, error) {
 // whose dependencies the root module must not have joins here.
 func idls() readers.Set { return readers.Builtin() }
 
-// loadIDL reads files.
+// loadIDL reads files. Of several faults the first is told and the others are
+// counted: errors of this tool are one line, and limosa gen shows them all.
 func loadIDL(files, include []string) (*schema, error) {
 	s, err := idls().Load(readers.Source{Include: include}, files...)
 	found, ok := errors.AsType[idl.Errors](err)

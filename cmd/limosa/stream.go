@@ -108,7 +108,9 @@ func (x *streamCall) drive(s rpc.Stream, fail context.CancelCauseFunc) error {
 	}
 }
 
-// send sends what is read until it ends, or until the call is over.
+// send sends what is read until it ends, or until the call is over. A message
+// that does not fit is told with its number and its place in the whole text: a
+// file of a million lines has to be mended there.
 func (x *streamCall) send(s rpc.Stream) error {
 	defer x.in.close()
 	for {
@@ -154,7 +156,8 @@ func (x *streamCall) received(text []byte) error {
 	return err
 }
 
-// tell says how the call went.
+// tell says how the call went. What was printed before stays good, so with
+// -o json the last line differs from the others by having no "message".
 func (x *streamCall) tell(c *rpc.Call, took time.Duration, err error, sent rpc.Sent) error {
 	var counts []string
 	report := callReport{}

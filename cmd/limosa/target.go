@@ -42,6 +42,8 @@ func openTarget(ctx context.Context, c *cli.Command, addr, path string) (*target
 	return t, nil
 }
 
+// find finds the method in the schema that the flags or the server give. The
+// path's form is looked at first: what is no path needs no server to be refused.
 func (t *target) find(ctx context.Context, c *cli.Command, path string) error {
 	if service, method, ok := strings.Cut(path, "/"); !ok || service == "" || method == "" {
 		return usagef("%q is not Service/Method", path)
@@ -105,7 +107,8 @@ func called(f *idl.File, name string) bool {
 }
 
 // pick gives the item of a name, exact before whatever the case, or else the
-// names that there are.
+// names that there are, for an error's text: at most twenty, as an IDL may have
+// hundreds and the error is one line.
 func pick[T any](items []*T, nameOf func(*T) string, name string) (*T, string) {
 	same := func(eq func(a, b string) bool) *T {
 		if i := slices.IndexFunc(items, func(x *T) bool { return eq(nameOf(x), name) }); i >= 0 {

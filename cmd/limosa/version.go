@@ -48,6 +48,8 @@ func (a *app) versionCommand() *cli.Command {
 	}
 }
 
+// readVersion reads what the linker has recorded. A test's binary and one built
+// with -buildvcs=false have less; what is missing stays empty.
 func readVersion() versionInfo {
 	v := versionInfo{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

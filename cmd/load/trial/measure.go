@@ -60,7 +60,9 @@ type Window struct {
 }
 
 // measure is what a client process does: start the server, call it, and tell
-// what the measured window showed.
+// what the measured window showed. The server is a process of its own, so that
+// neither's collector, timers and threads stand in the other's figures, and its
+// CPU time is what the kernel says of it.
 func measure(ctx context.Context, p *Peer, s Setting) (*Row, error) {
 	work := handlerWork(s.Work)
 	addr, serverMark := "", func() (Mark, error) { return Mark{}, nil }
@@ -114,6 +116,10 @@ func measure(ctx context.Context, p *Peer, s Setting) (*Row, error) {
 	return r, nil
 }
 
+// newRow makes figures of a result. busy is the measured window, idle one of
+// about the same processes without calls, whose allocations in proportion to
+// its length are taken off. Nothing is taken off of the CPU time: at rest it is
+// far below the error of one measurement.
 func newRow(s Setting, res *load.Result, busy, idle Window) *Row {
 	n := float64(res.Calls)
 	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
@@ -186,6 +192,9 @@ type callers struct {
 	limits []limit
 }
 
+// newCallers prepares all calls before the load begins, so that dialling is no
+// part of what is measured. Callers share one text and have messages of their
+// own; the caller beside them has another text.
 func newCallers(ctx context.Context, t *Target, s Setting) (*callers, error) {
 	c := &callers{limits: make([]limit, s.Callers+1)}
 	text := RandomText(s.Payload, s.Seed)
@@ -205,6 +214,7 @@ func newCallers(ctx context.Context, t *Target, s Setting) (*callers, error) {
 	return c, nil
 }
 
+// do is load.Config's Call. One worker has one limit, so no lock is needed.
 func (c *callers) do(ctx context.Context, worker int, seq uint64) error {
 	return c.calls[worker](c.limits[worker].context(ctx), int64(seq))
 }
@@ -220,6 +230,8 @@ type limit struct {
 	until  time.Time
 }
 
+// context gives the context of the next call. The one before ends with it, for
+// which no call of this caller waits any more.
 func (l *limit) context(parent context.Context) context.Context {
 	now := time.Now()
 	if l.until.Sub(now) < callTimeout {
@@ -241,6 +253,10 @@ type besideLoad struct {
 	errors   atomic.Uint64
 }
 
+// startBeside makes large calls, one after the other, from now until stop, if
+// the setting has any. They show what large messages do to small ones on the
+// same connections, so they are under way before the window begins; counted is
+// what ends in it.
 func startBeside(parent context.Context, c *callers, s Setting) *besideLoad {
 	b := new(besideLoad)
 	ctx, cancel := context.WithCancel(parent)

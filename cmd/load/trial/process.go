@@ -66,7 +66,9 @@ type Process struct {
 	errs strings.Builder
 }
 
-// Start starts a process that says its address and answers marks.
+// Start starts a process that says its address and answers marks. What it has
+// written to its standard error becomes part of the error if it does not come
+// so far. Whoever gets a Process stops it.
 func Start(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{Cmd: cmd}
 	p.Cmd.Stderr = &p.errs
@@ -101,6 +103,8 @@ func Command(ctx context.Context, role string, s any) *exec.Cmd {
 	return command(ctx, self, role, s)
 }
 
+// command is Command for a program that need not be this one: a peer whose
+// stack is better not linked into the benchmark has one of its own.
 func command(ctx context.Context, program, role string, s any) *exec.Cmd {
 	arg, err := json.Marshal(s)
 	if err != nil {
@@ -143,7 +147,9 @@ func (p *Process) Stop() {
 // profile into a folder.
 const ProfileDir = "LIMOSA_BENCH_PROFILE"
 
-// StartProfile begins this process's profile, if one is wanted.
+// StartProfile begins this process's profile, if one is wanted, in a file with
+// the process's number as its name. A profile that cannot be written is told
+// and does not end the run. end must be called before the process exits.
 func StartProfile() (end func()) {
 	dir := os.Getenv(ProfileDir)
 	if dir == "" {

@@ -51,7 +51,9 @@ const (
 	WorkBurn  = "burn20us"
 )
 
-// handlerWork gives what a handler does for each call.
+// handlerWork gives what a handler does for each call. Sleeping stands for a
+// service that asks others, and shows what a stack does with many handlers at
+// once; burning for one that computes, and shows how fairly they share a CPU.
 func handlerWork(name string) func() {
 	switch name {
 	case WorkSleep:
@@ -81,6 +83,7 @@ func Run(ctx context.Context, program string, s Setting, scratch string) (*Row, 
 	}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
+	// A grandchild that has the pipes open would keep Output waiting.
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if err != nil {
