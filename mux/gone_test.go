@@ -224,3 +224,35 @@ func TestHalfClosedPeersOfAFullServer(t *testing.T) {
 		})
 	}
 }
+
+// A caller that gives up by closing its socket in order looks like one that still reads,
+// until the kernel answers the first answer with a reset: from then on nothing more is
+// begun for it.
+func TestResetBehindAHalfClose(t *testing.T) {
+	for name, where := range everyMode {
+		synctest.Test(t, func(t *testing.T) {
+			var begun atomic.Int32
+			const calls = 400
+			f := newFramedPeer(t, handlers{"take": func(context.Context, string) (string, error) {
+				begun.Add(1)
+				time.Sleep(10 * time.Millisecond)
+				return "", nil
+			}}, where)
+			f.call(calls, "take")
+			f.nc.CloseWrite() //nolint:errcheck // the server's end shows
+			time.Sleep(15 * time.Millisecond)
+			before := begun.Load()
+			f.nc.Abort()
+			if err := <-f.ended; err == nil {
+				t.Errorf("%s: Run = nil", name)
+			}
+			if after := begun.Load(); after > before+orderedBeside {
+				t.Errorf("%s: %d handlers had begun before the reset, %d of %d in the end", name, before, after, calls)
+			}
+		})
+	}
+}
+
+// orderedBeside is how many may begin between a reset and the first answer that meets
+// it: as many as ran.
+const orderedBeside = 128

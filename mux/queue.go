@@ -84,6 +84,7 @@ func (t *turns) pop() *request {
 // soon is room for it too. It begins once there is, or is refused like those of
 // the queue.
 func (c *ServerConn) nextLocked() (r *request, bar barrier) {
+	c.answersLostLocked()
 	if r = c.unparkLocked(); r != nil {
 		return r, passable
 	}

@@ -105,6 +105,15 @@ func (c *ServerConn) loseLocked(err error, fx *aftermath) {
 	if c.cutErr != nil {
 		how = cutOff
 	}
+	c.loseRequestsLocked(how, fx)
+	if c.requests.n > 0 {
+		total, end := c.account.total, time.Now().Add(halfOpenTime)
+		c.halfOpen = time.AfterFunc(halfOpenLook, func() { c.endHalfOpen(total, end) })
+	}
+}
+
+// loseRequestsLocked gives up what nobody waits for any more, by way of how.
+func (c *ServerConn) loseRequestsLocked(how phase, fx *aftermath) {
 	var next *request
 	for r := c.requests.first; r != nil; r = next {
 		next = r.next
@@ -116,9 +125,19 @@ func (c *ServerConn) loseLocked(err error, fx *aftermath) {
 			c.giveUpLocked(r, how, fx)
 		}
 	}
-	if c.requests.n > 0 {
-		total, end := c.account.total, time.Now().Add(halfOpenTime)
-		c.halfOpen = time.AfterFunc(halfOpenLook, func() { c.endHalfOpen(total, end) })
+}
+
+// answersLostLocked has a connection be lost whose peer has ended its sending side
+// before, and reads no answers either: who closes a socket in order is told from who
+// reads on by the reset that meets the first answer, and nobody is in Receive then.
+func (c *ServerConn) answersLostLocked() {
+	if c.input != inputEnded || c.out.Err() == nil {
+		return
+	}
+	c.input = inputLost
+	fx := new(aftermath)
+	if c.loseRequestsLocked(givenUp, fx); fx.any() {
+		c.spawnLocked(func() { c.apply(fx) })
 	}
 }
 
