@@ -22,13 +22,15 @@ const maxDefaults = 16 << 20
 // into Thrift's form.
 type defaults struct{ err error }
 
+// fail keeps the first error.
 func (d *defaults) fail(err error) {
 	if d.err == nil {
 		d.err = err
 	}
 }
 
-// value appends v as a t.
+// value appends v as a t. The bytes are made once for a schema and copied into each message that lacks
+// the field.
 func (d *defaults) value(b []byte, t *typ, v *idl.Value, depth int) []byte {
 	for v.Const != nil { // a loaded schema has no circle
 		v = v.Const.Value
@@ -101,6 +103,7 @@ func (d *defaults) value(b []byte, t *typ, v *idl.Value, depth int) []byte {
 	return append(b, byte(raw.TypeStop))
 }
 
+// appendHead appends the header of a field: its type on the wire and its id.
 func appendHead(b []byte, f *field) []byte {
 	return append(b, byte(f.t.wire), byte(uint16(f.id)>>8), byte(f.id))
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
-// scalar writes a value that is one token.
+// scalar writes a value that is one token. It takes more than the reader writes: an enum by its number,
+// numbers as strings, both alphabets of base64. Errors say what is expected and what is there.
 func (w *writer) scalar(t *typ, tok json.Token) error {
 	w.room(headroom)
 	switch t.kind {
@@ -67,6 +68,7 @@ func (w *writer) scalar(t *typ, tok json.Token) error {
 	return w.fits(tok.At)
 }
 
+// values lists the first names of an enum for an error.
 func values(e *idl.Enum) string {
 	var names []string
 	for _, v := range e.Values[:min(20, len(e.Values))] {
@@ -75,6 +77,8 @@ func values(e *idl.Enum) string {
 	return "known are " + strings.Join(names, ", ")
 }
 
+// unbase64 appends what s means: base64 with or without padding, of the standard or the URL alphabet,
+// which are told apart by the two characters that only one of them has.
 func unbase64(b, s []byte) ([]byte, error) {
 	s = bytes.TrimRight(s, "=")
 	if bytes.ContainsAny(s, "-_") {
@@ -83,6 +87,7 @@ func unbase64(b, s []byte) ([]byte, error) {
 	return base64.RawStdEncoding.AppendDecode(b, s)
 }
 
+// bitsOf are the sizes of what integer writes.
 var bitsOf = map[idl.Kind]int{idl.I8: 8, idl.I16: 16, idl.I32: 32, idl.EnumRef: 32, idl.I64: 64}
 
 // integer takes numbers and their text. 1.0 and 1e3 are integers to JSON.
@@ -90,12 +95,15 @@ func (w *writer) integer(t *typ, tok json.Token) error {
 	if tok.Kind != '"' && tok.Kind != '0' {
 		return w.errorf(tok.At, "%s is an integer, not %s", t.text, tok)
 	}
+	// Most numbers are short, and are read without a string being made. n fits in its bits if it
+	// stays the same when it is shifted out of them and back.
 	n, ok := short(tok.Text)
 	bits := bitsOf[t.kind]
 	if !ok || n != n<<(64-bits)>>(64-bits) {
 		text := string(tok.Text)
 		var err error
 		if n, err = strconv.ParseInt(text, 10, bits); err != nil && !errors.Is(err, strconv.ErrRange) {
+			// 1.0 and 1e3: as long as a double has all integers, it is the one that was meant.
 			f, ferr := strconv.ParseFloat(text, 64)
 			if ferr == nil && tok.Kind == '0' && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 				n, err = strconv.ParseInt(strconv.FormatFloat(f, 'f', 0, 64), 10, bits)
@@ -142,6 +150,8 @@ func short(p []byte) (n int64, ok bool) {
 	return n, true
 }
 
+// double takes numbers, their text, and the three names of what JSON has no numbers for. A number that is
+// too large is an error rather than an infinity.
 func (w *writer) double(tok json.Token) error {
 	text := string(tok.Text)
 	switch tok.Kind {

@@ -20,7 +20,8 @@ var names = [...]string{
 	raw.TypeString: "str", raw.TypeStruct: "rec", raw.TypeMap: "map", raw.TypeSet: "set", raw.TypeList: "lst", raw.TypeUUID: "uid",
 }
 
-// typeOf is the way back; ok is false for what is no type.
+// typeOf is the way back; ok is false for what is no type. A dozen names are found as fast by going
+// through them as in a map.
 func typeOf(name string) (t raw.Type, ok bool) {
 	for t, n := range names {
 		if n == name && n != "" {
@@ -31,7 +32,8 @@ func typeOf(name string) (t raw.Type, ok bool) {
 }
 
 // Append encodes msg at the end of out, in one piece. depth is how deeply it may nest, 0
-// the default.
+// the default. Errors are *rpc.Error of Code Internal: what cannot be encoded is a mistake of this
+// program. Then out has what was written until the error.
 func Append(out *buf.Out, msg any, depth int) error {
 	pl, p, err := plan.Of(msg)
 	if err != nil {
@@ -57,16 +59,18 @@ func AppendMessage(b []byte, name string, typ raw.MessageType, seq int32, body [
 	return append(append(append(b, ','), body...), ']')
 }
 
-// A encoder keeps the first error of an encode.
+// An encoder keeps the first error of an encode.
 type encoder struct{ err error }
 
+// fail notes the first error; the path to it is found afterwards (plan.Placed).
 func (e *encoder) fail(rt reflect.Type, field, why string) {
 	if e.err == nil {
 		e.err = &plan.TypeError{Type: rt, Field: field, Why: why}
 	}
 }
 
-// fields appends the struct at base.
+// fields appends the struct at base, which may nest depth levels, itself included. What is absent is
+// left out.
 func (e *encoder) fields(b []byte, pl *plan.Plan, base unsafe.Pointer, depth int) []byte {
 	if depth <= 0 {
 		e.fail(pl.Go, "", shape.WhyDeep)
@@ -132,7 +136,7 @@ func (e *encoder) value(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []
 		return append(append(append(b, '"'), shape.UUIDText(*(*[16]byte)(p))...), '"')
 	case shape.Bytes:
 		return append(base64.StdEncoding.AppendEncode(append(b, '"'), *(*[]byte)(p)), '"')
-	case shape.Pointer:
+	case shape.Pointer: // to an optional scalar, which nests no further
 		return e.value(b, t.Elem, *(*unsafe.Pointer)(p), 0)
 	case shape.List, shape.Set:
 		return e.list(b, t, p, depth)
@@ -163,7 +167,7 @@ func (e *encoder) union(b []byte, t *shape.Type, f *shape.Face, depth int) []byt
 	return e.fields(b, plan.At(v.Struct), f.Data, depth)
 }
 
-// list appends a list or a set: type, number and elements.
+// list appends a list or a set: type, number and elements. A nil one is as empty.
 func (e *encoder) list(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
 	// Safety: p points to a slice of t.Elem.Go; each element is where its size
 	// puts it.
@@ -202,6 +206,7 @@ func (e *encoder) entries(b []byte, t *shape.Type, p unsafe.Pointer, depth int) 
 		}
 		return append(b, "}]"...)
 	}
+	// One key and one value are taken out after the other: they are written at once.
 	k, x := reflect.New(t.Key.Go), reflect.New(t.Elem.Go)
 	more := false
 	for it := v.MapRange(); it.Next() && e.err == nil; more = true {
@@ -212,7 +217,8 @@ func (e *encoder) entries(b []byte, t *shape.Type, p unsafe.Pointer, depth int) 
 	return append(b, "}]"...)
 }
 
-// entry appends key and value; keys are strings to JSON, whatever they are.
+// entry appends key and value. A scalar key becomes a string, as JSON has it; a struct or a list stays
+// what it is.
 func (e *encoder) entry(b []byte, more bool, t *shape.Type, k, v unsafe.Pointer, depth int) []byte {
 	if e.err != nil {
 		return b
@@ -231,7 +237,7 @@ func (e *encoder) entry(b []byte, more bool, t *shape.Type, k, v unsafe.Pointer,
 	return e.value(append(b, ':'), t.Elem, v, depth)
 }
 
-// view appends what the view at base shows.
+// view appends what the view at base shows, decoded: there is no way from its bytes to text without.
 func (e *encoder) view(b []byte, pl *plan.Plan, base unsafe.Pointer, depth int) []byte {
 	p, why := pl.How.Plain(pl.ViewAt(base))
 	if p == nil {
