@@ -268,7 +268,7 @@ func refusal(code rpc.Code, msg string) *rpc.Error {
 	return &rpc.Error{Code: code, Msg: msg, Sent: rpc.Refused}
 }
 
-// giveUpLocked ends what can be ended of r, by way of how, which is abandonedCall,
+// giveUpLocked ends what can be ended of r, by way of how, which is givenUp,
 // drained or cutOff: one that is queued never starts, of another the context ends.
 func (c *ServerConn) giveUpLocked(r *request, how phase, fx *aftermath) {
 	switch {
@@ -286,7 +286,11 @@ func (c *ServerConn) giveUpLocked(r *request, how phase, fx *aftermath) {
 			c.cfg.Rush.leave(r.place)
 		}
 	case r.move(shown, how):
-		fx.ended = append(fx.ended, abandonedCall{r.call, r.deadline()})
+		ended := abandonedCall{call: r.call}
+		if how == givenUp { // why this side ends a call is not that the caller's time is over
+			ended.deadline = r.deadline()
+		}
+		fx.ended = append(fx.ended, ended)
 	case how == givenUp:
 		r.move(drained, how)
 	}

@@ -119,3 +119,31 @@ func TestUnknownMethodsAreNotLoneBesideInterceptors(t *testing.T) {
 		}
 	})
 }
+
+// A drain that ends a call just before the caller's deadline says so: the caller's time
+// is not over.
+func TestDrainEndsACallNearItsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		why := make(chan error, 1)
+		r := newRig(t, ttheader.TTHeader, rpc.Limits{}, handlers{"wait": func(ctx context.Context, _ string) (string, error) {
+			<-ctx.Done()
+			why <- ctx.Err()
+			return "", ctx.Err()
+		}})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		go func() {
+			time.Sleep(time.Second - time.Millisecond) // virtual
+			over, stop := context.WithCancel(context.Background())
+			stop()
+			r.server.Drain(over)
+		}()
+		_, _, err := r.call(ctx, "wait", "")
+		if rpc.CodeOf(err) != rpc.Unavailable || ctx.Err() != nil {
+			t.Errorf("the caller is told %v", err)
+		}
+		if err := <-why; err != context.Canceled { //nolint:errorlint // as package context defines it
+			t.Errorf("the handler sees %v", err)
+		}
+	})
+}
