@@ -34,16 +34,7 @@ func Start(t *testing.T, s *limosa.Server, addr string) (target string, stop fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, l) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Serve = %v", err)
-		}
-	})
-	t.Cleanup(stop)
+	stop = ServeOn(t, s, l)
 	if l.Addr().Network() == "unix" {
 		return "unix://" + l.Addr().String(), stop
 	}
