@@ -6,6 +6,8 @@ import (
 )
 
 // A stretch is a part of a struct in which there are only fields of the IDL's.
+//
+// The program's own fields, which are to stay, lie between them.
 type stretch struct {
 	from, to uintptr
 	words    int // of eight bytes that it begins with, if it is aligned for them
@@ -13,6 +15,9 @@ type stretch struct {
 
 // addStretch notes a field of the Go struct; the fields come in their order. ours:
 // it is one of the IDL's.
+//
+// Padding has no meaning and may have any bytes: at worst Clear stores zeros that were
+// there.
 func (st *Struct) addStretch(f reflect.StructField, ours bool) {
 	from, to := f.Offset, f.Offset+f.Type.Size()
 	switch n := len(st.ours); {
@@ -31,6 +36,9 @@ func (st *Struct) addStretch(f reflect.StructField, ours bool) {
 
 // Clear makes the fields of the message at p zero. Most messages are fresh, and
 // looking costs less than storing.
+//
+// It stores field by field, as reflection does, and not as one block: fields have
+// pointers, which the collector has to be told of.
 func (st *Struct) Clear(p unsafe.Pointer) {
 	var any uint64
 	for i := range st.ours {

@@ -11,18 +11,28 @@ import (
 // written to; strings are shared. Nil and empty containers stay what they
 // are. Fields that are none of the IDL's are zero in the copy: they are no part of the
 // message. The copy of a value that refers to itself does so too, though perhaps later.
+//
+// It takes time and memory in proportion to what the message is when written out, but for
+// values that refer to themselves or to one thing from many places: after manySteps
+// structs each is copied once.
 func (s *Struct) Clone(p unsafe.Pointer) unsafe.Pointer {
 	c := cloner{}
 	return c.structure(s, p)
 }
 
 // A cloner is the state of one copy.
+//
+// The first structs are not remembered, since a map entry costs more than a small copy
+// and most messages have fewer. So what is shared is copied twice in a small message, and
+// once in a large one: both are copies that share nothing with the original.
 type cloner struct {
 	steps int
 	made  map[span]unsafe.Pointer // copies, once there are many
 }
 
 // note counts a step, and remembers the copy of what is at p.
+//
+// A slice is known by its length too: two slices of one array are two things.
 func (c *cloner) note(p unsafe.Pointer, n int, q unsafe.Pointer) {
 	if c.steps++; c.steps <= manySteps {
 		return
@@ -44,6 +54,8 @@ func (c *cloner) structure(st *Struct, p unsafe.Pointer) unsafe.Pointer {
 }
 
 // into copies the struct at p to q, which is zero.
+//
+// The note comes before the fields: one of them may lead back here.
 func (c *cloner) into(st *Struct, q, p unsafe.Pointer) {
 	c.note(p, -1, q)
 	if st.View != nil {
@@ -103,6 +115,8 @@ func (c *cloner) value(t *Type, q, p unsafe.Pointer) {
 }
 
 // list copies the slice at p to q: a list, a set or Pairs.
+//
+// A copy has no more room than it needs, whatever the capacity of the original.
 func (c *cloner) list(t *Type, q, p unsafe.Pointer) {
 	// Safety: p and q point to a t.Go each; both slices have n elements of
 	// size bytes. A pair's key is its first field, ValueAt is where the other one is.
@@ -140,6 +154,8 @@ func (c *cloner) list(t *Type, q, p unsafe.Pointer) {
 
 // structures copies the structs that from points to, in slabs as the decoder
 // makes them.
+//
+// A copy that is kept pins its slab as a decoded struct does, at most slabBytes.
 func (c *cloner) structures(st *Struct, to, from []unsafe.Pointer) {
 	var slab unsafe.Pointer
 	room := 0
@@ -166,6 +182,8 @@ func (c *cloner) structures(st *Struct, to, from []unsafe.Pointer) {
 }
 
 // entries copies the map at p to q.
+//
+// Keys are kinds up to String and are shared: nobody can write to them.
 func (c *cloner) entries(t *Type, q, p unsafe.Pointer) {
 	// Safety: p and q point to a t.Go each, and a map of that layout is one.
 	if t.Maps == StringString {

@@ -10,6 +10,8 @@ import (
 
 // manySteps is how many structs are gone through before it is remembered which
 // ones: messages have fewer, values that refer to themselves have no end.
+// From then on each struct costs a map entry more.
+
 const manySteps = 10_000
 
 // Equal reports whether two messages of one type say the same: whether they
@@ -22,6 +24,9 @@ const manySteps = 10_000
 // Two nils are equal, of one pointer type or without a type. Messages of different
 // types, and values that are no messages, are not equal.
 // Values that refer to themselves are compared to the end.
+//
+// Nothing is allocated for messages of fewer than manySteps structs whose sets are in
+// one order and whose maps are of strings.
 func (m *Memo) Equal(a, b any) bool {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	if !x.IsValid() || !y.IsValid() {
@@ -48,6 +53,10 @@ type span struct {
 }
 
 // An equaler is the state of one comparison.
+//
+// A pair that was met before counts as equal: if it is not, the walk that is still at it,
+// or was, says so. That is what makes the comparison of values that refer to themselves
+// end.
 type equaler struct {
 	steps int
 	seen  map[[2]span]bool // pairs that are equal, or will turn out otherwise elsewhere
@@ -100,6 +109,9 @@ func (e *equaler) views(st *Struct, p, q unsafe.Pointer) bool {
 }
 
 // value compares two values of type t.
+//
+// It has a case for each kind and no more in each than one line; the table would not be
+// clearer in two halves.
 func (e *equaler) value(t *Type, p, q unsafe.Pointer) bool {
 	// Safety: for all loads below: p and q point to a t.Go each, whose layout
 	// kind says.
@@ -158,6 +170,8 @@ func (e *equaler) unions(t *Type, x, y Face) bool {
 
 // lists compares the elements of slices of type t. el is their type; Pairs,
 // whose elements have none, give t itself.
+//
+// That both are one slice is enough, since NaN equals NaN here: everything equals itself.
 func (e *equaler) lists(t, el *Type, x, y Slice) bool {
 	if x.Len != y.Len {
 		return false
@@ -189,6 +203,10 @@ func (e *equaler) element(t, el *Type, p, q unsafe.Pointer) bool {
 // unordered compares what the slices have from element i on, in any order.
 // Hashes, which only this process knows, bring together what may be equal: the
 // time does not depend on what a peer has sent.
+//
+// Elements of one hash are usually equal, so that the inner loop ends at its first turn.
+// Those that were matched are moved out of the way by a swap, or one element could stand
+// for two.
 func (e *equaler) unordered(t, el *Type, x, y Slice, i int) bool {
 	if e.hash == nil {
 		e.hash = newHasher()
@@ -215,6 +233,8 @@ func (e *equaler) unordered(t, el *Type, x, y Slice, i int) bool {
 }
 
 // maps compares two maps.
+//
+// The lengths are compared first, so that it is enough that each entry of x is in y.
 func (e *equaler) maps(t *Type, p, q unsafe.Pointer) bool {
 	// Safety: p and q point to a t.Go each, and a map of that layout is one.
 	if t.Maps == StringString {
@@ -253,6 +273,8 @@ func (e *equaler) maps(t *Type, p, q unsafe.Pointer) bool {
 
 // nans compares the values whose keys are no numbers: they cannot be looked up,
 // and there may be several.
+//
+// They are compared as a set of values; each such key is one of its own.
 func (e *equaler) nans(t *Type, x, y reflect.Value) bool {
 	set := &Type{Kind: Set, Elem: t.Elem, Go: reflect.SliceOf(t.Elem.Go)}
 	var lists [2]Slice
@@ -276,6 +298,8 @@ type hashed struct {
 }
 
 // elements hashes the elements from index i on and sorts them by it.
+//
+// Sums are unsigned, so the comparison cannot be a subtraction.
 func (h *hasher) elements(t, el *Type, s Slice, i int) []hashed {
 	list := make([]hashed, 0, s.Len-i)
 	for ; i < s.Len; i++ {

@@ -9,6 +9,9 @@ import (
 
 // A hasher gives numbers that are the same for values that are Equal, and that
 // nobody outside of the process can foretell.
+//
+// The seed is one for each comparison. With a fixed one a peer could send sets whose
+// elements all have one hash, which would be compared each with each.
 type hasher struct {
 	seed maphash.Seed
 	// known remembers the hashes of structs and containers; one that is not
@@ -16,10 +19,12 @@ type hasher struct {
 	known map[span]uint64
 }
 
+// Equal makes one when the first set is found out of order; most never are.
 func newHasher() *hasher {
 	return &hasher{maphash.MakeSeed(), map[span]uint64{}}
 }
 
+// mix depends on the order of its two arguments, and so do sums that are mixed in turn.
 func (h *hasher) mix(a, b uint64) uint64 { return maphash.Comparable(h.seed, [2]uint64{a, b}) }
 
 // fields hashes the struct at p: the fields that are there, in their order, by tag and value, and
@@ -29,6 +34,7 @@ func (h *hasher) fields(st *Struct, p unsafe.Pointer) uint64 {
 	if sum, ok := h.known[span{p, -1}]; ok {
 		return sum
 	}
+	// While it is gone through: whoever leads back to it gets this one.
 	h.known[span{p, -1}] = 0
 	if st.View != nil {
 		var sum uint64
@@ -101,6 +107,8 @@ func (h *hasher) value(t *Type, p unsafe.Pointer) uint64 {
 }
 
 // float hashes a number: both zeros are one, and so is all that is no number.
+//
+// As in Equal, so that a message equals itself whatever it holds.
 func (h *hasher) float(x float64) uint64 {
 	switch {
 	case x == 0:
@@ -112,6 +120,8 @@ func (h *hasher) float(x float64) uint64 {
 }
 
 // list hashes the elements: of what has no order, their sum.
+//
+// A sum does not depend on the order; its parts are mixed before, or 1+3 would be 2+2.
 func (h *hasher) list(t, el *Type, s Slice) uint64 {
 	if sum, ok := h.known[span{s.Data, s.Len}]; ok && t.Nested() {
 		return sum

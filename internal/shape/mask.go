@@ -9,12 +9,17 @@ import (
 
 // A Mask chooses fields of messages of one type. It may be applied any number of times,
 // and is safe for concurrent use.
+//
+// It is a tree of names, independent of the messages that it is applied to.
 type Mask struct {
 	keep bool
 	root *Node
 }
 
 // A MaskError says which path of a mask does not fit the messages.
+//
+// Paths often come from a client (a field mask of a request), so that it names what was
+// asked for and nothing of the message.
 type MaskError struct {
 	Path string // as far as it is wrong
 	Why  string
@@ -26,6 +31,9 @@ type MaskError struct {
 // the values of maps and Pairs to what their elements have, and through a union to its
 // variants. Whoever names a field means all of it. Required fields are kept without being
 // named, and cannot be dropped.
+//
+// Time and memory are in proportion to the text: a path is not followed into types that
+// refer to themselves any further than it says.
 func (s *Struct) NewMask(paths string, keep bool) (*Mask, *MaskError) {
 	m := &Mask{keep: keep, root: &Node{}}
 	for path := range strings.SplitSeq(paths, ",") {
@@ -47,6 +55,8 @@ func (s *Struct) NewMask(paths string, keep bool) (*Mask, *MaskError) {
 func (m *Mask) Apply(s *Struct, p unsafe.Pointer) { m.root.Apply(s, p, m.keep) }
 
 // A Node is what a mask says about one struct: its chosen fields.
+//
+// Fields are known by their tags, which are the same in a struct and in the view of it.
 type Node struct {
 	whole  bool // chosen with all that is in it
 	fields map[uint32]*Node
@@ -76,6 +86,9 @@ func structOf(t *Type) *Type {
 }
 
 // add enters one path.
+//
+// Of two paths of which one goes further than the other, the shorter one counts: "user"
+// means all of "user.name".
 func (n *Node) add(st *Struct, path string, keep bool) *MaskError {
 	union := (*Type)(nil)
 	done := ""
@@ -168,6 +181,7 @@ func (n *Node) Apply(st *Struct, p unsafe.Pointer, keep bool) {
 }
 
 // Unsets tells whether a field goes as a whole.
+// What is within a field that is kept or dropped in part is for Value.
 func (n *Node) Unsets(f *Field, keep bool) bool {
 	next := n.fields[f.Tag]
 	if keep {

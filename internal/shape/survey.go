@@ -21,6 +21,9 @@ func (s *Struct) PresetCost(cost func(n, size int) int64) int64 {
 // measurePreset makes the defaults twice. What both have in common, such as
 // strings of the program's text, is not allocated for each. Fields that are none
 // of the IDL's are not looked at.
+//
+// SetDefaults is a method of a generated struct, and is taken to make the same each time.
+// Two callers at once may both measure; they find the same number.
 func (s *Struct) measurePreset(cost func(n, size int) int64) int64 {
 	one, two := s.New(), s.New()
 	s.Preset(one)
@@ -35,6 +38,9 @@ func (s *Struct) measurePreset(cost func(n, size int) int64) int64 {
 }
 
 // A surveyor sums up the memory that a value refers to, each thing once.
+//
+// It has no bound of its own: what it goes through was made by the program's SetDefaults,
+// not by a peer, and each thing is gone through once.
 type surveyor struct {
 	seen  map[unsafe.Pointer]bool
 	spent int64
@@ -91,6 +97,9 @@ func (s *surveyor) value(t *Type, p unsafe.Pointer) {
 }
 
 // list adds a slice by its capacity, which is what is allocated, and what its elements refer to.
+//
+// Slices of one array are told by where they begin: it may count memory twice, and never
+// leaves any out.
 func (s *surveyor) list(t *Type, l Slice) {
 	if !s.fresh(l.Data, l.Cap, t.Stride()) {
 		return
@@ -124,6 +133,9 @@ func (s *surveyor) entries(t *Type, p unsafe.Pointer) {
 
 // mapBytes is about what a map of n entries takes: its head, and groups of eight
 // slots of which 7/8 are used at the most, and whose number is a power of two.
+//
+// It is an estimate by how Go's maps are laid out since 1.24, and need not be
+// exact: the budget is a rough bound itself.
 func mapBytes(n, entry int) int {
 	if n <= 8 {
 		return 64 + 8*entry

@@ -13,6 +13,9 @@ func UUIDText(u [16]byte) string {
 }
 
 // ParseUUID reads what UUIDText gives; upper case is taken too.
+//
+// Nothing else is taken: no braces, no urn:uuid:, no form without hyphens. What is taken
+// is written in one way again.
 func ParseUUID(s string) (u [16]byte, ok bool) {
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
 		return u, false

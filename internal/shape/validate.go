@@ -8,6 +8,8 @@ import (
 )
 
 // An Invalid says where a message is not one that can be sent.
+//
+// It is of the first fault that is found and says nothing about others.
 type Invalid struct {
 	Path string // such as items[3].price, by the names of the IDL; "" for the message itself
 	Why  string
@@ -26,6 +28,8 @@ const (
 // none, a variant without a value, too deep a nesting, which is also how values end
 // that refer to themselves, sizes beyond the Rules', kept fields that are not whole, a
 // view that cannot be sent. nil: there is none. The numbers of enums are not looked at.
+//
+// It allocates for maps, and for messages of more than manySteps structs.
 func (s *Struct) Validate(p unsafe.Pointer) *Invalid {
 	v := validator{rules: s.rules}
 	depth, size := s.rules.Most()
@@ -53,6 +57,9 @@ type validator struct {
 
 // known counts a step and reports whether what is at p was found right, with no
 // more levels allowed than depth.
+//
+// What was right deep down is right further up too, and not the other way round: hence
+// the depth.
 func (v *validator) known(at span, depth int) bool {
 	if v.steps++; v.steps <= manySteps {
 		return false
@@ -62,6 +69,9 @@ func (v *validator) known(at span, depth int) bool {
 }
 
 // right notes that what is at p is right.
+//
+// A value that refers to itself never gets so far with what it is in: it ends at the
+// depth.
 func (v *validator) right(at span, depth int) {
 	if v.steps <= manySteps {
 		return
@@ -91,6 +101,7 @@ func (v *validator) fields(st *Struct, p unsafe.Pointer, depth int) *Invalid {
 		f := &st.Fields[i]
 		// Safety: p points to a st.Go, and offset is that of a field.
 		q := unsafe.Add(p, f.Offset)
+		// Numbers, bools and UUIDs are right whatever they hold, and never absent.
 		if f.Kind < String {
 			continue
 		}
@@ -169,6 +180,8 @@ func (v *validator) union(t *Type, f Face, depth int) *Invalid {
 }
 
 // list checks a list, a set or Pairs. Scalars need no look.
+//
+// Elements and their indexes are named in the path, keys of Pairs as .key.
 func (v *validator) list(t *Type, s Slice, depth int) *Invalid {
 	if depth <= 0 {
 		return &Invalid{Why: WhyDeep}
@@ -239,6 +252,8 @@ func (v *validator) entries(t *Type, p unsafe.Pointer, depth int) *Invalid {
 }
 
 // briefKey is a map's key for a path.
+//
+// It is cut to 40 characters: paths go into errors, and errors into logs.
 func briefKey(k reflect.Value) string {
 	if k.Kind() == reflect.String {
 		return fmt.Sprintf("%.40q", k.String())

@@ -16,6 +16,9 @@ import (
 //
 // The next field is guessed to be the next one of the plan, so that fields in
 // that order cost one compare each; docs/how/thrift.md.
+//
+// The struct is not cleared: fields that the message lacks keep what they have, which in
+// a fresh struct are its defaults. Of a field that comes twice the last value counts.
 func (d *Decoder) Fields(pl *Plan, base unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	if d.wire == inCompact {
 		return d.compactFields(pl, base, o, depth)
@@ -29,6 +32,10 @@ func (d *Decoder) Fields(pl *Plan, base unsafe.Pointer, o, depth int) (int, raw.
 // Resume is fields for the rest of a struct: next is the index of the field
 // that is guessed to come, seen has the bits of those that came. With more
 // required fields than bits it begins with the first field.
+//
+// It is long, since it is the loop that all time is spent in: the five kinds of most
+// fields are decoded in place, and a call for each would cost more than what it does.
+// Every kind that is here is in Value too, which is for elements and for the rest.
 func (d *Decoder) Resume(pl *Plan, base unsafe.Pointer, o, depth, next int, seen uint64) (int, raw.Fault) {
 	b, begin := d.B, o
 	for {
@@ -43,6 +50,8 @@ func (d *Decoder) Resume(pl *Plan, base unsafe.Pointer, o, depth, next int, seen
 		var f *shape.Field
 		if next < len(pl.Fields) && pl.Fields[next].Tag == head {
 			f = &pl.Fields[next]
+			// Required fields are counted by bits, not by the position: they may come in
+			// any order.
 			next++
 		} else if head>>16 == uint32(raw.TypeStop) {
 			break
@@ -93,6 +102,8 @@ func (d *Decoder) Resume(pl *Plan, base unsafe.Pointer, o, depth, next int, seen
 			o++
 		default:
 			end, flt := d.Value(f.Type, p, o, depth-1)
+			// An element of another type than the field's. Value has stored nothing of
+			// it.
 			if flt == raw.WrongType {
 				end, flt = raw.SkipAt(b, o, WireOf(f), depth-1)
 				if flt == raw.Fine && pl.HasKept() && !d.keep(pl, base, o-3, end) {
@@ -117,6 +128,9 @@ func (d *Decoder) Resume(pl *Plan, base unsafe.Pointer, o, depth, next int, seen
 }
 
 // rest judges what is left where no whole field is.
+//
+// A byte that no type has is told apart from an end that comes too early, so that whoever
+// reads the error does not look for bytes that were lost.
 func (d *Decoder) rest(o int) (int, raw.Fault) {
 	if o < len(d.B) && raw.Least[d.B[o]] == 0 {
 		return o, raw.BadType
@@ -126,6 +140,9 @@ func (d *Decoder) rest(o int) (int, raw.Fault) {
 
 // Value decodes a value at b[o:] into p, which points to a t.Go. depth is how
 // many levels are allowed for it. What p held before is replaced as a whole.
+//
+// raw.WrongType says that the header of a list or map has other types than t, which is
+// for whoever has the field to skip. It is never a fault that a peer is told of.
 func (d *Decoder) Value(t *shape.Type, p unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	if d.wire == inCompact {
 		return d.compactValue(t, p, o, depth)
@@ -198,6 +215,9 @@ func (d *Decoder) Value(t *shape.Type, p unsafe.Pointer, o, depth int) (int, raw
 func (d *Decoder) text(o, n int) string { return d.Texts.Copy(d.B, o, n) }
 
 // Bytes decodes binary at b[o:], length first, into a slice of its own.
+//
+// It is always a copy: the program may write to it, and the block may be used again.
+// Strings, which nobody can write to, need not be; see codec.Texts.
 func (d *Decoder) Bytes(p *[]byte, o int) (int, raw.Fault) {
 	if len(d.B)-o < 4 {
 		return o, raw.Short
@@ -220,6 +240,10 @@ func (d *Decoder) Bytes(p *[]byte, o int) (int, raw.Fault) {
 // count is what keeps a message of ten bytes from asking for memory for two billion
 // elements. It checks a declared number of elements against the bytes from o on, each
 // taking at least size.
+//
+// The check is against the bytes that are there, so that what is allocated for n elements
+// is at most a constant times the message; the budget bounds what they become as Go
+// values.
 func (d *Decoder) count(declared uint32, size uint8, o int) (int, raw.Fault) {
 	if declared > math.MaxInt32 {
 		return 0, raw.Negative
@@ -252,6 +276,9 @@ func (d *Decoder) Strings(s []string, o int) (int, raw.Fault) {
 }
 
 // binaryHead reads the header of a field at b[o:], or the stop: then it is 0.
+//
+// Nothing but the stop may be shorter than four bytes: every value has at least one
+// behind its header of three.
 func (d *Decoder) binaryHead(o int) (head uint32, end int, f raw.Fault) {
 	if len(d.B)-o < 4 {
 		if o < len(d.B) && d.B[o] == byte(raw.TypeStop) {
@@ -268,6 +295,9 @@ func (d *Decoder) binaryHead(o int) (head uint32, end int, f raw.Fault) {
 }
 
 // binaryList reads what precedes the elements of a list or set of type e.
+//
+// The type of an empty list is not looked at: there are writers that put 0 there, and
+// others the type of an element that the reader does not know.
 func (d *Decoder) binaryList(e *shape.Type, o int) (n, end int, f raw.Fault) {
 	b := d.B
 	if len(b)-o < 5 {
@@ -303,6 +333,9 @@ func (d *Decoder) binaryMap(t *shape.Type, o int) (n, end int, f raw.Fault) {
 }
 
 // binaryNumbers decodes n elements of fixed size at b[o:], which are there, into the slice at p.
+//
+// That they are there was checked by count; hence no bounds within. Numbers are turned
+// around eight or more at once where the processor can (codec.From64).
 func (d *Decoder) binaryNumbers(e *shape.Type, p unsafe.Pointer, o, n int) int {
 	b := d.B
 	// Safety: p points to a slice of elements with the layout of those that are

@@ -32,6 +32,9 @@ func (e *Encoder) Structure(b []byte, pl *Plan, p unsafe.Pointer, depth int) []b
 
 // Some appends fields of the struct at base, and if they are the whole of it
 // what was kept of unknown ones and the stop.
+//
+// Like Decoder.Resume it is long because all time of an encode is spent in it: what
+// fields of fixed size and short strings need is here, without a call.
 func (e *Encoder) Some(b []byte, pl *Plan, base unsafe.Pointer, depth int, ops []shape.Field, whole bool) []byte {
 	if depth <= 0 {
 		return e.tooDeep(b, pl)
@@ -94,6 +97,7 @@ func (e *Encoder) Some(b []byte, pl *Plan, base unsafe.Pointer, depth int, ops [
 		}
 		block, n, size = unsafe.Pointer(unsafe.SliceData(b)), len(b), cap(b)
 	}
+	// Generated code calls it for a part of the fields and writes the stop itself.
 	if b = b[:n]; !whole {
 		return b
 	}
@@ -115,6 +119,9 @@ func (e *Encoder) Text(b []byte, s string) []byte {
 
 // Bytes appends length and copy of p: unlike a string it may change after the
 // call.
+//
+// It is copied even where it is long: who has the message may change it as soon as the
+// call returns, and out may be sent much later.
 func (e *Encoder) Bytes(b, p []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(len(p)))
 	if len(p) <= cap(b)-len(b)-Headroom {

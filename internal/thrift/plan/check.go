@@ -29,6 +29,10 @@ type Checker struct {
 // messages look like. It gives the required fields that it has seen, the op
 // at which it ended, and its offset. at, unless it is nil, gets the offset of
 // each field's value.
+//
+// A stretch of runs is gone through by pass, which knows offsets only; what the caller
+// wants to know of the runs (which fields are required, where each value is) is noted
+// behind it, since most callers have no index to fill.
 func (c *Checker) straight(pl *Plan, i, o, depth int, at []uint32) (seen uint64, next, end int, f raw.Fault) {
 	var all [maxStretch]uint32
 	starts := &all
@@ -68,6 +72,9 @@ func (c *Checker) straight(pl *Plan, i, o, depth int, at []uint32) (seen uint64,
 
 // alike goes through structs of a list that have all fields, in the order of
 // the plan, and none with fields of its own. It gives how many there were.
+//
+// The first element that is otherwise ends it; list checks that one by its fields and
+// comes back.
 func (c *Checker) alike(pl *Plan, n, o int) (i, end int) {
 	b := c.B
 	for i = range n {
@@ -110,6 +117,9 @@ func (c *Checker) note(r *run, o uint32, at []uint32) {
 
 // Fields checks the struct at b[o:] and gives its end, or the offset of a
 // fault. at, unless it is nil, gets the offset of each field's value.
+//
+// It gives the same fault as the decoder, but not always at the same offset and never
+// with the field's name: whoever refuses the message has the decoder find the words.
 func (c *Checker) Fields(pl *Plan, o, depth int, at []uint32) (int, raw.Fault) {
 	if depth <= 0 {
 		return o, raw.TooDeep
@@ -199,6 +209,8 @@ func (c *Checker) skip(o int, t raw.Type, depth int) (int, raw.Fault) {
 }
 
 // texts checks n strings, one after the other.
+//
+// A map of strings is 2*n strings on the wire.
 func (c *Checker) texts(n, o int) (int, raw.Fault) {
 	b := c.B
 	for ; n > 0; n-- {

@@ -11,6 +11,9 @@ import (
 )
 
 // DefaultDepth is how deeply a message to be encoded may nest unless something else is said.
+//
+// It is the default of rpc.Limits.Depth too: what is sent by default can be read by
+// default.
 const DefaultDepth = 64
 
 // ErrTooLong is the error for a string or container of 2 GB or more.
@@ -18,6 +21,12 @@ var ErrTooLong = &TypeError{Type: reflect.TypeFor[string](), Why: "longer than 2
 
 // AppendBinary encodes msg at the end of out in the Binary protocol. depth is how deeply it may
 // nest, 0 the default; plain: by plans alone, without generated methods.
+//
+// msg is a pointer to a struct and is only read; nothing of it is kept but strings of
+// buf.RefMin and more, to which out refers, since they cannot change. After an error out
+// may hold a part of the message: the caller truncates it to its own mark. The error is
+// an *rpc.Error with rpc.Internal, since a message that cannot be sent is the program's
+// fault.
 func AppendBinary(out *buf.Out, msg any, depth int, plain bool) error {
 	pl, p, err := Of(msg)
 	if err != nil {
@@ -26,6 +35,7 @@ func AppendBinary(out *buf.Out, msg any, depth int, plain bool) error {
 	if depth == 0 {
 		depth = DefaultDepth
 	}
+	// A message that is a view itself forwards its bytes and has no fields to go through.
 	e := Encoder{Out: out, plain: plain}
 	if pl.Shown != nil {
 		there, err := pl.How.Append(pl.ViewAt(p), out)
@@ -68,6 +78,12 @@ func AppendCompact(out *buf.Out, msg any, depth int) error {
 
 // DecodeBinary replaces what msg holds by what body says, in the Binary protocol, and gives
 // what that weighs; plain: by plans alone. lim may be nil.
+//
+// body is borrowed: strings that are kept may hold on to its memory by a Frame, which is
+// counted there, and views keep a reference each. After an error msg holds what was
+// decoded so far, but no view: their references are given back. The error is an
+// *rpc.Error with rpc.InvalidArgument if the peer is at fault, with rpc.Internal if the
+// type is.
 func DecodeBinary(body buf.View, msg any, lim *rpc.Limits, plain bool) (int, error) {
 	pl, p, err := Of(msg)
 	if err != nil {
@@ -110,6 +126,9 @@ func DecodeBinary(body buf.View, msg any, lim *rpc.Limits, plain bool) (int, err
 // DecodeCompact is DecodeBinary for the Compact protocol. The budget is that of a message of
 // twice the length, since the same message is shorter here than in Binary. Strings are always
 // copied: there is no Frame that long ones could refer to.
+//
+// A message that is a view, or has views, is rewritten into Binary for them, since views
+// read Binary only; the budget covers that too.
 func DecodeCompact(body buf.View, msg any, lim *rpc.Limits) (int, error) {
 	pl, p, err := Of(msg)
 	if err != nil {

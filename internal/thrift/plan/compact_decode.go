@@ -72,6 +72,9 @@ func (d *Decoder) compactFields(pl *Plan, base unsafe.Pointer, o, depth int) (in
 // keeps it if the struct at base has room for that.
 //
 // Safety: base points to a pl.Go.
+//
+// Its type is not looked at either: that of a known field which came as another type ends
+// here too.
 func (d *Decoder) strange(pl *Plan, base unsafe.Pointer, h raw.CompactHead, o, depth int) (int, raw.Fault) {
 	if pl.HasKept() {
 		return d.keepCompact(pl, base, h, o, depth)
@@ -165,6 +168,8 @@ func (d *Decoder) compactText(s *string, o int) (int, raw.Fault) {
 }
 
 // compactTexts decodes len(s) strings at b[o:], one behind the other.
+//
+// Nothing is allocated before the bytes of a string are known to be there.
 func (d *Decoder) compactTexts(s []string, o int) (end int, f raw.Fault) {
 	for i := range s {
 		if o, f = d.compactText(&s[i], o); f != raw.Fine {

@@ -13,6 +13,11 @@ import (
 // in the Binary protocol; see decoder.keep. Its value begins at o.
 //
 // Safety: base points to a pl.Go.
+//
+// An Unknown holds Binary whatever it came in, so that a message can be passed on in
+// either protocol. Rewriting may make it longer: a varint of one byte becomes eight. Max
+// stops that at the budget before the memory is taken, and not afterwards; half of what
+// is left, since append grows by doubling.
 func (d *Decoder) keepCompact(pl *Plan, base unsafe.Pointer, h raw.CompactHead, o, depth int) (int, raw.Fault) {
 	u := pl.Kept(base)
 	had := len(*u)
@@ -32,6 +37,9 @@ func (d *Decoder) keepCompact(pl *Plan, base unsafe.Pointer, h raw.CompactHead, 
 // had the id last; see encoder.unknown.
 //
 // Safety: base points to a pl.Go.
+//
+// The headers of Compact fields count from the field before, hence last: those in the
+// Unknown go on from the last known one.
 func (e *Encoder) unknownCompact(b []byte, pl *Plan, base unsafe.Pointer, last int16, depth int) []byte {
 	u, err := pl.writable(base, depth)
 	if err != nil {
@@ -63,6 +71,11 @@ func (e *Encoder) transcodeField(b, p []byte, o int, last int16) ([]byte, int, i
 }
 
 // transcode appends the element of type t at p[o:], and gives its end.
+//
+// It trusts p, which whole has gone through: nothing here checks a length again, and the
+// recursion is as deep as whole has allowed. Room is asked for before each element
+// because elements become no longer than Headroom but for strings, which have a function
+// of their own.
 func (e *Encoder) transcode(b, p []byte, o int, t raw.Type) ([]byte, int) {
 	if cap(b)-len(b) < Headroom {
 		b = e.Out.Next(b)

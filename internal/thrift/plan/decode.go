@@ -21,6 +21,10 @@ const (
 
 // A Decoder is the state of one decode. It lives on the stack of Decode:
 // nothing here may go through a function value, or it would be allocated.
+//
+// The methods give an offset and a Fault, not an error: of the many ways out only one is
+// taken, and an error would be made, or at least carried as two words, on all of them.
+// Failed makes the error in the end.
 type Decoder struct {
 	B      []byte
 	body   buf.View    // b's if there is a view in what is decoded, else empty
@@ -35,6 +39,8 @@ type Decoder struct {
 
 // head reads the header of a field at b[o:]; with Compact it comes after h, which becomes
 // it. 0 is the stop.
+// It is for what is decoded by id alone, in either protocol: unions and required fields
+// of wide structs. The loops over fields have their own.
 func (d *Decoder) head(h *raw.CompactHead, o int) (head uint32, end int, f raw.Fault) {
 	if d.wire == inCompact {
 		if end, f = h.Read(d.B, o); h.Kind == raw.CompactStop {
@@ -65,6 +71,10 @@ func (d *Decoder) Blame(pl *Plan, f *shape.Field, o int, flt raw.Fault) (int, ra
 // lacking finds the first required field that was not seen. seen has no bits
 // for those after the 64th; then the struct, which begins at begin and has its
 // stop at o, is gone through again.
+//
+// It costs a pass over the struct and a map, for a struct with more than 64 required
+// fields only, or for one that is refused anyway. So a peer cannot ask for it but by
+// sending that many fields.
 func (d *Decoder) lacking(pl *Plan, seen uint64, begin, o int) (int, raw.Fault) {
 	there := map[uint32]bool{}
 	var h raw.CompactHead
@@ -84,6 +94,9 @@ func (d *Decoder) lacking(pl *Plan, seen uint64, begin, o int) (int, raw.Fault) 
 }
 
 // pointer decodes an optional scalar; kind is a bool's value with Compact.
+//
+// Each is an allocation of its own, so it is charged for one: a struct of many optional
+// scalars takes several times the memory of its bytes.
 func (d *Decoder) pointer(t *shape.Type, p *unsafe.Pointer, o int, kind raw.CompactKind) (int, raw.Fault) {
 	if !d.Charge(t.Size) {
 		return o, raw.TooCostly
@@ -101,6 +114,8 @@ func (d *Decoder) pointer(t *shape.Type, p *unsafe.Pointer, o int, kind raw.Comp
 }
 
 // newScalar makes a scalar, a string or a UUID.
+// Plain types stand for named ones, since the collector looks at pointers only; that
+// saves what reflection would add.
 func newScalar(t *shape.Type) unsafe.Pointer {
 	// Safety: the memory has t's size and, but for strings, no pointers; it is
 	// aligned for it, because the allocator aligns by size.
@@ -120,6 +135,8 @@ func newScalar(t *shape.Type) unsafe.Pointer {
 }
 
 // Fresh allocates the struct of a plan, with its defaults.
+//
+// false means that the budget has no room for it, or for what its defaults refer to.
 func (d *Decoder) Fresh(pl *Plan) (unsafe.Pointer, bool) {
 	if !d.Charge(pl.Size) {
 		return nil, false
@@ -165,6 +182,11 @@ func (d *Decoder) structure(pl *Plan, p unsafe.Pointer, o, depth int) (int, raw.
 
 // union decodes a struct of which one field counts: the last one that is known.
 // Without any, p becomes nil.
+//
+// A variant that is not known leaves the union unset, in all wires alike: a receiver with
+// an older IDL sees that there is something it does not know. Every known variant that
+// comes is decoded, since the last one counts; those before it are garbage, and were
+// charged for.
 func (d *Decoder) union(t *shape.Type, p *shape.Face, o, depth int) (int, raw.Fault) {
 	if depth <= 0 {
 		return o, raw.TooDeep

@@ -10,6 +10,10 @@ import (
 
 // list decodes a list or a set into the slice at p, which is not touched unless
 // all of it is right: an element of another type makes the field a skipped one.
+//
+// It tells four kinds of elements that are common, each with a loop without a choice in
+// it, from all others. The order of the cases matters: structs and strings are most lists
+// of most messages.
 func (d *Decoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (n int, f raw.Fault) {
 	e := t.Elem
 	if depth <= 0 {
@@ -79,6 +83,8 @@ func (d *Decoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (n int, f 
 }
 
 // elements makes n elements of a list, without reflection for those that are common.
+//
+// What reflection makes costs an allocation more for the slice's header.
 func elements(t *shape.Type, n int) unsafe.Pointer {
 	// Safety: the elements have the same size and pointers at the same places
 	// as those of t.Go.
@@ -100,6 +106,9 @@ func elements(t *shape.Type, n int) unsafe.Pointer {
 // structures decodes len(s) structs, which are made in slabs: one allocation for up to 64, so
 // that a struct that is kept pins at most 16 KB of others. A message that
 // declares many pays for each slab when it comes to it.
+//
+// Views within would have to be given back one by one after a fault. Lists can be long,
+// so those have bytes of their own (apart), and nothing has to be given back.
 func (d *Decoder) structures(pl *Plan, s []unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	if depth <= 0 {
 		return o, raw.TooDeep

@@ -10,6 +10,9 @@ import (
 
 // entries decodes a map into the map or Pairs at p. The memory is charged before it is made:
 // a map takes more than its entries, in groups whose number is a power of two.
+//
+// The length is that of the table of layouts: Go has no way to instantiate a generic
+// function by a value.
 func (d *Decoder) entries(t *shape.Type, p unsafe.Pointer, o, depth int) (n int, f raw.Fault) {
 	if depth <= 0 {
 		return o, raw.TooDeep
@@ -35,6 +38,9 @@ func (d *Decoder) entries(t *shape.Type, p unsafe.Pointer, o, depth int) (n int,
 	if !d.ChargeMap(n, t.Key.Size+t.Elem.Size) {
 		return o, raw.TooCostly
 	}
+	// By layout, not by type: a map[UserID]Order is gone through as a
+	// map[uint64]unsafe.Pointer. What reflection does for one entry takes 1.6 to 4 times
+	// as long.
 	switch t.Maps {
 	case shape.StringString:
 		return d.StringMap((*map[string]string)(p), o, n)
@@ -79,6 +85,8 @@ const batch = 8
 
 // StringMap decodes n entries into a map of strings, the most common one. On the wire
 // it is 2*n strings.
+//
+// Of a key that comes twice the last value counts, as in any map here.
 func (d *Decoder) StringMap(p *map[string]string, o, n int) (int, raw.Fault) {
 	m := make(map[string]string, n)
 	var some [2 * batch]string
@@ -102,6 +110,9 @@ func (d *Decoder) StringMap(p *map[string]string, o, n int) (int, raw.Fault) {
 }
 
 // readMap decodes n entries into a map with the layout of map[K]V.
+//
+// k and v are used again for each entry. That is safe since Value replaces what they held
+// as a whole and never writes to memory that an earlier entry refers to.
 func readMap[K comparable, V any](d *Decoder, t *shape.Type, p unsafe.Pointer, o, n, depth int) (int, raw.Fault) {
 	m := make(map[K]V, n)
 	var k K

@@ -10,10 +10,17 @@ import (
 
 // Headroom is how many bytes of room there are before each field and element,
 // so that none of fixed size and no header outgrows the block.
+// The longest of them is a UUID behind its header, 19 bytes, or in Compact a varint of
+// ten behind four.
 const Headroom = 32
 
 // An Encoder is the state of one encode. b, the block that is being filled,
 // is passed along as a value, so that it stays in registers.
+//
+// The memory of b belongs to Out. Every function takes it, appends, and gives the block
+// that is to be filled from then on, which is another one when the first was full;
+// whoever goes on with the old one would write over what is there. Commit tells Out how
+// far it was filled.
 type Encoder struct {
 	Out *buf.Out
 	Err error // the first one; everything stops at it
@@ -31,6 +38,8 @@ func (e *Encoder) fail(b []byte, pl *Plan, f *shape.Field, why string) []byte {
 }
 
 // failAt notes an error at an element; the field around it is not known.
+//
+// Placed looks for it when the encode is over.
 func (e *Encoder) failAt(b []byte, t *shape.Type, why string) []byte {
 	if e.Err == nil {
 		e.Err = &TypeError{Type: t.Go, Why: why}
@@ -48,6 +57,9 @@ func (e *Encoder) tooDeep(b []byte, pl *Plan) []byte {
 
 // spill appends a string for which the block has not enough room: a long one
 // by reference.
+//
+// It is out of the way of Text, which is small enough to stay in one piece with what
+// calls it, and is seldom called: once in a block, and for strings that are large.
 func (e *Encoder) spill(b []byte, s string) []byte {
 	if len(s) > raw.MaxSize {
 		e.Err = ErrTooLong

@@ -76,6 +76,8 @@ func (e *Encoder) structures(b []byte, t *shape.Type, s []unsafe.Pointer, depth 
 }
 
 // raw appends elements of one byte.
+//
+// Many of them go to Out as one piece, which may be a block of their own.
 func (e *Encoder) raw(b, p []byte) []byte {
 	if len(p) <= cap(b)-len(b)-Headroom {
 		return append(b, p...)
@@ -86,6 +88,9 @@ func (e *Encoder) raw(b, p []byte) []byte {
 }
 
 // entries appends the map or Pairs at p. A map's entries come in no order.
+//
+// The length is that of the table of layouts: Go has no way to instantiate a generic
+// function by a value.
 func (e *Encoder) entries(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
 	if depth <= 0 {
 		return e.failAt(b, t, shape.WhyDeep)

@@ -25,6 +25,8 @@ type generated interface {
 }
 
 // madeFor gives the struct at p as what its generated methods are called on.
+//
+// An assertion to the interface would look the itab up for each struct; the plan has it.
 func (pl *Plan) madeFor(p unsafe.Pointer) generated {
 	f := shape.Face{Itab: pl.made, Data: p}
 	// Safety: p points to a pl.Go, and made is the itab of *pl.Go for generated.
@@ -32,6 +34,9 @@ func (pl *Plan) madeFor(p unsafe.Pointer) generated {
 }
 
 // generated appends the struct at p by its generated methods.
+//
+// The encoder cannot be passed on, since it would move to the heap. That is why an error
+// is returned, and everything else that the methods need goes with Output and the block.
 func (e *Encoder) generated(b []byte, pl *Plan, p unsafe.Pointer, depth int) []byte {
 	b, e.Err = pl.madeFor(p).EncodeThrift(Output{e.Out}, b, depth)
 	return b
@@ -57,6 +62,9 @@ type Result struct {
 func (r Result) End() (int, raw.Fault) { return int(r.Code >> 8), raw.Fault(r.Code) }
 
 // input is what is decoded from b, borrowed until the end.
+//
+// The string is of the bytes themselves, so it must not be kept: what is decoded has
+// copies, or refers to the block by its Frame.
 func input(b []byte, frame *codec.Frame, budget codec.Budget) Input {
 	in := Input{Frame: frame, Budget: budget}
 	if len(b) > 0 {
@@ -80,6 +88,8 @@ func (d *Decoder) generated(pl *Plan, p unsafe.Pointer, o, depth int) (int, raw.
 
 // decodeGenerated decodes the message at p by its generated methods, and gives the
 // memory that it took.
+//
+// The usual case is one comparison: Code is the length of the message and no fault.
 func decodeGenerated(pl *Plan, p unsafe.Pointer, body buf.View, lim *rpc.Limits) (int, error) {
 	b := body.Bytes()
 	r := pl.madeFor(p).DecodeThrift(input(b, codec.NewFrame(body), codec.Budget(lim.DecodeBudget(len(b)))), lim.Depth)
@@ -94,6 +104,9 @@ func decodeGenerated(pl *Plan, p unsafe.Pointer, body buf.View, lim *rpc.Limits)
 }
 
 // Failed makes the error for a fault.
+//
+// The offset and the names of the IDL are all that a peer is told; values of the message
+// are not in the text, which may end in a log.
 func (d *Decoder) Failed(o int, f raw.Fault) error {
 	// With short, skip gives where the value would have ended.
 	return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &raw.SyntaxError{Offset: min(o, len(d.B)), Path: d.Where, Why: f.Why()}}
@@ -105,6 +118,8 @@ func (d *Decoder) Offset(b []byte) int { return len(d.B) - len(b) }
 // Some decodes the fields from index i up to and without j where one follows the
 // other; those that are not required may be absent. What else there may be, the
 // rest of the struct is decoded by resume, and done is true, as it is after a fault.
+//
+// Generated code calls it for fields of kinds that it has no code of its own for.
 func (d *Decoder) Some(pl *Plan, base unsafe.Pointer, o, depth, i, j int) (end int, flt raw.Fault, done bool) {
 	b := d.B
 	for ; i < j; i++ {

@@ -13,6 +13,8 @@ import (
 // size, and at the end perhaps one of another kind. It has the headers as
 // little-endian loads have them, and where they are; those that are not needed
 // repeat the first one, so that no loop counts them.
+// On bytes such as (i32 1)(i64 2)(string 3) a run is 3+4 + 3+8 + 3+4 = 25 bytes and the
+// text: three headers are compared at the offsets 0, 7 and 18.
 type run struct {
 	want     [runFields]uint32
 	rel      [runFields]uint8
@@ -46,6 +48,9 @@ const (
 // would be a branch each. Strings end a run, since what is behind them has no fixed place.
 
 // makeRuns fills in pl.runs and pl.runAt.
+//
+// want has a header as a little-endian load of four bytes gives it, of which the highest
+// is the first byte of the value and is masked away.
 func (pl *Plan) makeRuns() {
 	pl.runAt = make([]uint32, len(pl.Fields)+1)
 	pl.Plain = true
@@ -90,6 +95,11 @@ func (pl *Plan) makeRuns() {
 
 // addBool notes where a bool's byte is: behind its header, at what the run's size
 // is so far.
+//
+// A message with a bool that is neither 0 nor 1 must not pass for one that is fine
+// (raw.Tame). To look at each bool would be a load for each; so one byte is chosen that
+// is above most exactly if they have to be looked at. With one bool it is that bool. With
+// several every message has to look, so any byte that is above 1 does: a field's type.
 func (r *run) addBool(f *shape.Field) {
 	if WireOf(f) == raw.TypeBool {
 		r.bools[r.flags] = uint8(r.size + 3)
@@ -120,6 +130,9 @@ func (r *run) odd(p unsafe.Pointer) bool {
 // pass passes over runs from o on. It gives the first one that is not there as it
 // should be, or len(runs), and where that begins. starts, unless it is nil, gets
 // where each begins; then there are at most maxStretch.
+//
+// It is the loop of the typed skip and does without checks of bounds: of each run the
+// size is held against what is left before anything of it is loaded.
 func pass(b []byte, runs []run, o int, starts *[maxStretch]uint32) (k, end int) {
 	if len(b) == 0 {
 		return 0, o
@@ -168,6 +181,9 @@ func pass(b []byte, runs []run, o int, starts *[maxStretch]uint32) (k, end int) 
 
 // Element is pass for one struct of a list whose plan is plain: it fills at and
 // gives the struct's end, or 0 if the struct is not what most are.
+//
+// Two loops that differ in what they store are two functions: at as an optional result
+// would be a branch for each field.
 func Element(b []byte, runs []run, o int, at []uint32) int {
 	if len(b) == 0 {
 		return 0

@@ -31,6 +31,10 @@ func (e *TypeError) Error() string {
 
 // Placed gives err, with which encoding msg has failed, its place in the message at p, where the
 // encoder knew none: it looks for it only now.
+//
+// To carry a path along would cost every encode that succeeds. The walk that finds it may
+// come upon another fault first, such as one in a field that the encode had not reached;
+// then the error stays without a place rather than getting a wrong one.
 func Placed(pl *Plan, p unsafe.Pointer, err error) error {
 	e, ok := err.(*TypeError)
 	if !ok || e.Field != "" {

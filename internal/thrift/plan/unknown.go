@@ -16,6 +16,7 @@ func (d *Decoder) keep(pl *Plan, base unsafe.Pointer, from, to int) bool {
 	if d.Budget -= 2 * codec.Budget(to-from); d.Budget < 0 {
 		return false
 	}
+	// Appending goes to what came before: fields that are not known keep their order.
 	u := pl.Kept(base)
 	*u = append(*u, d.B[from:to]...)
 	if kept := (*u)[len(*u)-(to-from):]; raw.MayHoldBools(raw.Type(kept[0])) {
@@ -29,6 +30,7 @@ func (d *Decoder) keep(pl *Plan, base unsafe.Pointer, from, to int) bool {
 //
 // Safety: base points to a pl.Go.
 func (e *Encoder) unknown(b []byte, pl *Plan, base unsafe.Pointer, depth int) []byte {
+	// Everything after the first error is left out, so that later ones do not hide it.
 	u, err := pl.writable(base, depth)
 	if err != nil {
 		if e.Err == nil {
@@ -52,6 +54,9 @@ func (pl *Plan) writable(base unsafe.Pointer, depth int) ([]byte, error) {
 
 // whole reports whether u is a sequence of fields. Not to look would let one
 // wrong byte break everything behind it.
+//
+// What a decode has kept is right. But the field is exported, so that a program may write
+// to it, or move it from one struct to another where it nests deeper.
 func whole(u []byte, depth int) bool {
 	for o := 0; o < len(u); {
 		if len(u)-o < 3 {

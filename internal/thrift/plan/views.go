@@ -46,6 +46,9 @@ const LeaseBytes = 512
 
 // viewed gives the struct that a generated view shows, nil if rt is no view: the
 // view names it by a field of the type [0]struct.
+//
+// The form is asked for in full, so that a struct of the program which embeds a view is
+// none.
 func viewed(rt reflect.Type) reflect.Type {
 	if rt.Kind() != reflect.Struct || rt.NumField() != 2 || !rt.Field(1).Anonymous || !reflect.PointerTo(rt.Field(1).Type).Implements(reflect.TypeFor[Viewer]()) {
 		return nil
@@ -90,6 +93,9 @@ func (e *Encoder) compactView(b []byte, pl *Plan, base unsafe.Pointer) []byte {
 
 // withViews is structure for one that is a view, or has views within. What came
 // before in the same place is given back: nobody else will.
+//
+// A field that comes twice would otherwise leave the first view's reference with nobody:
+// a hostile caller could drain the pool of blocks so.
 func (d *Decoder) withViews(pl *Plan, p unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	// Safety: p points to a *pl.Go.
 	at := (*unsafe.Pointer)(p)
@@ -113,6 +119,10 @@ func (d *Decoder) withViews(pl *Plan, p unsafe.Pointer, o, depth int) (int, raw.
 }
 
 // view makes q, a new view, one of the struct at o, and has p point to it.
+//
+// It counts against the budget for what it takes itself; what its struct would take when
+// it is decoded is charged then, against a budget of the size of its bytes, which Show
+// hands on.
 func (d *Decoder) view(pl *Plan, p *unsafe.Pointer, q unsafe.Pointer, o, depth int) (int, raw.Fault) {
 	c := Checker{B: d.B}
 	end, f := c.Fields(pl.Shown, o, depth, nil)
@@ -213,6 +223,9 @@ func findViews(fresh []*shape.Struct) {
 
 // Make decodes b, the message of a view of pl, into a new struct. Its fault is
 // that a field is missing which is required, or that it takes more than mem.
+//
+// mem is what was left when the message was opened: laziness does not get round the
+// budget.
 func (pl *Plan) Make(b []byte, mem codec.Budget) (unsafe.Pointer, raw.Fault) {
 	p := reflect.New(pl.Go).UnsafePointer()
 	if f := pl.Read(p, b, mem); f != raw.Fine {
@@ -222,6 +235,8 @@ func (pl *Plan) Make(b []byte, mem codec.Budget) (unsafe.Pointer, raw.Fault) {
 }
 
 // Read decodes b, bytes that were checked, into the fresh pl.Go at p.
+//
+// The depth is not bounded again: the check has held it against the limit.
 func (pl *Plan) Read(p unsafe.Pointer, b []byte, mem codec.Budget) (f raw.Fault) {
 	d := Decoder{B: b, Budget: mem}
 	if pl.made != 0 {

@@ -13,6 +13,8 @@ import (
 
 // Tame makes bools of the value of type t at b[o:] what they mean, which is 0 if they are
 // neither 0 nor 1. It gives the value's end; the bytes were checked.
+//
+// It writes to b, which has to be the caller's own: a received block may be shared.
 func Tame(b []byte, o int, t Type) int {
 	end, _ := eachBool(b, o, t, func(p []byte) bool {
 		for i := range p {
@@ -27,15 +29,22 @@ func Tame(b []byte, o int, t Type) int {
 
 // Odd tells whether a bool in the value of type t at b[o:] is neither 0 nor 1. The
 // bytes were checked.
+//
+// Most messages are not odd, so they are looked at first and copied, to be tamed, only if
+// they are.
 func Odd(b []byte, o int, t Type) bool {
 	_, none := eachBool(b, o, t, func(p []byte) bool { return !AnyAbove1(p) })
 	return !none
 }
 
 // MayHoldBools tells whether a value of type t is a bool, or has some within.
+// It spares a look at strings and numbers; what it takes for possible may have none.
 func MayHoldBools(t Type) bool { return t == TypeBool || t >= TypeStruct && t != TypeUUID }
 
 // AnyAbove1 tells whether there is a byte other than 0 and 1.
+//
+// Eight bools are one load. The mask has every bit but the lowest of each byte, so the
+// order of the bytes does not matter.
 func AnyAbove1(p []byte) bool {
 	var any uint64
 	for ; len(p) >= 8; p = p[8:] {
@@ -46,6 +55,8 @@ func AnyAbove1(p []byte) bool {
 
 // eachBool calls f with all bools in the value of type t at b[o:], in stretches, until
 // it gives false; then more is false. The bytes were checked.
+//
+// It trusts the lengths, and its recursion is as deep as the check has allowed.
 func eachBool(b []byte, o int, t Type, f func([]byte) bool) (end int, more bool) {
 	switch t {
 	case TypeBool:

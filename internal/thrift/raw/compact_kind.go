@@ -41,17 +41,28 @@ var CompactTypes = [16]Type{
 
 // A CompactHead is the header of a field; its id is told by how far it is from
 // the one before in the same struct.
+//
+// On the wire it is one byte, distance and kind in four bits each, where the distance is
+// 1 to 15; else the kind alone, and the id behind it as a zigzag varint
+// (thrift-compact-protocol.md of Apache Thrift, "Struct encoding"). The zero value is
+// what stands before the first field of a struct.
 type CompactHead struct {
 	Kind CompactKind
 	id   int16
 }
 
 // Tag is it as a plan has it.
+//
+// Both kinds of a bool are one type: the value is in the header.
 func (h *CompactHead) Tag() uint32 {
 	return uint32(CompactTypes[h.Kind])<<16 | uint32(uint16(h.id))
 }
 
 // Read reads the header at b[o:] that comes after h.
+//
+// With Short end is the least length that b needs, and h must not be read again from the
+// same place: its kind may have changed. An id that overflows 16 bits wraps, as in
+// Apache's libraries.
 func (h *CompactHead) Read(b []byte, o int) (int, Fault) {
 	if o >= len(b) {
 		return o + 1, Short
@@ -73,6 +84,9 @@ func (h *CompactHead) Read(b []byte, o int) (int, Fault) {
 }
 
 // AppendCompactHead appends the header of a field.
+//
+// last is the id of the field before in the same struct, 0 for the first. Ids that go
+// down, or by more than 15 up, take the long form.
 func AppendCompactHead(b []byte, kind CompactKind, id, last int16) []byte {
 	if delta := int(id) - int(last); delta > 0 && delta < 16 {
 		return append(b, byte(delta)<<4|byte(kind))
@@ -81,6 +95,9 @@ func AppendCompactHead(b []byte, kind CompactKind, id, last int16) []byte {
 }
 
 // CompactBool is a bool as element.
+//
+// Apache's specification has 1 and 2; older texts of it had 0 for false, and some writers
+// send that. Readers take all that is not 1 for false.
 func CompactBool(v bool) byte {
 	if v {
 		return byte(CompactTrue)

@@ -26,6 +26,8 @@ func (Compact) SkipStruct(p []byte, maxDepth int) (n int, err error) {
 
 // SkipCompactField finds the end of a field's value: that of a bool is in its
 // header.
+//
+// It is where elements and fields differ: a bool in a list has a byte.
 func SkipCompactField(p []byte, o int, kind CompactKind, depth int) (int, Fault) {
 	if kind <= CompactFalse {
 		return o, Fine
@@ -34,6 +36,9 @@ func SkipCompactField(p []byte, o int, kind CompactKind, depth int) (int, Fault)
 }
 
 // skipCompact finds the end of an element at p[o:]; see skip.
+//
+// depth is how many levels are allowed below; a struct, list, set or map takes one, which
+// bounds the recursion to what rpc.Limits has.
 func skipCompact(p []byte, o int, kind CompactKind, depth int) (int, Fault) {
 	switch kind {
 	case CompactI16, CompactI32, CompactI64:
@@ -80,6 +85,9 @@ func skipCompact(p []byte, o int, kind CompactKind, depth int) (int, Fault) {
 }
 
 // skipCompactElems passes over n elements, or pairs if key is not compactStop.
+//
+// Elements of one size are passed over by a multiplication; n was held against the bytes
+// that are there, so that it does not overflow.
 func skipCompactElems(p []byte, o int, key, elem CompactKind, n, depth int) (int, Fault) {
 	if (key == CompactStop || compactFixed[key] != 0) && compactFixed[elem] != 0 {
 		return bounded(p, o, n*int(compactFixed[key]+compactFixed[elem]))
@@ -100,6 +108,8 @@ func skipCompactElems(p []byte, o int, key, elem CompactKind, n, depth int) (int
 
 // CompactListHead reads what precedes the elements of a list or a set. That
 // the rest of b has room for them is checked; if not, the fault is short.
+//
+// One byte has the number, up to 14, and the kind; 15 says that the number follows.
 func CompactListHead(b []byte, o int) (elem CompactKind, n, end int, f Fault) {
 	if o >= len(b) {
 		return 0, 0, o + 1, Short
@@ -139,6 +149,9 @@ func CompactMapHead(b []byte, o int) (key, elem CompactKind, n, end int, f Fault
 
 // compactElems checks that the rest of b can hold n elements or pairs. If it
 // can, end is o; with short it is where they end at the least.
+//
+// A declared number of two billion is held against what is there at once, and not when
+// that many elements were looked for.
 func compactElems(b []byte, o int, key, elem CompactKind, n int) (end int, f Fault) {
 	least := int64(n) * int64(compactLeast[key]+compactLeast[elem])
 	if least > int64(MaxSize) {

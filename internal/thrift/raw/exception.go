@@ -47,6 +47,8 @@ var codeOf = [...]rpc.Code{
 }
 
 // Code gives what the type means here.
+//
+// It never gives OK: an exception is none, whatever number a peer has put there.
 func (t ExceptionType) Code() rpc.Code {
 	if t < 0 || int(t) >= len(codeOf) {
 		return rpc.Unknown
@@ -60,6 +62,9 @@ func (t ExceptionType) Code() rpc.Code {
 // ExceptionOf gives the type that a peer is sent for a code. It is the nearest
 // one: unless t.Code() is c again, a peer that can read it has to be told the
 // code besides.
+//
+// Thrift has eleven types for what are sixteen codes here; docs/rules/codes.md has the
+// table and says when the code itself goes along.
 func ExceptionOf(c rpc.Code) (t ExceptionType) {
 	if int(c) >= len(outOf) {
 		return UnknownException
@@ -78,6 +83,9 @@ func AppendException(b []byte, text string, typ ExceptionType) []byte {
 // ParseException reads the struct of an application exception at the begin of
 // p; n is its length. Fields that are missing are zero, others are ignored.
 // Errors are ErrShort or a *SyntaxError.
+//
+// The text is copied, so that it may outlive p. How long it may be is bounded by the
+// message that it is in.
 func ParseException(p []byte) (text string, typ ExceptionType, n int, err error) {
 	const maxDepth = 64 // of fields that are not ours
 	for o := 0; ; {

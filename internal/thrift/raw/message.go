@@ -40,6 +40,10 @@ const version1 = 0x80010000
 
 // AppendMessageBegin appends the strict envelope of a message; the arguments
 // or the result follow it, and there is nothing after them.
+//
+// Version and type in four bytes, the name behind its length, the sequence id
+// (thrift-binary-protocol.md of Apache Thrift, "Message", strict encoding). name is at
+// most MaxName bytes, or the peer may refuse it.
 func AppendMessageBegin(b []byte, name string, typ MessageType, seq int32) []byte {
 	b = binary.BigEndian.AppendUint32(b, version1|uint32(typ))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(name)))
@@ -52,6 +56,9 @@ func AppendMessageBegin(b []byte, name string, typ MessageType, seq int32) []byt
 // envelope's length. With ErrShort p is a proper beginning, and n is the least
 // number of bytes that can tell more. Any other error is a *SyntaxError: p is
 // not a message.
+//
+// Without a version the first four bytes are the length of the name, which is how the two
+// are told apart: a version has the highest bit.
 func ParseMessageBegin(p []byte, nonStrict bool) (name []byte, typ MessageType, seq int32, n int, err error) {
 	if len(p) < 4 {
 		if len(p) > 0 && !nonStrict && p[0] != 0x80 || len(p) > 1 && p[0]&0x80 != 0 && (p[0] != 0x80 || p[1] != 1) {
@@ -87,6 +94,9 @@ func ParseMessageBegin(p []byte, nonStrict bool) (name []byte, typ MessageType, 
 }
 
 // parseOldBegin reads name, type, sequence id; size is the name's.
+//
+// It is refused as soon as the length is known to be too long, and not after the bytes
+// have come: any four bytes are such a length.
 func parseOldBegin(p []byte, size int) (name []byte, typ MessageType, seq int32, n int, err error) {
 	if size > MaxName {
 		return nil, 0, 0, 0, &SyntaxError{Why: "method name of " + strconv.Itoa(size) + " bytes"}

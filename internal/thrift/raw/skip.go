@@ -39,6 +39,10 @@ func Skip(p []byte, t Type, maxDepth int) (n int, err error) {
 // SkipAt finds the end of a value of type t at p[o:]. With short the result is
 // the length that p needs at the least, with other faults their offset. depth
 // is how many more levels are allowed, and with it bounds the recursion.
+//
+// A length is held against what is left before it is added to an offset, so that none
+// overflows. Time is linear in the bytes that are passed over: containers of fixed size
+// cost one multiplication, others at least a byte for each element.
 func SkipAt(p []byte, o int, t Type, depth int) (int, Fault) {
 	switch t {
 	case TypeBool, TypeI8, TypeI16, TypeI32, TypeI64, TypeDouble, TypeUUID:
@@ -88,6 +92,8 @@ func bounded(p []byte, o, n int) (int, Fault) {
 	return o + n, Fine
 }
 
+// skipFields passes over the fields of a struct and its stop; depth is what is left for
+// their values. Those of fixed size, which most are, do without a call.
 func skipFields(p []byte, o, depth int) (int, Fault) {
 	for {
 		if o >= len(p) {
@@ -144,6 +150,9 @@ func skipElems(p []byte, o int, key, elem Type, n uint32, depth int) (int, Fault
 }
 
 // elemsLeast is the smallest number of bytes that n > 0 elements take.
+//
+// It is at most 2^31 times 32 bytes: no overflow in 64 bits, and refused where int has
+// 32.
 func elemsLeast(key, elem Type, n uint32) (int, Fault) {
 	if n > math.MaxInt32 {
 		return 0, Negative

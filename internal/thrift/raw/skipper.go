@@ -8,11 +8,16 @@ import (
 // A Skipper finds the end of a struct that arrives in pieces, in time linear
 // in its length: it remembers where it stopped. The zero value is at the begin
 // of a struct and allows a depth of 64. One goroutine at a time may use it.
+//
+// Nothing is allocated but for levels of nesting, which are bounded by MaxDepth: 1 KiB at
+// the default. Where no frame says how long a message is, as in Apache's buffered
+// transport, the walk over it is the only way to find its end.
 type Skipper struct {
 	MaxDepth int  // 0: 64
 	Compact  bool // the struct is one of the Compact protocol
 
-	at    int // where the next field, element or end is
+	at int // where the next field, element or end is
+	// It lets a reader refuse a message of 2 GB by its first bytes.
 	least int // what the struct has at the least, as far as sizes were declared
 	stack []level
 }
@@ -68,6 +73,9 @@ func (s *Skipper) Feed(p []byte) (done bool, n int, err error) {
 
 // step passes over one field or element, or enters it, or leaves a level. It
 // reads nothing unless all of the header is there, so that it can be repeated.
+//
+// Containers of values of fixed size are passed over whole. Others become a level, whose
+// elements are a step each, since they may arrive one by one.
 func (s *Skipper) step(p []byte) Fault {
 	top := &s.stack[len(s.stack)-1]
 	o, t := s.at, top.elem
@@ -106,6 +114,9 @@ func (s *Skipper) step(p []byte) Fault {
 // container of values of variable size gives the level to go through, which
 // begins at next; anything else ends at next. end is what p must have at the
 // least for the value to be whole.
+//
+// It is small enough to be the one place that knows how the values of Binary begin;
+// stepCompact has its own for Compact.
 func enter(p []byte, o int, t Type) (next, end int, inner level, f Fault) {
 	head := int(Least[t])
 	switch {

@@ -28,6 +28,9 @@ func (t *Transcoder) Field(h CompactHead, o, depth int) (int, Fault) {
 }
 
 // Value appends the element at p[o:]; see skipCompact.
+//
+// Numbers of fewer bits than were sent are cut off as the decoder does, so that a message
+// says the same whichever way it is read.
 func (t *Transcoder) Value(o int, kind CompactKind, depth int) (int, Fault) {
 	switch kind {
 	case CompactI16, CompactI32, CompactI64:
@@ -87,6 +90,10 @@ func (t *Transcoder) Value(o int, kind CompactKind, depth int) (int, Fault) {
 }
 
 // fixed appends a value of a size that is always the same.
+//
+// Doubles are the one thing in which the protocols differ by the order of bytes: the
+// specification said big-endian at first, all libraries write little-endian, and now it
+// does too.
 func (t *Transcoder) fixed(p []byte, kind CompactKind) {
 	switch kind {
 	case CompactTrue, CompactFalse:
@@ -103,6 +110,9 @@ func (t *Transcoder) fixed(p []byte, kind CompactKind) {
 }
 
 // fields appends the struct at p[o:], which is at a level that is allowed.
+//
+// The budget is looked at behind each field, so that B outgrows Max by one value at the
+// most.
 func (t *Transcoder) fields(o, depth int) (int, Fault) {
 	var h CompactHead
 	for {
@@ -124,6 +134,9 @@ func (t *Transcoder) fields(o, depth int) (int, Fault) {
 }
 
 // elems appends n elements, or pairs if key is not compactStop, and their number.
+//
+// The number is right although elements may still be refused: then all of B is thrown
+// away.
 func (t *Transcoder) elems(o int, key, elem CompactKind, n, depth int) (int, Fault) {
 	t.B = binary.BigEndian.AppendUint32(t.B, uint32(n))
 	for range n {
