@@ -140,6 +140,9 @@ type member struct{ field, from, value, to int }
 // object reads a struct. Of a field that comes twice the last one counts: then
 // the members are put together anew, once.
 func (r *reader) object(sh *shape, depth int) {
+	if r.odd { // the value to a key of another type: the whole map is skipped
+		return
+	}
 	if depth <= 0 {
 		r.fail(r.o, sh.name, "nested too deeply")
 		return

@@ -260,7 +260,7 @@ func (w *writer) object(sh *shape, tok json.Token, depth int) error {
 		if i >= len(sh.fields) || sh.fields[i].name != string(name.Text) {
 			var ok bool
 			if i, ok = sh.byName[string(name.Text)]; !ok {
-				return w.errorf(name.At, "%s has no field %q; %s", sh.name, name.Text, sh.known())
+				return w.errorf(name.At, "%s has no field %.40q; %s", sh.name, name.Text, sh.known())
 			}
 		}
 		guess = i + 1
