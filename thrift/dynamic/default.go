@@ -13,6 +13,8 @@ import (
 
 // maxDefault bounds one default value: constants that are made of each other
 // can be far larger than their text.
+//
+// Sixty constants of which each is a list of the one before twice would be 2^60 elements.
 const maxDefault = 1 << 20
 
 // maxDefaults bounds those of one method or message together.
@@ -20,6 +22,9 @@ const maxDefaults = 16 << 20
 
 // defaults turns values of an IDL, which idl has checked against their types,
 // into Thrift's form.
+//
+// They are made once, when the codec is; a method's come out of one IDL, which may have
+// been a server's.
 type defaults struct{ err error }
 
 // fail keeps the first error.
@@ -31,6 +36,9 @@ func (d *defaults) fail(err error) {
 
 // value appends v as a t. The bytes are made once for a schema and copied into each message that lacks
 // the field.
+//
+// It has a case for each kind of type, as every codec here has; the length is that of the
+// table.
 func (d *defaults) value(b []byte, t *typ, v *idl.Value, depth int) []byte {
 	for v.Const != nil { // a loaded schema has no circle
 		v = v.Const.Value

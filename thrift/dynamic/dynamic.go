@@ -88,6 +88,8 @@ func (e *Error) Unwrap() error { return rpc.InvalidArgument }
 // A Codec turns Args and Result of one method, or a Message of one type, into
 // Thrift's Binary protocol and back. It is made by Struct or Method and safe
 // for concurrent use.
+//
+// It does not keep the schema that it was made from, nor look at it again.
 type Codec struct {
 	// MaxBytes is how long an encoded message may become; 0: 16 MiB.
 	MaxBytes int
@@ -98,9 +100,14 @@ type Codec struct {
 
 var _ rpc.Codec = &Codec{}
 
+// How deep JSON may nest: the default of rpc.Limits, since an encode has no Limits. One
+// level is a struct, list, set or map; the struct that is encoded is at level 1.
 const maxDepth = 64
 
 // Struct makes a codec for Messages of one type.
+//
+// All types that the struct refers to are compiled too. An error says which default is
+// too large, or which type has no form in Thrift.
 func Struct(s *idl.Struct) (*Codec, error) {
 	c := newCompiler()
 	sh := c.structure(s)
@@ -148,6 +155,9 @@ func kindOf(m *idl.Method) rpc.Kind {
 }
 
 // except puts a declared exception into a result.
+//
+// A field that the method does not declare is none of it: then the error goes out as any
+// other.
 func (c *Codec) except(result any, err error) bool {
 	x, ok := errors.AsType[*Exception](err)
 	if !ok || x.Field == success || c.result.find(x.Field) == nil {
@@ -184,6 +194,9 @@ func (c *Codec) Append(out *buf.Out, msg any) error {
 }
 
 // source finds the type and the text of what is to be encoded.
+//
+// That it is another type is a mistake of the program, not of the peer: hence the code
+// Internal.
 func (c *Codec) source(msg any) (*shape, []byte, error) {
 	switch m := msg.(type) {
 	case *Args:
@@ -212,6 +225,8 @@ func (c *Codec) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 }
 
 // DecodeWeighed makes a Codec an rpc.Weigher: the text is what a message takes.
+//
+// Unlike the plans it counts what was made, not what was charged on the way.
 func (c *Codec) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (int, error) {
 	sh, _, err := c.source(msg)
 	if err != nil {

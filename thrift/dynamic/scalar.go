@@ -69,6 +69,8 @@ func (w *writer) scalar(t *typ, tok json.Token) error {
 }
 
 // values lists the first names of an enum for an error.
+//
+// It names twenty at the most: the text goes into an error.
 func values(e *idl.Enum) string {
 	var names []string
 	for _, v := range e.Values[:min(20, len(e.Values))] {
@@ -91,6 +93,9 @@ func unbase64(b, s []byte) ([]byte, error) {
 var bitsOf = map[idl.Kind]int{idl.I8: 8, idl.I16: 16, idl.I32: 32, idl.EnumRef: 32, idl.I64: 64}
 
 // integer takes numbers and their text. 1.0 and 1e3 are integers to JSON.
+//
+// They are exact up to 64 bits, as JSON's grammar has them, although many a tool reads
+// JSON's numbers as doubles; for those there are numbers as strings.
 func (w *writer) integer(t *typ, tok json.Token) error {
 	if tok.Kind != '"' && tok.Kind != '0' {
 		return w.errorf(tok.At, "%s is an integer, not %s", t.text, tok)
@@ -130,6 +135,10 @@ func (w *writer) integer(t *typ, tok json.Token) error {
 }
 
 // short reads a decimal number of at most 18 digits, which most are.
+//
+// 18 digits always fit in 64 bits, so that nothing has to be looked at but the digits.
+// Leading zeros are gone through as digits: the scanner has refused them in numbers, and
+// strings are taken with them.
 func short(p []byte) (n int64, ok bool) {
 	neg := len(p) > 0 && p[0] == '-'
 	if neg {

@@ -8,12 +8,15 @@ import (
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
+// What Thrift calls the field of a result, with the id 0. No exception can have that
+// name.
 const success = "success"
 
 // A shape is a struct, a union, an exception, or a method's arguments or
 // results, ready for both directions. It is constant once it is compiled.
 type shape struct {
-	name   string
+	name string
+	// These two say how many fields may come; every other shape may have any.
 	union  bool // exactly one field
 	single bool // at most one field: results
 	fields []field
@@ -22,6 +25,7 @@ type shape struct {
 	due    []int // the fields of which one that is absent is a default or a fault
 }
 
+// A field is one of a shape, in the order of the IDL.
 type field struct {
 	name     string
 	id       int16
@@ -62,6 +66,8 @@ func (s *shape) find(name string) *field {
 }
 
 // known lists names for an error text, not all of them if there are many.
+//
+// It is what a reader of the error needs most often: names are mistyped.
 func (s *shape) known() string {
 	const most = 20
 	if len(s.fields) == 0 {
@@ -79,6 +85,10 @@ func (s *shape) known() string {
 }
 
 // A compiler makes shapes; those of recursive structs refer to themselves.
+//
+// IDLs may come from a server (reflection), so that it takes time and memory in
+// proportion to the text: each struct, type and enum is made once, however many lead to
+// it, and defaults are bounded.
 type compiler struct {
 	shapes map[*idl.Struct]*shape
 	types  map[*idl.Type]*typ // by the type behind typedefs, which may double each other
@@ -92,6 +102,8 @@ func newCompiler() *compiler {
 	return &compiler{shapes: map[*idl.Struct]*shape{}, types: map[*idl.Type]*typ{}, enums: map[*idl.Enum]*typ{}}
 }
 
+// finish makes the defaults, for which all shapes have to be whole, and gives the first
+// error.
 func (c *compiler) finish() error {
 	for _, f := range c.later {
 		if c.err == nil {
@@ -101,6 +113,8 @@ func (c *compiler) finish() error {
 	return c.err
 }
 
+// structure makes the shape of a struct. It is entered before its fields are looked at,
+// which may lead back to it; that is why it is filled in place.
 func (c *compiler) structure(s *idl.Struct) *shape {
 	if sh := c.shapes[s]; sh != nil {
 		return sh
@@ -112,6 +126,7 @@ func (c *compiler) structure(s *idl.Struct) *shape {
 	return sh
 }
 
+// fields makes a shape of a list of fields, which need not be a struct's.
 func (c *compiler) fields(name string, list []*idl.Field) *shape {
 	sh := &shape{name: name, fields: make([]field, len(list)), byName: map[string]int{}, byID: map[int16]int{}}
 	for i, f := range list {
@@ -138,6 +153,8 @@ func (c *compiler) fields(name string, list []*idl.Field) *shape {
 }
 
 // results is the struct of a method's answer.
+//
+// Of its fields one comes, or none from a method without a result.
 func (c *compiler) results(m *idl.Method) *shape {
 	var list []*idl.Field
 	if m.Result != nil {
@@ -149,6 +166,8 @@ func (c *compiler) results(m *idl.Method) *shape {
 }
 
 // typ makes a type, each once but for the text that it is written as.
+//
+// The text is the one that the user wrote, a typedef's name too: errors show it.
 func (c *compiler) typ(t *idl.Type) *typ {
 	text := t.String()
 	t = t.True()
@@ -164,6 +183,7 @@ func (c *compiler) typ(t *idl.Type) *typ {
 	return x
 }
 
+// plain makes a type that is no typedef.
 func (c *compiler) plain(t *idl.Type, text string) *typ {
 	x := &typ{kind: t.Kind, wire: wires[t.Kind], text: text}
 	switch t.Kind {

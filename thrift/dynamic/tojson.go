@@ -16,6 +16,9 @@ import (
 
 // A reader goes through Thrift and appends JSON. The first error stays; from
 // then on nothing is done.
+//
+// What the peer sends bounds all of it: out by max, the stacks by the depth and the
+// fields that came.
 type reader struct {
 	p   []byte // the message, borrowed
 	o   int    // what was read of it
@@ -38,12 +41,17 @@ type reader struct {
 }
 
 // enter makes room for n more fields on the stack last.
+//
+// The stack is not cleared when it grows: leave has put zeros where it was used.
 func (r *reader) enter(n int) {
 	r.last = slices.Grow(r.last, n)
 	r.last = r.last[:len(r.last)+n]
 }
 
 // leave ends the struct whose members and fields begin at ours and base.
+//
+// The time is in proportion to the members that came: a list of a million empty structs
+// of a thousand fields each costs a million steps, not a billion.
 func (r *reader) leave(ours, base int) {
 	for _, m := range r.members[ours:] {
 		r.last[base+m.field] = 0
@@ -63,6 +71,9 @@ func (r *reader) fail(at int, path, why string) {
 }
 
 // ok reports whether n bytes are there and the text is not too long.
+//
+// It is asked before each value is read, so that out outgrows max by one value at the
+// most: a string, which is a part of the message, and its escapes.
 func (r *reader) ok(n int) bool {
 	switch {
 	case r.err != nil || r.odd:
@@ -139,6 +150,10 @@ type member struct{ field, from, value, to int }
 
 // object reads a struct. Of a field that comes twice the last one counts: then
 // the members are put together anew, once.
+//
+// It is one loop with many ways out, each of which is a rule of Thrift's about what peers
+// of another version send; they share the stacks and the place in out, which is why they
+// are not functions.
 func (r *reader) object(sh *shape, depth int) {
 	if r.odd { // the value to a key of another type: the whole map is skipped
 		return
@@ -215,6 +230,9 @@ func (r *reader) member(f *field, depth int) (value int) {
 }
 
 // rebuild keeps the last member of each field; of a union's, the last one.
+//
+// It is a copy of the struct's text; a struct that is rebuilt within one that is rebuilt
+// is copied at each level, at most depth times.
 func (r *reader) rebuild(begin int, members []member, last []int, union bool) {
 	var kept []byte
 	for i, m := range members {
@@ -227,6 +245,8 @@ func (r *reader) rebuild(begin int, members []member, last []int, union bool) {
 
 // absent fills in defaults of fields that did not come, and misses required
 // ones.
+//
+// Within defaults nothing is required: the IDL's author left it out.
 func (r *reader) absent(sh *shape, last []int) {
 	if sh.union || sh.single || r.within >= maxWithin {
 		return
@@ -318,6 +338,9 @@ func (r *reader) list(t *typ, depth int) {
 
 // entries reads a map: as an object if its keys can be names, else as an array of objects with key and
 // value. A key that comes twice stands there twice.
+//
+// A key with a structure, if it is odd, leaves the reader odd for the value too: nothing
+// is read of either, and the field around them is skipped.
 func (r *reader) entries(t *typ, depth int) {
 	if depth <= 0 {
 		r.fail(r.o, "", "nested too deeply")
@@ -354,6 +377,8 @@ func (r *reader) entries(t *typ, depth int) {
 
 // name reads a key as the name of a member: its JSON text, in quotes if it has
 // none.
+//
+// It is put between quotes where it stands: numbers and bools are short.
 func (r *reader) name(t *typ) {
 	at := len(r.out)
 	r.scalar(t)

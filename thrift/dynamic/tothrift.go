@@ -20,6 +20,9 @@ const (
 
 // A writer reads JSON token by token and appends Thrift to an Out. The number
 // of elements stands before them and is patched afterwards.
+//
+// It writes while it reads. So nothing of a message is held but what is open, and a fault
+// that is found late has to be taken back: message truncates the Out.
 type writer struct {
 	in   json.Scanner
 	out  *buf.Out
@@ -67,6 +70,9 @@ func newWriter(out *buf.Out, text []byte, limit int) *writer {
 }
 
 // errorf makes the error of what stands at an offset of the text.
+//
+// The path is put together only now: the way to a value is noted without a string being
+// made.
 func (w *writer) errorf(at int, format string, args ...any) error {
 	var path strings.Builder
 	for _, s := range w.path {
@@ -146,6 +152,8 @@ func (w *writer) reserve() buf.Mark {
 }
 
 // patch writes the number of elements to where reserve has made place; 0 stands there already.
+//
+// It goes through the Out, since the number may lie in a block that is full.
 func (w *writer) patch(m buf.Mark, n int) {
 	if n == 0 {
 		return
@@ -156,6 +164,9 @@ func (w *writer) patch(m buf.Mark, n int) {
 }
 
 // fits refuses a message that has become too large; at is the value that did it.
+//
+// It is asked behind each value that may be long and behind each element, so that what is
+// written beyond the limit is one value.
 func (w *writer) fits(at int) error {
 	if w.sent+len(w.b) > w.max {
 		return w.errorf(at, "the message is larger than %d bytes", w.max)
@@ -231,6 +242,9 @@ func (w *writer) end() error {
 }
 
 // object writes a struct whose first token is tok. depth is that of the struct.
+//
+// That a member stands there twice is an error here, while on the wire the last one
+// counts: text is written by people.
 func (w *writer) object(sh *shape, tok json.Token, depth int) error {
 	if tok.Kind != '{' {
 		return w.errorf(tok.At, "%s is an object, not %s", sh.name, tok)

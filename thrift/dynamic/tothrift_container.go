@@ -5,6 +5,8 @@ import (
 	"github.com/limosa-rpc/limosa/internal/json"
 )
 
+// list writes a list or a set: the type of the elements, their number, which is known
+// when the text ends, and the elements. null is no element.
 func (w *writer) list(t *typ, tok json.Token, depth int) error {
 	if tok.Kind != '[' {
 		return w.errorf(tok.At, "%s is an array, not %s", t.text, tok)
@@ -42,6 +44,9 @@ func (w *writer) list(t *typ, tok json.Token, depth int) error {
 }
 
 // entries writes a map: an object, or an array of key and value.
+//
+// Keys are not compared: of one that comes twice both are sent, and the receiver's last
+// one counts.
 func (w *writer) entries(t *typ, tok json.Token, depth int) error {
 	end := byte('}')
 	switch {
@@ -87,6 +92,8 @@ func (w *writer) entries(t *typ, tok json.Token, depth int) error {
 }
 
 // member writes an entry whose key is the name of an object's member.
+//
+// Every scalar may be a name; it is read by the rules for its text.
 func (w *writer) member(t *typ, depth int) error {
 	w.path = w.path[:len(w.path)-1] // of a name that is none there is no path
 	name, bad := w.in.Name()
@@ -112,6 +119,8 @@ func (w *writer) member(t *typ, depth int) error {
 
 // pair writes an entry that is an object with key and value, in this order:
 // both are written as they come.
+//
+// Another order would take both to be kept, or the text to be read twice.
 func (w *writer) pair(t *typ, depth int) error {
 	const shapeOf = `an entry is {"key": …, "value": …}, in this order`
 	tok, err := w.token()

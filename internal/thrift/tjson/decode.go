@@ -22,6 +22,9 @@ import (
 // their type it makes errors. lim may be nil: then the defaults hold. Errors are *rpc.Error, of
 // Code InvalidArgument what the text is to blame for (with a *raw.SyntaxError, its offset and
 // the path to the field), of Internal what the type of msg is. Nothing in msg refers to body.
+//
+// The budget is that of a message of as many bytes, although text is longer than what it
+// says: a peer gains nothing by it.
 func Decode(body buf.View, msg any, lim *rpc.Limits) error {
 	pl, p, err := plan.Of(msg)
 	if err != nil {
@@ -61,6 +64,9 @@ func Decode(body buf.View, msg any, lim *rpc.Limits) error {
 // TJSONProtocol writes it:
 //
 //	[1, "method", type, sequence, {…}]
+//
+// The walk over the struct is the price of a format without lengths; it allocates
+// nothing.
 func ParseMessage(p []byte) (name string, typ raw.MessageType, seq int32, body []byte, err error) {
 	s := scanner{json.Scanner{Text: p, AnyBytes: true}}
 	fail := func(err error) (string, raw.MessageType, int32, []byte, error) { return "", 0, 0, nil, err }
@@ -117,6 +123,9 @@ func ParseMessage(p []byte) (name string, typ raw.MessageType, seq int32, body [
 var errOther = errors.New("thrift: " + raw.WrongType.Why())
 
 // A decoder is the state of one decode.
+//
+// It has a plan.Decoder for the two things that both share: the budget, and the name of
+// the field at fault.
 type decoder struct {
 	scanner
 	mem plan.Decoder // budget and place of a fault only
@@ -151,6 +160,9 @@ func (d *decoder) name() (raw.Type, error) {
 // fields decodes a struct into the pl.Go at base. depth is how many levels are
 // allowed, this struct included. A field that comes twice is decoded twice, and the last one counts,
 // as on the other wires.
+//
+// The fields come through a function, for which this protocol is slow enough; unions use
+// it too.
 func (d *decoder) fields(pl *plan.Plan, base unsafe.Pointer, depth int) error {
 	var seen map[uint32]bool // required fields by their headers; most structs have none
 	err := d.eachField(depth, func(head uint32) (bool, error) {
@@ -241,6 +253,8 @@ func (d *decoder) eachField(depth int, known func(head uint32) (bool, error)) er
 
 // value decodes a value into p, which points to a t.Go. depth is how many
 // levels are allowed for it.
+//
+// What p held is replaced. errOther says that a container within is of another type.
 func (d *decoder) value(t *shape.Type, p unsafe.Pointer, depth int) (err error) {
 	// Safety: for all stores below: p points to a t.Go, whose layout kind says.
 	var n int64
@@ -327,6 +341,8 @@ func (d *decoder) bytes(p *[]byte) error {
 }
 
 // structure decodes a struct and makes p point to it.
+//
+// Unlike Binary's it takes no generated methods: they read Binary only.
 func (d *decoder) structure(pl *plan.Plan, p unsafe.Pointer, depth int) error {
 	q, ok := d.mem.Fresh(pl)
 	if !ok {
@@ -391,6 +407,8 @@ func (d *decoder) count() (int, error) {
 
 // list decodes a list or a set into the slice at p: ["i32", count, element, …]. The count is the
 // sender's word and must be true. An empty list may name any type.
+//
+// All elements are made at once, which the count and the budget have allowed.
 func (d *decoder) list(t *shape.Type, p unsafe.Pointer, depth int) error {
 	if d.Peek(); depth <= 0 {
 		return d.wrong(raw.TooDeep.Why())
@@ -473,6 +491,9 @@ func (d *decoder) entries(t *shape.Type, p unsafe.Pointer, depth int) error {
 
 // fill decodes n entries into a fresh map or Pairs at p. Of a key that comes twice the last
 // value counts in a map, and Pairs keep both.
+//
+// Key and value are made for each entry: Pairs and maps of containers keep what they
+// refer to.
 func (d *decoder) fill(t *shape.Type, p unsafe.Pointer, n, depth int) error {
 	var m, pairs reflect.Value
 	if t.Kind == shape.Pairs {

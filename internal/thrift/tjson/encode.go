@@ -34,6 +34,9 @@ func typeOf(name string) (t raw.Type, ok bool) {
 // Append encodes msg at the end of out, in one piece. depth is how deeply it may nest, 0
 // the default. Errors are *rpc.Error of Code Internal: what cannot be encoded is a mistake of this
 // program. Then out has what was written until the error.
+//
+// It is one piece, since nothing of text has a length in front that would have to be
+// patched, and a block grows as append does.
 func Append(out *buf.Out, msg any, depth int) error {
 	pl, p, err := plan.Of(msg)
 	if err != nil {
@@ -52,6 +55,8 @@ func Append(out *buf.Out, msg any, depth int) error {
 
 // AppendMessage appends a whole message around body, which is an encoded
 // struct.
+//
+// name is quoted as any string; body goes as it is, and must be whole.
 func AppendMessage(b []byte, name string, typ raw.MessageType, seq int32, body []byte) []byte {
 	b = json.AppendString(append(b, "[1,"...), name)
 	b = strconv.AppendUint(append(b, ','), uint64(typ), 10)
@@ -187,6 +192,8 @@ func (e *encoder) list(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []b
 }
 
 // entries appends a map or Pairs: types, number, and an object.
+//
+// The number stands before the entries, as in Binary: Apache's reader allocates by it.
 func (e *encoder) entries(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
 	if depth <= 0 {
 		e.fail(t.Go, "", shape.WhyDeep)

@@ -13,6 +13,8 @@ import (
 type scanner struct{ json.Scanner }
 
 // wrong is an error at what comes next. The path is set by Decode.
+//
+// All that is wrong is the peer's: who calls knows no other errors.
 func (s *scanner) wrong(why string) error { return &raw.SyntaxError{Offset: s.At, Why: why} }
 
 // fault makes an error of what the scanner found, with the words that all codecs have for a
@@ -70,6 +72,9 @@ func numeric(c byte) bool {
 }
 
 // integer takes one of so many bits.
+//
+// A number that does not fit is refused, unlike in Compact, where the bits are cut off:
+// text that says 300 for an i8 is wrong, and nobody could have meant 44.
 func (s *scanner) integer(bits int) (int64, error) {
 	s.Peek()
 	from := s.At
