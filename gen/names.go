@@ -265,7 +265,8 @@ func (g *generator) nameStruct(f *file, s *idl.Struct) {
 	if s.Kind == idl.Union {
 		for _, x := range s.Fields {
 			g.names[key{x, "variant"}] = take(name + camel(x.Name))
-			g.names[key{x, ""}] = camel(x.Name)
+			fields := scope{"UnmarshalJSON": holdsUnion(x.Type)} // of the variant, which has a method of that name then
+			g.names[key{x, ""}] = fields.take(camel(x.Name))
 		}
 		if len(s.Fields) > maxNamed {
 			g.names[key{s, "variants"}] = take(lowerFirst(name) + "Variants")

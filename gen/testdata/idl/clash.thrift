@@ -17,6 +17,7 @@ struct string_ {}
 enum func { break, String, _, __ }
 union choice { 1: i32 a, 2: i32 A }
 struct ChoiceA {}
+union outer { 1: choice unmarshal_JSON, 2: i32 UnmarshalJSON }
 const i32 GEN = 1
 const i32 gen = 2
 struct uses { 1: x.thing thing, 2: list<x.thing> many = [{"n": 1}], 3: x.thing one = {"n": 2} }
