@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
+	"go/types"
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -16,6 +18,8 @@ import (
 
 	"github.com/urfave/cli/v3"
 	"golang.org/x/mod/module"
+
+	"github.com/limosa-rpc/limosa/idl/readers"
 )
 
 func (a *app) newCommand() *cli.Command {
@@ -48,6 +52,9 @@ Example:
 			p, err := newProject(c.Args().First())
 			if err != nil {
 				return err
+			}
+			if standard(ctx, p.Module) {
+				return usagef("%q cannot be a module's path, it is one of Go's own library; example.com/%[1]s can", p.Module)
 			}
 			p.Dir = c.String("dir")
 			if p.Dir == "" {
@@ -124,6 +131,12 @@ func newProject(name string) (*project, error) {
 		return nil, usagef("%q cannot be a project's name: want letters and digits, such as hello or my-shop", p.Name)
 	case token.IsKeyword(p.Package):
 		return nil, usagef("%q cannot be a project's name: %s is a keyword of Go", p.Name, p.Package)
+	case types.Universe.Lookup(p.Package) != nil || p.Package == "init":
+		return nil, usagef("%q cannot be a project's name: %s means something in Go", p.Name, p.Package)
+	case p.Package == "internal" || slices.Contains(strings.Split(name, "/"), "vendor"):
+		return nil, usagef("%q cannot be a project's name: Go does not import from every folder that is called internal or vendor", name)
+	case !namespace(p.Package):
+		return nil, usagef("%q cannot be a project's name: %s is a word of Thrift", p.Name, p.Package)
 	case slices.Contains(taken, p.Package):
 		return nil, usagef("%q cannot be a project's name: its main.go uses %s for something else", p.Name, p.Package)
 	case slices.Contains([]string{"Request", "Response", "Service", "Dial", "NewClient"}, p.Service):
@@ -140,6 +153,24 @@ func identifier(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
+}
+
+// namespace reports whether an IDL can have its code in a package of that name: its
+// reader knows which words Thrift keeps for itself.
+func namespace(pkg string) bool {
+	_, err := readers.Thrift(readers.Source{Open: func(string) ([]byte, error) { return []byte("namespace go " + pkg), nil }}, []string{"a.thrift"})
+	return err == nil
+}
+
+// standard reports whether Go's own library has a package of that path: with a module of
+// the same path its import is ambiguous. The go command knows them; without one
+// nothing can be built anyway.
+func standard(ctx context.Context, path string) bool {
+	cmd := exec.CommandContext(ctx, "go", "list", "-e", "-f", "{{.Standard}}", "--", path)
+	cmd.Dir = os.TempDir()                                          // outside of any module
+	cmd.Env = append(os.Environ(), "GO111MODULE=off", "GOWORK=off") // asks no network
+	out, err := cmd.Output()
+	return err == nil && strings.HasPrefix(string(out), "true")
 }
 
 // mustBeFree refuses a folder that holds something.
