@@ -19,13 +19,20 @@ type sampler struct {
 }
 
 // sampleRequest gives JSON that call takes for the method, over several lines;
-// empty for a method without arguments.
+// empty for a method without arguments. The only argument stands there without its name,
+// unless it is a struct that has a field of that name: call would take that for the
+// argument (target.byName).
 func sampleRequest(m *idl.Method) string {
-	var s sampler
-	switch {
-	case len(m.Args) == 0:
+	if len(m.Args) == 0 {
 		return ""
-	case len(m.Args) == 1:
+	}
+	var s sampler
+	arg := m.Args[0].Type.True()
+	switch {
+	case len(m.Args) == 1 && (m.ClientStream || m.ServerStream || arg.Kind != idl.StructRef || !hasField(arg.Struct, m.Args[0].Name)):
+		if def, simple := literal(arg, m.Args[0].Default); simple {
+			return def
+		}
 		s.value(m.Args[0].Type)
 	default:
 		s.object(m.Args)
@@ -111,11 +118,14 @@ func (s *sampler) value(t *idl.Type) {
 // pairs writes a map with one entry; with keys that cannot be names of an
 // object as a list of pairs.
 func (s *sampler) pairs(t *idl.Type) {
-	key := t.Key.True()
+	key, none := t.Key.True(), s.endless(t.Key) || s.endless(t.Elem)
+	listed := key.Kind == idl.StructRef || key.Kind == idl.List || key.Kind == idl.Set || key.Kind == idl.Map
 	switch {
-	case s.endless(t.Key) || s.endless(t.Elem):
+	case none && listed:
+		s.b.WriteString("[]")
+	case none:
 		s.b.WriteString("{}")
-	case key.Kind == idl.StructRef || key.Kind == idl.List || key.Kind == idl.Set || key.Kind == idl.Map:
+	case listed:
 		s.b.WriteString(`[{"key": `)
 		s.value(t.Key)
 		s.b.WriteString(`, "value": `)

@@ -8,8 +8,8 @@ import (
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
-// What Thrift calls the field of a result, with the id 0. No exception can have that
-// name.
+// What Thrift calls the field of a result, with the id 0. A declared exception of that
+// name could not be told from it: except refuses it.
 const success = "success"
 
 // A shape is a struct, a union, an exception, or a method's arguments or
