@@ -12,6 +12,7 @@ import (
 	"github.com/limosa-rpc/limosa/cmd/load"
 )
 
+// benchCommand asks for the IDL within askTime: -timeout is that of each call.
 func (a *app) benchCommand() *cli.Command {
 	return &cli.Command{
 		Name: "bench", Usage: "load a method and measure it",
@@ -68,6 +69,8 @@ Example:
 // benchConfig checks the flags, before anything is connected. A warm-up that is
 // not given is a fifth of the time: dialling and the first growth of heaps are
 // no part of what is measured.
+//
+// The bounds keep a typing error, such as -c 10000000, from taking all memory.
 func benchConfig(c *cli.Command) (load.Config, error) {
 	cfg := load.Config{
 		Callers: c.Int("c"), Rate: c.Float("rate"), Duration: c.Duration("d"), Warmup: c.Duration("warmup"),
@@ -93,6 +96,9 @@ func benchConfig(c *cli.Command) (load.Config, error) {
 
 // bench runs the load and tells what came of it. The exit code is that of a
 // failure if one call failed, so that a script need not read the table.
+//
+// The table is printed also if calls have failed or the run was cut short: its figures
+// are what a user looks at first then.
 func (a *app) bench(ctx context.Context, calls *benchCalls, cfg load.Config, asJSON bool) error {
 	t := calls.target
 	cfg.Call = calls.call

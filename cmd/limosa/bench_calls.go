@@ -13,6 +13,9 @@ import (
 )
 
 // benchCalls makes the calls of a load.
+//
+// Callers share all but their place in room, which they use again for each call: what is
+// measured is to be the library, not the tool.
 type benchCalls struct {
 	// Set when made, then constant.
 	target *target
@@ -61,6 +64,9 @@ func (a *app) benchCalls(t *target, arg string, callers int) (*benchCalls, error
 }
 
 // call makes one call; it is load.Config's.
+//
+// An exception counts as a failure: a load is meant to succeed, and a method that throws
+// at once would look fast.
 func (x *benchCalls) call(ctx context.Context, worker int, seq uint64) error {
 	if x.target.streams() {
 		return x.stream(ctx)
@@ -79,6 +85,9 @@ func (x *benchCalls) call(ctx context.Context, worker int, seq uint64) error {
 // until the server has ended. Several messages are sent by a goroutine of their
 // own, since a server that answers each of them may take no further ones until
 // its answers are received.
+//
+// If the call fails that goroutine is not waited for: its Send fails too, and the channel
+// has room for what it says.
 func (x *benchCalls) stream(ctx context.Context) error {
 	c := stub.Make(x.method, x.target.service.Name, nil, nil)
 	c.Header = x.target.header.Clone()
@@ -130,6 +139,8 @@ func (e *deadServer) Error() string {
 // A closed loop would otherwise spin at a dead server: hundreds of thousands of
 // failures a second, which keep it from starting again and say nothing. Behind a
 // call that a handler may have seen there is no pause: it has cost a round trip.
+//
+// pauses needs no lock: each caller has a place of its own in it.
 func patient(callers int, call func(context.Context, int, uint64) error, stop context.CancelCauseFunc) func(context.Context, int, uint64) error {
 	var good atomic.Int64 // when a call has succeeded last, ns after the start
 	start := time.Now()

@@ -13,6 +13,8 @@ import (
 )
 
 // A benchReport is what bench showed, all over the measured window.
+//
+// Its names in JSON are a promise: fields may be added, none is renamed.
 type benchReport struct {
 	Target     string            `json:"target"`
 	Method     string            `json:"method"`
@@ -142,6 +144,8 @@ func bars(h *load.Histogram) string {
 }
 
 // step is the least of 1, 2, 5, 10, 20, … microseconds that is not below d.
+//
+// Each step is about twice the one before, and a round number.
 func step(d time.Duration) time.Duration {
 	for s := time.Microsecond; ; s *= 10 {
 		for _, m := range []time.Duration{1, 2, 5} {

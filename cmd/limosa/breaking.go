@@ -17,6 +17,8 @@ import (
 	"github.com/limosa-rpc/limosa/idl/readers"
 )
 
+// breakingCommand lists the rules in its help from the package that has them, so that
+// none can be missing.
 func (a *app) breakingCommand() *cli.Command {
 	var rules strings.Builder
 	for _, r := range breaking.Rules() {
@@ -52,6 +54,8 @@ Rules:
 	}
 }
 
+// breaking loads the files of both sides and compares the two schemas. A file that only
+// one side has is no error: the comparison tells what went with it.
 func (a *app) breaking(ctx context.Context, c *cli.Command) error {
 	except, err := parseExcept(c.StringSlice("except"))
 	if err != nil {
@@ -131,6 +135,9 @@ func parseExcept(flags []string) (map[string]bool, error) {
 
 // load reads one side. Its errors are told one by one, those of the old side
 // with its name.
+//
+// Each side has to be right by itself: with half a schema there would be findings that
+// are none.
 func (a *app) load(from readers.Source, side string, paths []string) (*idl.Schema, error) {
 	schema, err := idls().Load(from, paths...)
 	errs, ok := errors.AsType[idl.Errors](err)
@@ -155,6 +162,8 @@ type brokenLine struct {
 	Source  string        `json:"source"`
 }
 
+// tellBreaking prints findings in the form of compilers, so that editors find the place.
+// That there are none is said to people only: a script has the exit code.
 func (a *app) tellBreaking(found []*breaking.Change, before *oldTree, format string) error {
 	for _, b := range found {
 		tree, path := "new", b.Path
@@ -180,6 +189,7 @@ func (a *app) tellBreaking(found []*breaking.Change, before *oldTree, format str
 	return nil
 }
 
+// isDir follows symbolic links; what cannot be looked at is no directory.
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

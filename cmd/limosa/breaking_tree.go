@@ -15,6 +15,9 @@ import (
 
 // An oldTree is where the old files are: a directory, or a tree of git. Paths
 // that it is asked for are those of the new files.
+//
+// It is trees that are compared, not files, because files include each other by their
+// paths: an included one is read from the old tree as well.
 type oldTree struct {
 	// root is the directory of the new tree that stands for the whole of the
 	// old one; paths are looked up relative to it.
@@ -33,6 +36,8 @@ type gitTree struct {
 }
 
 // openOldTree finds out what -against means.
+//
+// A name that is a directory is one, even if there is a branch of that name.
 func openOldTree(ctx context.Context, against string, args []string) (*oldTree, error) {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -65,6 +70,9 @@ func exists(path string) bool {
 
 // relative gives a path within the old tree; an error that is fs.ErrNotExist
 // for what lies outside.
+//
+// In a directory a path may lead out, as includes of the form ../common do; in a tree of
+// git there is no outside.
 func (t *oldTree) relative(name string) (string, error) {
 	abs, err := filepath.Abs(name)
 	if err != nil {
@@ -105,6 +113,7 @@ func (t *oldTree) open(name string) ([]byte, error) {
 	return runGit(t.git.ctx, "cat-file", "blob", blob)
 }
 
+// has tells whether there is an old version of a file.
 func (t *oldTree) has(name string) bool {
 	if t.git == nil {
 		p, err := t.path(name)
@@ -181,6 +190,10 @@ func (t *oldTree) shown(name string) string {
 
 // openGit lists what a ref holds. The program git reads the objects: how they
 // are stored is its own business.
+//
+// The names are listed at once, contents are asked for file by file: a repository may
+// have many that are none of ours. --end-of-options keeps a ref that begins with a dash
+// from being a flag.
 func openGit(ctx context.Context, ref, wd string) (*oldTree, error) {
 	prefix, err := runGit(ctx, "rev-parse", "--show-prefix")
 	if err != nil {
@@ -207,6 +220,8 @@ func openGit(ctx context.Context, ref, wd string) (*oldTree, error) {
 }
 
 // runGit gives what git prints. Its errors are one line.
+//
+// It runs in the working directory: refs and prefixes are those of its repository.
 func runGit(ctx context.Context, args ...string) ([]byte, error) {
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "git", args...)

@@ -36,6 +36,8 @@ type callReport struct {
 	MessagesSent *int                `json:"messages_sent,omitempty"` // of a client's
 }
 
+// A callError is the failure of a call. Code is the name of an rpc.Code, which a script
+// may compare; Message is for people and may change.
 type callError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -48,6 +50,8 @@ type callOptions struct {
 	limit           int // messages of a server's stream; 0: all
 }
 
+// callCommand is long for its help, and since the order of its steps is what a user sees:
+// flags are found wrong before the server is asked, and the request before it is called.
 func (a *app) callCommand() *cli.Command {
 	return &cli.Command{
 		Name: "call", Usage: "make one call, JSON in and JSON out",
@@ -112,6 +116,8 @@ Example:
 
 // parseCallOptions checks the flags. The timeout bounds the whole call, with
 // asking the server for its IDL; zero: there is none.
+//
+// A limit of zero is refused rather than taken for all: it is seldom what was meant.
 func parseCallOptions(c *cli.Command) (callOptions, time.Duration, error) {
 	o := callOptions{verbose: c.Bool("v"), asJSON: c.String("o") == "json", limit: c.Int("limit")}
 	timeout := c.Duration("timeout")
@@ -127,6 +133,8 @@ func parseCallOptions(c *cli.Command) (callOptions, time.Duration, error) {
 // body gives the JSON that an argument stands for: the argument itself, a
 // file's or stdin's text, {} for nothing. It is checked here, with the place of
 // the fault, since what reads it later knows only values that are JSON.
+//
+// It is read whole, and refused once it is a byte longer than maxBody.
 func (a *app) body(arg string) ([]byte, error) {
 	var text []byte
 	var err error
@@ -162,6 +170,9 @@ func (a *app) body(arg string) ([]byte, error) {
 // it is an exception that the IDL declares, for it is an answer; a failure to
 // stderr. With -o json all three are one line on stdout, so that a script reads
 // one place.
+//
+// The exit code is that of a failure for an exception too: a script that asks whether the
+// call did what it should need not read the answer.
 func (a *app) call(ctx context.Context, t *target, args *dynamic.Args, o callOptions) error {
 	var result dynamic.Result
 	c := stub.Make(t.rpc, t.service.Name, args, &result)
@@ -205,6 +216,8 @@ func (a *app) call(ctx context.Context, t *target, args *dynamic.Args, o callOpt
 
 // finished puts into a report what every call has, and tells it with -v; more
 // ends the line.
+//
+// It goes to stderr: stdout has the result alone.
 func (a *app) finished(t *target, c *rpc.Call, took time.Duration, verbose bool, more string, report *callReport) {
 	report.TookUs, report.Peer = float64(took)/1e3, c.Peer
 	if verbose {
@@ -222,6 +235,9 @@ func (a *app) finished(t *target, c *rpc.Call, took time.Duration, verbose bool,
 }
 
 // writeJSON prints indented.
+//
+// Nothing is parsed: members stay in the order of the message, and numbers as long as
+// they are.
 func writeJSON(w io.Writer, text json.RawMessage) error {
 	var b bytes.Buffer
 	if err := json.Indent(&b, text, "", "  "); err != nil {
@@ -234,6 +250,8 @@ func writeJSON(w io.Writer, text json.RawMessage) error {
 
 // arguments gives the arguments of a call, as JSON and as they go out. What
 // does not fit the IDL is an error of usage.
+//
+// The bytes are a part of a buffer that is given back: whoever keeps them copies.
 func (t *target) arguments(body []byte) (*dynamic.Args, []byte, error) {
 	named, err := t.byName(body)
 	if err != nil {
@@ -276,6 +294,7 @@ func (t *target) byName(body []byte) ([]byte, error) {
 	return json.Marshal(map[string]json.RawMessage{arg.Name: body})
 }
 
+// hasField tells whether a struct has a field of that name.
 func hasField(s *idl.Struct, name string) bool {
 	for _, f := range s.Fields {
 		if f.Name == name {
@@ -285,6 +304,7 @@ func hasField(s *idl.Struct, name string) bool {
 	return false
 }
 
+// isJSONObject looks at the first character: that the text is JSON was checked before.
 func isJSONObject(text json.RawMessage) bool {
 	return strings.HasPrefix(strings.TrimSpace(string(text)), "{")
 }

@@ -69,6 +69,8 @@ Example:
 // demo runs all methods on all paths, one after the other: together they would
 // measure one another. What it says first stands where the table will stand, and
 // on stderr if stdout is for a program.
+//
+// The time is divided evenly, so that -d is what the whole takes.
 func (a *app) demo(ctx context.Context, total time.Duration, asJSON bool) error {
 	paths, methods := demoPaths(), demoMethods()
 	first := a.stdout
@@ -99,6 +101,8 @@ func (a *app) demo(ctx context.Context, total time.Duration, asJSON bool) error 
 }
 
 // verdict says what the rows mean, and fails unless every answer was right.
+//
+// A row without any answer fails although none was wrong: nothing was shown.
 func (d *demoRun) verdict(a *app, asJSON bool) error {
 	var calls, verified uint64
 	for _, r := range d.rows {
@@ -144,6 +148,9 @@ type demoRun struct {
 }
 
 // path starts the shop on one path and drives all methods on it.
+//
+// Each path has services and tables of its own, so that nothing is warm from the one
+// before.
 func (d *demoRun) path(ctx context.Context, path string, methods []demoMethod) error {
 	s, err := openShop(ctx, path, newGoods())
 	if err != nil {

@@ -18,6 +18,8 @@ type demoMethod struct {
 	call func(ctx context.Context, s *shopClients, want *goods, seq uint64) error
 }
 
+// demoMethods are what is called: each kind of answer, exceptions among them, by services
+// that answer themselves and by one that asks others.
 func demoMethods() []demoMethod {
 	return []demoMethod{
 		{"Catalog/product", callProduct},
@@ -30,11 +32,15 @@ func demoMethods() []demoMethod {
 }
 
 // someID spreads the calls over all products.
+//
+// The factor is 2^32 divided by the golden ratio: consecutive numbers land far apart
+// (Knuth, The Art of Computer Programming, 6.4).
 func someID(seq uint64) int64 { return firstID + int64(seq*2654435761%(lastID-firstID+1)) }
 
 // differs is a wrong answer.
 func differs(got, want any) error { return fmt.Errorf("wrong answer: got %+v, want %+v", got, want) }
 
+// callProduct asks for one struct with fields of many kinds.
 func callProduct(ctx context.Context, s *shopClients, want *goods, seq uint64) error {
 	id := someID(seq)
 	got, err := s.catalog.Product(ctx, id)
@@ -47,6 +53,8 @@ func callProduct(ctx context.Context, s *shopClients, want *goods, seq uint64) e
 	return nil
 }
 
+// callMissing asks for what there is not: the answer is a declared exception, which has
+// to say what was asked for.
 func callMissing(ctx context.Context, s *shopClients, _ *goods, seq uint64) error {
 	id := lastID + 1 + int64(seq)
 	got, err := s.catalog.Product(ctx, id)
@@ -62,6 +70,7 @@ func callMissing(ctx context.Context, s *shopClients, _ *goods, seq uint64) erro
 	return nil
 }
 
+// callPage asks the storefront, which makes several calls at once for it.
 func callPage(ctx context.Context, s *shopClients, want *goods, seq uint64) error {
 	id := someID(seq)
 	got, err := s.storefront.Page(ctx, id)
@@ -74,6 +83,7 @@ func callPage(ctx context.Context, s *shopClients, want *goods, seq uint64) erro
 	return sameListings(got.Related, relatedTo(id, relatedShown), want)
 }
 
+// callBrowse asks for a list; how long it is says the IDL's default, which NewQuery sets.
 func callBrowse(ctx context.Context, s *shopClients, want *goods, seq uint64) error {
 	q := shop.NewQuery()
 	q.Category = shop.Category(seq%categories + 1)
@@ -89,6 +99,7 @@ func callBrowse(ctx context.Context, s *shopClients, want *goods, seq uint64) er
 	return sameListings(got, ids, want)
 }
 
+// sameListings holds a list against the listings of ids, in their order.
 func sameListings(got []*shop.Listing, ids []int64, want *goods) error {
 	if len(got) != len(ids) {
 		return differs(len(got), len(ids))
@@ -114,6 +125,7 @@ func cartOf(seq uint64) *shop.Cart {
 	return cart
 }
 
+// callCheckout sends a list and gets a sum that only the right prices make.
 func callCheckout(ctx context.Context, s *shopClients, _ *goods, seq uint64) error {
 	cart := cartOf(seq)
 	got, err := s.storefront.Checkout(ctx, cart)
@@ -126,6 +138,8 @@ func callCheckout(ctx context.Context, s *shopClients, _ *goods, seq uint64) err
 	return nil
 }
 
+// callSoldOut puts into the cart what there is none of: an exception of one service
+// passes through another one, and has to arrive with all its fields.
 func callSoldOut(ctx context.Context, s *shopClients, _ *goods, seq uint64) error {
 	cart := cartOf(seq)
 	id := firstID + int64(seq%285)*7 // firstID is divisible by 7, as all are that stockOf has none of
@@ -151,6 +165,8 @@ func samePtr[T comparable](a, b *T) bool {
 	return *a == *b
 }
 
+// sameProduct compares field by field, as the functions below do: reflection would take a
+// good part of the time that is measured. nil equals nil.
 func sameProduct(a, b *shop.Product) bool {
 	if a == nil || b == nil {
 		return a == b

@@ -15,6 +15,7 @@ const (
 	categories = 4
 )
 
+// known tells whether there is a product with that id.
 func known(id int64) bool { return id >= firstID && id <= lastID }
 
 func categoryOf(id int64) shop.Category { return shop.Category(id%categories + 1) }
@@ -25,9 +26,12 @@ func inCategory(c shop.Category, n int64) int64 {
 	return first + n*categories
 }
 
+// Names are made of these. Two have letters beyond ASCII, so that such travel too.
 var nouns = [...]string{"kettle", "trowel", "almanac", "mandolin", "whisk", "atlas", "lantern", "metronome"}
 var makers = [...]string{"Aldgate", "Bramble & Sons", "Corvid", "Dürer Werk", "Étoile"}
 
+// productOf makes a product. Some have no weight and some no subtitle: what is optional
+// is there and not there.
 func productOf(id int64) *shop.Product {
 	noun, maker := nouns[id%int64(len(nouns))], makers[id%int64(len(makers))]
 	p := &shop.Product{
@@ -45,6 +49,7 @@ func productOf(id int64) *shop.Product {
 	return p
 }
 
+// priceOf is in cents.
 func priceOf(id int64) *shop.Money {
 	return &shop.Money{Currency: "EUR", Minor: 199 + id*37%20_000}
 }
@@ -56,6 +61,7 @@ func stockOf(id int64) int32 {
 	return int32(10 + id%90)
 }
 
+// offerOf says when it ships only of what there is.
 func offerOf(id int64) *shop.Offer {
 	o := &shop.Offer{ProductID: id, Price: priceOf(id), InStock: stockOf(id)}
 	if o.InStock > 0 {
@@ -64,6 +70,7 @@ func offerOf(id int64) *shop.Offer {
 	return o
 }
 
+// listingOf joins what the storefront asks two services for.
 func listingOf(id int64) *shop.Listing {
 	return &shop.Listing{ProductID: id, Name: productOf(id).Name, Category: categoryOf(id), Price: priceOf(id), Available: stockOf(id) > 0}
 }
@@ -108,6 +115,7 @@ func relatedTo(id int64, limit int32) []int64 {
 // relatedShown is how many related products a page has.
 const relatedShown = 4
 
+// found are the ids that a query asks for: none beyond the last product.
 func found(q *shop.Query) []int64 {
 	var ids []int64
 	for n := range int64(max(q.Limit, 0)) {
@@ -128,6 +136,7 @@ func orderOf(cart *shop.Cart) *shop.Order {
 	return o
 }
 
+// orderNumber tells carts apart by what is in them, and in which order.
 func orderNumber(cart *shop.Cart) string {
 	sum := int64(len(cart.Customer))
 	for _, l := range cart.Lines {

@@ -20,6 +20,7 @@ import (
 // A catalogServer has all products in memory.
 type catalogServer struct{ goods *goods }
 
+// Product answers with the declared exception for an id that is not known.
 func (s *catalogServer) Product(_ context.Context, id int64) (*shop.Product, error) {
 	if !known(id) {
 		return nil, &shop.NotFound{What: "product", ID: id}
@@ -27,6 +28,8 @@ func (s *catalogServer) Product(_ context.Context, id int64) (*shop.Product, err
 	return s.goods.product(id), nil
 }
 
+// Search refuses a call without a query by a code: that is a fault of the program that
+// calls, for which no IDL has an exception.
 func (s *catalogServer) Search(_ context.Context, q *shop.Query) ([]*shop.Product, error) {
 	if q == nil {
 		return nil, rpc.Errorf(rpc.InvalidArgument, "no query")
@@ -39,6 +42,7 @@ func (s *catalogServer) Search(_ context.Context, q *shop.Query) ([]*shop.Produc
 	return products, nil
 }
 
+// Related gives ids alone, at most 100.
 func (s *catalogServer) Related(_ context.Context, id int64, limit int32) ([]int64, error) {
 	return relatedTo(id, min(limit, 100)), nil
 }
@@ -47,6 +51,7 @@ func (s *catalogServer) Related(_ context.Context, id int64, limit int32) ([]int
 // stock: what must come has to stay the same from call to call.
 type inventoryServer struct{ goods *goods }
 
+// Offers leaves out what is not known: a page that lacks an offer is better than none.
 func (s *inventoryServer) Offers(_ context.Context, ids []int64) (map[int64]*shop.Offer, error) {
 	offers := make(map[int64]*shop.Offer, len(ids))
 	for _, id := range ids {
@@ -57,6 +62,7 @@ func (s *inventoryServer) Offers(_ context.Context, ids []int64) (map[int64]*sho
 	return offers, nil
 }
 
+// Reserve takes nothing off the stock; see the type.
 func (s *inventoryServer) Reserve(_ context.Context, id int64, quantity int32) (*shop.Money, error) {
 	if !known(id) {
 		return nil, &shop.NotFound{What: "offer", ID: id}
@@ -92,6 +98,8 @@ func together(each ...func() error) error {
 	return nil
 }
 
+// Page makes the calls at once that do not depend on each other: three, and then five for
+// what the first have named.
 func (s *storefrontServer) Page(ctx context.Context, id int64) (*shop.Page, error) {
 	page := &shop.Page{}
 	var ids []int64
@@ -117,6 +125,7 @@ func (s *storefrontServer) Page(ctx context.Context, id int64) (*shop.Page, erro
 	return page, nil
 }
 
+// Browse makes two calls, the second for the ids that the first has found.
 func (s *storefrontServer) Browse(ctx context.Context, q *shop.Query) ([]*shop.Listing, error) {
 	products, err := s.catalog.Search(ctx, q)
 	if err != nil {
@@ -133,6 +142,7 @@ func (s *storefrontServer) Browse(ctx context.Context, q *shop.Query) ([]*shop.L
 	return listings(products, offers), nil
 }
 
+// listings joins products with their offers; one that has none is not available.
 func listings(products []*shop.Product, offers map[int64]*shop.Offer) []*shop.Listing {
 	list := make([]*shop.Listing, len(products))
 	for i, p := range products {
@@ -145,6 +155,8 @@ func listings(products []*shop.Product, offers map[int64]*shop.Offer) []*shop.Li
 	return list
 }
 
+// Checkout reserves all lines at once; of several that cannot be had the first in the
+// cart is the answer.
 func (s *storefrontServer) Checkout(ctx context.Context, cart *shop.Cart) (*shop.Order, error) {
 	if cart == nil || len(cart.Lines) == 0 {
 		return nil, rpc.Errorf(rpc.InvalidArgument, "the cart is empty")
@@ -180,10 +192,14 @@ type shopClients struct {
 	dir     string     // of the sockets, to be removed
 }
 
+// demoPaths are the ways between programs of one host, and the one within a program.
 func demoPaths() []string { return []string{"tcp", "unix", "inproc"} }
 
 // openShop starts the three services on a path; the storefront reaches the
 // others on the same one.
+//
+// It does not end with ctx: an interrupt ends the calls, and close the shop, so that none
+// fails because its server was gone first.
 func openShop(ctx context.Context, path string, all *goods) (*shopClients, error) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &shopClients{stop: stop, failed: make(chan error, 3)}
@@ -221,6 +237,8 @@ func (s *shopClients) start(ctx context.Context, path string, service rpc.Servic
 	return caller, err
 }
 
+// reach makes the caller, and the server unless the path needs none. The system chooses
+// the port, and sockets lie in a fresh folder, so that two demos do not meet.
 func (s *shopClients) reach(ctx context.Context, path string, service rpc.Service) (rpc.Caller, error) {
 	var addr string
 	switch path {

@@ -21,6 +21,8 @@ type description struct {
 	Types     []string        `json:"types,omitempty"`     // definitions, as an IDL has them
 }
 
+// describeCommand takes a name, or an address and a name. An address alone is told by its
+// colon.
 func (a *app) describeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "describe", Usage: "show a method with its types and a request to fill in, or a type",
@@ -54,6 +56,8 @@ Example:
 
 // describe shows what a name stands for. A service comes before a type of the
 // same name.
+//
+// Names are found in any case if none is exact, as for call.
 func (a *app) describe(s *schema, addr, what string, asJSON bool) error {
 	if strings.Contains(what, "/") {
 		return a.describeMethod(s, addr, what, asJSON)
@@ -125,6 +129,8 @@ func findNamed[T any](s *schema, name string, in func(*idl.File) []*T, nameOf fu
 }
 
 // definition gives a type by its name, or else the names of those that there are.
+//
+// Typedefs are found and not listed among the names: they are many, and seldom asked for.
 func definition(s *schema, name string) (text, known string) {
 	if d, names := findNamed(s, name, func(f *idl.File) []*idl.Struct { return f.Structs }, func(d *idl.Struct) string { return d.Name }); d != nil {
 		return structText(d), ""
@@ -144,6 +150,8 @@ func definition(s *schema, name string) (text, known string) {
 
 // typesOf gives the definitions that a method's messages are made of, each
 // once, in the order in which they are met.
+//
+// A struct that leads back to itself stands there once.
 func typesOf(m *idl.Method) (texts []string) {
 	seen := map[any]bool{}
 	var add func(t *idl.Type)

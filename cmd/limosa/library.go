@@ -20,6 +20,8 @@ import (
 const modulePath = "github.com/limosa-rpc/limosa"
 
 // A library is the copy of Limosa that a new project is to use.
+//
+// A project has to build at once and without network: hence sums and requirements.
 type library struct {
 	dir     string // where its sources lie
 	version string // what go.mod requires
@@ -32,6 +34,8 @@ type library struct {
 // findLibrary finds it: the checkout that is named, the one that this binary
 // was built from, the one that the working directory lies in, or else the
 // release that this binary is a part of.
+//
+// The order is from what was said to what can only be guessed.
 func findLibrary(ctx context.Context, named string) (*library, error) {
 	if named != "" {
 		dir, err := filepath.Abs(named)
@@ -64,6 +68,7 @@ func findLibrary(ctx context.Context, named string) (*library, error) {
 	return findRelease(ctx)
 }
 
+// replacedBy is the library of a checkout. go.mod needs a version all the same.
 func replacedBy(dir string) *library {
 	return &library{dir: dir, version: "v0.0.0", replace: dir}
 }

@@ -49,12 +49,16 @@ func bare(f limosa.Form) bool {
 }
 
 // A link is what the flags and an address make of a connection.
+//
+// The metadata goes with every call, also with the one that asks for the IDL.
 type link struct {
 	client *limosa.Client
 	header rpc.Metadata
 }
 
 // openLink makes the client; it does not connect.
+//
+// What can be known to be wrong without the server is an error of usage here.
 func openLink(c *cli.Command, addr string) (*link, error) {
 	addr, secure := strings.CutPrefix(addr, "tls://")
 	form, err := parseForm(c.String("transport"))

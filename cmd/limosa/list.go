@@ -22,6 +22,7 @@ type listedService struct {
 	Methods []string `json:"methods,omitempty"` // as the IDL has them; missing if the server has no IDL of it
 }
 
+// listCommand needs no name, so it is what a user tries first at an unknown server.
 func (a *app) listCommand() *cli.Command {
 	return &cli.Command{
 		Name: "list", Usage: "show the services and methods of a server or of an IDL file",
@@ -116,6 +117,8 @@ func (a *app) list(s *schema, asJSON bool) error {
 }
 
 // methodsOf gives a service's methods, inherited ones too.
+//
+// Its own come first. s may be nil, which has none.
 func methodsOf(s *idl.Service) (methods []*idl.Method) {
 	for ; s != nil; s = s.Parent {
 		methods = append(methods, s.Methods...)

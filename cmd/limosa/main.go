@@ -63,6 +63,10 @@ func (e codeError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // run runs one command line, args[0] being the tool's name, and gives its exit
 // code.
+//
+// An error is one line on stderr, with the command's name before it, so that a script's
+// log says which of several has failed. An interrupt is told as such, whatever error the
+// call under way came back with.
 func (a *app) run(ctx context.Context, args []string) int {
 	switch {
 	case len(args) > 1 && args[1] == "help":
@@ -94,6 +98,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 }
 
 // root is the tree of commands. ran is set to the name of the one that runs.
+//
+// The tree is made anew for each run and belongs to it: tests run several at once.
 func (a *app) root(ran *string) *cli.Command {
 	root := &cli.Command{
 		Name:      "limosa",
@@ -123,6 +129,9 @@ func (a *app) root(ran *string) *cli.Command {
 }
 
 // adopt gives a command what all commands have.
+//
+// The flag library would print its help at an error; errors are run's here, and so are
+// the exit codes, which are a promise.
 func (a *app) adopt(c *cli.Command, ran *string) {
 	c.HideHelpCommand = true
 	c.DisableSliceFlagSeparator = true // -H a=1,2 is one value
@@ -140,6 +149,8 @@ func (a *app) adopt(c *cli.Command, ran *string) {
 
 // badFlag makes the flag library's error one of usage, without the words that
 // only a programmer needs.
+//
+// strconv and time put the function's name before the reason.
 func badFlag(_ context.Context, c *cli.Command, err error, _ bool) error {
 	text := err.Error()
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: "); ok {
@@ -169,6 +180,8 @@ func oneLine(s string) string {
 }
 
 // outputFlag is -o, which all commands with results share.
+//
+// With json the results are one value a line on stdout, and nothing else is there.
 func outputFlag() cli.Flag {
 	return &cli.StringFlag{Name: "o", Value: "text", Usage: "output: text or json", Validator: func(s string) error {
 		if s != "text" && s != "json" {

@@ -22,6 +22,7 @@ import (
 	"github.com/limosa-rpc/limosa/idl/readers"
 )
 
+// newCommand finds out what can go wrong before it writes the first file.
 func (a *app) newCommand() *cli.Command {
 	return &cli.Command{
 		Name: "new", Usage: "make a project that serves an IDL and runs at once",
@@ -115,6 +116,9 @@ type project struct {
 var taken = []string{"context", "flag", "fmt", "limosa", "main", "os", "rpc", "server", "signal", "syscall", "testing"}
 
 // newProject derives all names from NAME.
+//
+// Of a module path the last element counts; its words, as in my-shop, make the service's
+// name, MyShop.
 func newProject(name string) (*project, error) {
 	// One element need not look like a host, as CheckPath wants it.
 	if err := module.CheckImportPath(name); err != nil {

@@ -11,6 +11,8 @@ import (
 
 // A rawBody is a request and its answer as bytes: under load a request is
 // encoded once and an answer is looked at only as far as it takes.
+//
+// A caller has one and uses it again for each call.
 type rawBody struct {
 	sent []byte // arguments, encoded
 	got  []byte // result, encoded; memory of its own
@@ -46,6 +48,8 @@ func (t *target) rawMethod() *rpc.Method {
 
 // outcome tells from the first field of an encoded result whether it is what
 // the method promises: field 0, nothing for void, else a declared exception.
+//
+// It looks no further: a load is to measure the stack, not this tool's decoder.
 func (t *target) outcome(result []byte) error {
 	switch {
 	case t.method.Oneway:

@@ -69,6 +69,8 @@ func findSchema(ctx context.Context, c *cli.Command, server *link) (*schema, err
 // askSchema asks the server, with the metadata of the calls to come: a server
 // that lets in only callers with a token asks for it here too. Services of one
 // file have one IDL, and Unpack takes a file that comes twice once.
+//
+// The text is somebody else's: Unpack trusts it no more than any other file.
 func askSchema(ctx context.Context, server *link) (*schema, error) {
 	for _, p := range server.header {
 		if p.Scope == rpc.Persistent {

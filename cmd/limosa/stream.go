@@ -18,6 +18,10 @@ import (
 
 // A streamCall is one call of a method with streams. Messages are read, sent,
 // received and printed one at a time.
+//
+// Two goroutines have it: that of the call receives and prints, another one reads and
+// sends. Nothing is kept of a message that was passed on, so that a stream may be
+// endless.
 type streamCall struct {
 	// Set when made, then constant.
 	app     *app
@@ -37,6 +41,9 @@ type streamCall struct {
 
 // callStream makes a call with streams. arg is the request as it was given;
 // given is false without any.
+//
+// What cannot be sent cancels the call, and is the error that is told: the server's
+// answer to the cancellation says less.
 func (a *app) callStream(ctx context.Context, t *target, arg string, given bool, o callOptions) error {
 	x := &streamCall{app: a, target: t, options: o}
 	if t.method.ClientStream {
@@ -136,6 +143,8 @@ func (x *streamCall) send(s rpc.Stream) error {
 }
 
 // received prints a message of a server's stream, and keeps an only answer.
+//
+// A write that fails, such as into a pipe whose reader has gone, ends the call.
 func (x *streamCall) received(text []byte) error {
 	x.got++
 	if !x.target.method.ServerStream {
@@ -158,6 +167,9 @@ func (x *streamCall) received(text []byte) error {
 
 // tell says how the call went. What was printed before stays good, so with
 // -o json the last line differs from the others by having no "message".
+//
+// A message counts as sent once the connection has taken it: what became of it only the
+// server's answer says.
 func (x *streamCall) tell(c *rpc.Call, took time.Duration, err error, sent rpc.Sent) error {
 	var counts []string
 	report := callReport{}
@@ -196,6 +208,8 @@ func (x *streamCall) tell(c *rpc.Call, took time.Duration, err error, sent rpc.S
 }
 
 // source opens what the messages of a client's stream are read from.
+//
+// A file is closed by who has read it (messages.close).
 func (a *app) source(arg string, given bool) (io.Reader, error) {
 	if name, ok := strings.CutPrefix(arg, "@"); ok {
 		f, err := os.Open(name)
@@ -212,6 +226,9 @@ func (a *app) source(arg string, given bool) (io.Reader, error) {
 
 // messages cuts a text into its JSON values, with or without white space in
 // between. It holds one value, and at most as much again that was read ahead.
+//
+// It is the reader of its own decoder, which is how a value's length is bounded: that of
+// encoding/json has no limit.
 type messages struct {
 	from io.Reader
 	dec  *json.Decoder // reads through Read
@@ -227,6 +244,7 @@ func newMessages(from io.Reader, most int) *messages {
 	return m
 }
 
+// errLong never leaves messages: next makes an error of it that names the message.
 var errLong = errors.New("too long")
 
 // Read reads the text, as long as the value at hand does not become too long.

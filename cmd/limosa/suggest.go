@@ -7,6 +7,8 @@ import (
 
 // didYouMean names the word of a list that is nearest to what was written, as
 // ` (did you mean "call"?)`, or nothing if none is near.
+//
+// Near is a third of the letters that were written.
 func didYouMean(written string, words []string) string {
 	best, near := "", (len(written)+1)/3
 	for _, w := range words {

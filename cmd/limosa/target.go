@@ -69,6 +69,9 @@ func (t *target) of(s *idl.Schema, path string) (err error) {
 // findMethod looks Service/Method up, by their exact names or else whatever
 // the case. A file that was named comes before those that it includes; the
 // name of a file or of one of its namespaces may stand before a dot.
+//
+// The method may be one of a service that this one extends; the call goes to the one that
+// was named.
 func findMethod(schema *idl.Schema, path string) (*idl.Service, *idl.Method, error) {
 	service, name, _ := strings.Cut(path, "/")
 	within := ""
@@ -133,6 +136,7 @@ func pick[T any](items []*T, nameOf func(*T) string, name string) (*T, string) {
 	return nil, strings.Join(names, ", ")
 }
 
+// namesOf gives the names in the order of the IDL.
 func namesOf[T any](items []*T, nameOf func(*T) string) (names []string) {
 	for _, x := range items {
 		names = append(names, nameOf(x))

@@ -20,6 +20,7 @@ type versionInfo struct {
 	Modified bool   `json:"modified,omitempty"` // the checkout had changes
 }
 
+// versionCommand prints what a report of a defect has to say.
 func (a *app) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "version", Usage: "tell the version of this binary, of Go and of the sources",

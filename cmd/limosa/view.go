@@ -34,6 +34,9 @@ type viewLine struct {
 }
 
 // newView shows on w, which is a terminal if live.
+//
+// The library redraws ten times a second, however often show is called: a load has more
+// to say than a terminal can draw.
 func newView(w io.Writer, live bool) *view {
 	v := &view{w: w}
 	if live {
