@@ -26,6 +26,9 @@ func (t timer) close()                  { t.Stop() }
 
 // preciseAlarms is how many callers have a descriptor of the kernel's clock; if
 // there are more, the others have timers.
+//
+// A process may often have no more than 1,024 descriptors, and the connections need
+// theirs.
 const preciseAlarms = 1000
 
 func (r *run) newAlarm(caller int) alarm {

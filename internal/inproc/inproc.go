@@ -54,6 +54,9 @@ type Path struct {
 }
 
 // Do is rpc.Caller's method.
+//
+// It returns when the handler has, whatever becomes of ctx: see the package. Errors are
+// those of a call from afar, with Peer "local".
 func (l *Path) Do(ctx context.Context, c *rpc.Call) error {
 	c.Peer = localPeer
 	if ctx.Err() != nil {
@@ -111,6 +114,9 @@ func trailer(served *rpc.Call) rpc.Metadata {
 const localPeer = "local"
 
 // serve runs the handler on a call object of its own.
+//
+// The call that the handler sees is another one than the caller's, so that neither sees
+// what the other changes in its own.
 func (l *Path) serve(ctx context.Context, c *rpc.Call, h rpc.Handler) (*rpc.Call, error) {
 	rpc.EngineOf(c).SetEncoding(rpc.Native)
 	body, err := copyBytes(rpc.EngineOf(c).AppendRequest, l.Limits)
@@ -148,6 +154,8 @@ func (l *Path) handle(ctx context.Context, call *rpc.Call, serve rpc.Next) *rpc.
 }
 
 // deadline is that of a call of one message.
+//
+// Of the caller's and the server's the earlier one counts, as on a connection.
 func (l *Path) deadline(ctx context.Context) time.Time {
 	t, ok := ctx.Deadline()
 	bound := func(d time.Duration) {

@@ -13,6 +13,9 @@ import (
 
 // laneBytes is what one side of a stream in this process may send before the
 // other receives.
+//
+// It is as much as a connection grants a stream (ttheader.StreamWindow): what waits here
+// would wait from afar.
 const laneBytes = 64 << 10
 
 // stream makes a call of several messages: the caller drives its side, the

@@ -79,6 +79,8 @@ func Run(t *testing.T, make func(t *testing.T) (a, b netio.Conn, stop func()), c
 }
 
 // A behaviour is one test of the suite.
+//
+// skip is by what its Caps say of a kind of connection, never by its name.
 type behaviour struct {
 	name string
 	run  func(*testing.T, *env)
@@ -185,6 +187,8 @@ type level struct {
 	blocks          int64
 }
 
+// measure counts what is in use now. Descriptors of everything in the process count:
+// tests of one package run one after the other.
 func measure() level {
 	return level{runtime.NumGoroutine(), openFiles(), buf.Live()}
 }
@@ -250,6 +254,8 @@ func queue(c netio.Conn, p []byte) (flusher bool) {
 }
 
 // receive receives n bytes, and no more.
+//
+// It asks until n are there, through kicks and wakes that were meant for others.
 func receive(c netio.Conn, n int) ([]byte, error) {
 	var got []byte
 	step := func(in *buf.In) (bool, error) {
@@ -293,6 +299,8 @@ func same(t *testing.T, what string, got, want []byte) {
 }
 
 // within fails if f takes for ever, with all stacks.
+//
+// It does not end f: what hangs is what the stacks are to show.
 func within(t *testing.T, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})

@@ -18,6 +18,9 @@ import (
 
 // Typed is a Call together with its arguments and result: one allocation for
 // a call. Generated code names its instances.
+//
+// A client's call is made once: its messages are the caller's before and after Do, and
+// the engine's meanwhile.
 type Typed[A, R any] struct {
 	rpc.Call
 	Args   A
@@ -33,6 +36,8 @@ func NewCall[A, R any](m *rpc.Method, service string) *Typed[A, R] {
 }
 
 // New makes a server's call; it is what [rpc.Method].New points to.
+//
+// One allocation here as well, with what only a server's call has.
 func New[A, R any]() *rpc.Call {
 	x := new(struct {
 		rpc.ServerCall
@@ -52,6 +57,10 @@ func Make(m *rpc.Method, service string, args, result any) *rpc.Call {
 
 // Args gives the arguments of a server's call, decoded. It is what a
 // generated method body begins with.
+//
+// It may be called any number of times and gives the same message: the body is decoded at
+// the first. An error is what the peer has sent wrong, by its code, or rpc.Internal if
+// the handler asks for another type than the method's.
 func Args[A any](c *rpc.Call) (*A, error) {
 	msg, err := rpc.EngineOf(c).Args()
 	if err != nil {
@@ -79,6 +88,8 @@ func Missing(c *rpc.Call, err error, argument string) error {
 func Result[R any](c *rpc.Call) *R { return rpc.EngineOf(c).Result().(*R) }
 
 // Failed is a sequence that consists of err.
+//
+// It is for calls that cannot even be begun, whose caller has a loop to be told in.
 func Failed[R any](err error) iter.Seq2[*R, error] {
 	return func(yield func(*R, error) bool) { yield(nil, err) }
 }

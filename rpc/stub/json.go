@@ -35,12 +35,18 @@ func UnmarshalJSON(msg any, text []byte) error {
 }
 
 // maxNested is how deep a text may nest: what encoding/json takes.
+//
+// It bounds the recursion: goroutines' stacks end at a gigabyte, and with that the
+// process.
 const maxNested = 10_000
 
 // An unmarshaler is encoding/json's.
 type unmarshaler interface{ UnmarshalJSON([]byte) error }
 
 // A jsonReader reads one text. Paths that it is given are for errors.
+//
+// What it finds out about structs is kept for one text only: a cache would be package
+// state.
 type jsonReader struct {
 	json.Scanner
 	structs map[reflect.Type]jsonStruct
@@ -60,6 +66,8 @@ type jsonField struct {
 }
 
 // structure looks at a struct once.
+//
+// A field without a tag has its Go name, one that is not exported is none of JSON's.
 func (r *jsonReader) structure(t reflect.Type) jsonStruct {
 	if s, ok := r.structs[t]; ok {
 		return s
@@ -82,6 +90,9 @@ func (r *jsonReader) structure(t reflect.Type) jsonStruct {
 }
 
 // holdsUnion tells the types of fields for which a struct has a generated UnmarshalJSON.
+//
+// It has to say what the generator does when it decides which structs get the method:
+// otherwise that would call itself here, for ever.
 func holdsUnion(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Interface:
@@ -99,6 +110,9 @@ func holdsUnion(t reflect.Type) bool {
 func wrong(path, why string, at int) error { return fmt.Errorf("json: %s: %s at %d", path, why, at) }
 
 // value reads a value into v, which can be set.
+//
+// path costs a string for each field and element, which errors seldom need: this reader
+// is for tools, configuration and tests, not for calls.
 func (r *jsonReader) value(v reflect.Value, path string, depth int) error {
 	if depth <= 0 {
 		return wrong(path, "the text nests too deeply", r.At)
@@ -144,6 +158,9 @@ func (r *jsonReader) null() bool {
 }
 
 // byMethod reads v by a method of its own, if it has one that reads JSON or text.
+//
+// The text of a value is found by passing over it, so that a method of the user's sees it
+// whole, and never what follows.
 func (r *jsonReader) byMethod(v reflect.Value, path string, depth int) (done bool, err error) {
 	if v.Kind() == reflect.Struct && r.structure(v.Type()).own {
 		return false, nil // the generated method would do what this reader does
@@ -178,6 +195,8 @@ func (r *jsonReader) byMethod(v reflect.Value, path string, depth int) (done boo
 }
 
 // pass goes past a value.
+//
+// What is passed over has to be JSON all the same.
 func (r *jsonReader) pass(depth int) error {
 	tok, bad := r.Value()
 	if bad != nil {
@@ -231,6 +250,8 @@ func (r *jsonReader) object(v reflect.Value, tok json.Token, path string, depth 
 }
 
 // find gives the field with a name: exactly, else in any case; nil if there is none.
+//
+// Structs are small: to go through the fields is as fast as a map.
 func (s jsonStruct) find(name []byte) *jsonField {
 	var like *jsonField
 	for i := range s.fields {
@@ -265,6 +286,8 @@ func (r *jsonReader) members(v reflect.Value, path string, depth int) error {
 }
 
 // quoted reads a scalar that stands in a string, as the option "string" of a tag has it.
+//
+// A tag has the option for 64-bit integers, which JavaScript would round.
 func (r *jsonReader) quoted(v reflect.Value, path string) error {
 	tok, bad := r.Value()
 	switch {
@@ -292,6 +315,9 @@ func (r *jsonReader) quoted(v reflect.Value, path string) error {
 }
 
 // union reads an object with one member, whose name says which variant it is.
+//
+// The member's name is looked for in all variants, of which each has one field. Members
+// that no variant has are passed over: a newer writer's.
 func (r *jsonReader) union(v reflect.Value, variants []reflect.Type, path string, depth int) error {
 	v.SetZero()
 	var set *jsonField
@@ -318,6 +344,9 @@ func (r *jsonReader) union(v reflect.Value, variants []reflect.Type, path string
 }
 
 // list reads the elements of a slice into a fresh one.
+//
+// Elements are read into one place and copied: append may move the slice. What an element
+// refers to is made for each, as the place is zero before it.
 func (r *jsonReader) list(v reflect.Value, path string, depth int) error {
 	s := reflect.MakeSlice(v.Type(), 0, 0)
 	elem := reflect.New(v.Type().Elem()).Elem()
@@ -366,6 +395,8 @@ func (r *jsonReader) entries(v reflect.Value, path string, depth int) error {
 }
 
 // scalar sets v to what tok says, if that is what v can be.
+//
+// The switch is over what Go has, the text says what JSON has: an error names both.
 func scalar(v reflect.Value, tok json.Token, path string) error {
 	want := ""
 	switch v.Kind() {

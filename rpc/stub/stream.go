@@ -16,6 +16,8 @@ import (
 // Incoming makes a server-streaming call when it is iterated: the arguments of
 // c are the one message that is sent. Leaving the loop cancels the call. An
 // error comes once, last. The sequence can be iterated once.
+//
+// Messages are the loop's to keep: each is a new one.
 func Incoming[R any](ctx context.Context, to rpc.Caller, c *rpc.Call) iter.Seq2[*R, error] {
 	return func(yield func(*R, error) bool) {
 		run(ctx, to, c, yield, func(_ context.Context, s rpc.Stream) error {
@@ -39,6 +41,10 @@ func Incoming[R any](ctx context.Context, to rpc.Caller, c *rpc.Call) iter.Seq2[
 // loop over the answers is left, in is told at its next message. An error of in
 // cancels the call, and ends it with that error; a panic of in cancels it too, and
 // goes on in the loop over the answers.
+//
+// Nobody waits for that goroutine when the loop is left: it is the caller's code, which
+// may wait for something that never comes, and a loop that cannot be left would be worse.
+// It ends with its next message or its own end.
 func Exchange[A, R any](ctx context.Context, to rpc.Caller, c *rpc.Call, in iter.Seq2[*A, error]) iter.Seq2[*R, error] {
 	if in == nil {
 		return Failed[R](errNil(c))
@@ -65,6 +71,9 @@ func errNil(c *rpc.Call) error {
 }
 
 // failing tells one goroutine what another has failed with.
+//
+// One swap decides who comes first, the failure or the end of the loop over the answers;
+// whoever comes second knows what the other one has done with it.
 type failing struct{ first atomic.Pointer[failure] }
 
 // A failure is an error or a panic; the zero value stands for nobody who listens.
@@ -108,6 +117,9 @@ func (x *failing) or(err error) error {
 
 // Gather makes a client-streaming call: it sends all of in, on the caller's
 // goroutine, and gives the one answer. An error of in cancels the call.
+//
+// A server that answers early ends the sending: what was answered counts, as with every
+// stream. Two answers, or none, are errors of the server's.
 func Gather[A, R any](ctx context.Context, to rpc.Caller, c *rpc.Call, in iter.Seq2[*A, error]) (*R, error) {
 	if in == nil {
 		return nil, errNil(c)
@@ -145,6 +157,8 @@ func Converse(ctx context.Context, to rpc.Caller, c *rpc.Call, f func(ctx contex
 
 // run makes the call and yields its error, if there is one and the loop was
 // not left.
+//
+// A call cannot be made twice: its trailers, its peer and its metadata are those of one.
 func run[R any](ctx context.Context, to rpc.Caller, c *rpc.Call, yield func(*R, error) bool, drive func(context.Context, rpc.Stream) error) {
 	if rpc.EngineOf(c).Driven() {
 		yield(nil, rpc.Errorf(rpc.FailedPrecondition, "the messages were iterated before: a call is made once"))
@@ -161,6 +175,8 @@ func run[R any](ctx context.Context, to rpc.Caller, c *rpc.Call, yield func(*R, 
 	}
 }
 
+// receiveAll yields messages until the peer has ended its side, which is nil, the call
+// has failed, or the loop is left, which is rpc.ErrStopped.
 func receiveAll[R any](s rpc.Stream, yield func(*R, error) bool) error {
 	for {
 		m := new(R)
@@ -176,6 +192,9 @@ func receiveAll[R any](s rpc.Stream, yield func(*R, error) bool) error {
 }
 
 // sendAll sends in until it ends, or until the peer has ended the call.
+//
+// An end of the context in between is no orderly end of the stream: the peer would take a
+// part for the whole. So the side stays open, and the call ends with the context's error.
 func sendAll[A any](ctx context.Context, s rpc.Stream, in iter.Seq2[*A, error]) error {
 	sent := false
 	for m, err := range in {
@@ -211,6 +230,9 @@ func partly(err error, sent bool) error {
 }
 
 // First gives the one message of a server-streaming call, on the server.
+//
+// A client that sends more is not refused: who serves one message does not look for a
+// second.
 func First[A any](c *rpc.Call) (*A, error) {
 	m, err := Args[A](c)
 	if err != nil {
