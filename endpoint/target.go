@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/limosa-rpc/limosa/rpc"
 )
@@ -44,8 +46,8 @@ func ParseTarget(s string) (Target, error) {
 		return t, t.Bad(fmt.Sprintf("want unix:///%s; unix:%s is relative to the working directory", t.Addr, t.Addr))
 	}
 	if t.Network == "tcp" {
-		if _, _, err := net.SplitHostPort(t.Addr); err != nil {
-			return t, t.Bad("want host:port or unix:///path")
+		if err := t.checkTCP(); err != nil {
+			return t, err
 		}
 	}
 	var err error
@@ -53,6 +55,23 @@ func ParseTarget(s string) (Target, error) {
 		return t, t.Bad(err.Error())
 	}
 	return t, nil
+}
+
+// checkTCP finds what can be no address whatever the network is, so that it is not taken
+// for a server that is down, which would be tried again.
+func (t Target) checkTCP() error {
+	host, port, err := net.SplitHostPort(t.Addr)
+	if err != nil {
+		return t.Bad("want host:port or unix:///path")
+	}
+	if strings.ContainsAny(host, " \t\n@/\\") {
+		return t.Bad(fmt.Sprintf("host %q is none; want host:port or unix:///path", host))
+	}
+	named := strings.ContainsFunc(port, unicode.IsLetter) && !strings.ContainsAny(port, " \t\n@/\\")
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil && port != "" && !named {
+		return t.Bad(fmt.Sprintf("port %q is neither a number up to 65535 nor a name; a unix socket is unix:///path", port))
+	}
+	return nil
 }
 
 // Bad is the error of a target that is wrong for a reason.

@@ -27,6 +27,16 @@ func TestParseTarget(t *testing.T) {
 		{text: "unix://tmp/s", wrong: "want unix:///tmp/s; unix:tmp/s is relative"},
 		{text: "etcd://x/y", wrong: `unknown scheme "etcd"`},
 		{text: ":80?a=%zz", wrong: "invalid URL escape"},
+		{text: ":whois++", network: "tcp", addr: ":whois++"},
+		{text: "[fe80::1%eth0]:0", network: "tcp", addr: "[fe80::1%eth0]:0"},
+		{text: "localhost:65536", wrong: `port "65536"`},
+		{text: "localhost:-1", wrong: `port "-1"`},
+		{text: "localhost:80 ", wrong: `port "80 "`},
+		{text: "localhost:80/path", wrong: `port "80/path"`},
+		{text: "C:/run/s", wrong: `port "/run/s" is neither a number up to 65535 nor a name; a unix socket is unix:///path`},
+		{text: "tcp:///run:1", wrong: `host "/run"`},
+		{text: " localhost:80", wrong: `host " localhost"`},
+		{text: "me@localhost:80", wrong: `host "me@localhost"`},
 	} {
 		got, err := endpoint.ParseTarget(tt.text)
 		if tt.wrong != "" {
