@@ -94,6 +94,9 @@ type Client struct {
 func Dial(target string, opts ...DialOption) (*Client, error) {
 	c := &Client{Target: target}
 	for _, o := range opts {
+		if o == nil {
+			return nil, &rpc.Error{Code: rpc.InvalidArgument, Op: "client", Sent: rpc.NotSent, Msg: "an option is nil"}
+		}
 		o(c)
 	}
 	c.once.Do(c.start)
@@ -110,23 +113,7 @@ type DialOption = func(*Client)
 
 // start makes the client ready; its result is in err.
 func (c *Client) start() {
-	t, err := endpoint.ParseTarget(c.Target)
-	form := c.Thrift
-	if err == nil {
-		form, err = formOf(t, c.Thrift)
-	}
-	if err == nil {
-		err = c.Limits.Check()
-	}
-	if err == nil && (c.Timeout < 0 || c.StreamTimeout < 0) {
-		err = &rpc.Error{Code: rpc.InvalidArgument, Op: "client", Sent: rpc.NotSent, Msg: "a timeout is below zero; zero is none"}
-	}
-	if err == nil && c.Thrift > THeaderCompact {
-		err = &rpc.Error{Code: rpc.InvalidArgument, Op: "client", Sent: rpc.NotSent, Msg: c.Thrift.String() + " is no form of Thrift"}
-	}
-	if err == nil && slices.ContainsFunc(c.Interceptors, func(x rpc.Interceptor) bool { return x == nil }) {
-		err = &rpc.Error{Code: rpc.InvalidArgument, Op: "client", Sent: rpc.NotSent, Msg: "an interceptor is nil"}
-	}
+	t, form, err := c.check()
 	if err != nil {
 		c.err = err
 		return
@@ -147,6 +134,32 @@ func (c *Client) start() {
 		do = c.without(form, do)
 	}
 	c.call = rpc.Chain(named(do), c.Interceptors...)
+}
+
+// check tells what is wrong with the client before it connects.
+func (c *Client) check() (endpoint.Target, Form, error) {
+	t, err := endpoint.ParseTarget(c.Target)
+	if err != nil {
+		return t, 0, err
+	}
+	form, err := formOf(t, c.Thrift)
+	if err != nil {
+		return t, 0, err
+	}
+	bad := func(msg string) (endpoint.Target, Form, error) {
+		return t, 0, &rpc.Error{Code: rpc.InvalidArgument, Op: "client", Sent: rpc.NotSent, Msg: msg}
+	}
+	switch {
+	case t.Network == "tcp" && (strings.HasSuffix(t.Addr, ":") || strings.HasSuffix(t.Addr, ":0")):
+		return t, 0, t.Bad("no port")
+	case c.Timeout < 0 || c.StreamTimeout < 0:
+		return bad("a timeout is below zero; zero is none")
+	case c.Thrift > THeaderCompact:
+		return bad(c.Thrift.String() + " is no form of Thrift")
+	case slices.ContainsFunc(c.Interceptors, func(x rpc.Interceptor) bool { return x == nil }):
+		return bad("an interceptor is nil")
+	}
+	return t, form, c.Limits.Check()
 }
 
 // metadata reports whether the form has a place for it.

@@ -162,6 +162,8 @@ func (s *Server) check(listeners []*netio.Listener) (*route.Table, error) {
 		return bad(fmt.Sprintf("Drain is %v, below zero", s.Drain))
 	case s.Timeout < 0:
 		return bad("Timeout is below zero; zero is none")
+	case s.Handlers > Goroutines:
+		return bad(fmt.Sprintf("Handlers is %d: it is Spare, Inline or Goroutines", s.Handlers))
 	case s.TLS != nil && len(s.TLS.Certificates) == 0 && s.TLS.GetCertificate == nil && s.TLS.GetConfigForClient == nil:
 		return bad("TLS has no certificate: set Certificates or GetCertificate")
 	case len(listeners) == 0:

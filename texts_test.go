@@ -78,13 +78,18 @@ func TestErrorTexts(t *testing.T) {
 		"serve-no-certificate":   serve(&limosa.Server{TLS: &tls.Config{ClientCAs: pool}}),
 		"serve-nil-interceptor":  serve(&limosa.Server{Interceptors: []rpc.Interceptor{nil}}),
 		"serve-nil-service":      serve(&limosa.Server{Services: []rpc.Service{{Name: "Book", Unbound: true}}}),
+		"serve-unnamed-service":  serve(&limosa.Server{Services: []rpc.Service{{}}}),
+		"serve-unknown-handlers": serve(&limosa.Server{Handlers: 77}),
 		"serve-negative-timeout": serve(&limosa.Server{Timeout: -1}),
 		"dial-unknown-scheme":    func() error { _, err := limosa.Dial("etcd://a/b"); return err },
 		"dial-nil-interceptor": func() error {
 			_, err := limosa.Dial(target, func(c *limosa.Client) { c.Interceptors = []rpc.Interceptor{nil} })
 			return err
 		},
-		"listen-tls": func() error { return limosa.Serve(t.Context(), "tls://127.0.0.1:0") },
+		"dial-nil-option":   func() error { _, err := limosa.Dial(target, nil); return err },
+		"dial-no-port":      func() error { _, err := limosa.Dial("localhost:"); return err },
+		"dial-windows-path": func() error { _, err := limosa.Dial(`C:\run\shop.sock`); return err },
+		"listen-tls":        func() error { return limosa.Serve(t.Context(), "tls://127.0.0.1:0") },
 		"nil-sequence": func() error {
 			m := &rpc.Method{Service: "Book", Name: "write", Kind: rpc.Bidi, Codec: foundCodec{}}
 			for _, err := range stub.Exchange[string, string](t.Context(), wire, stub.Make(m, "Book", nil, nil), nil) {

@@ -24,6 +24,9 @@ func New(services []rpc.Service, chain func(final rpc.Next) rpc.Next, exact bool
 		if svc.Unbound {
 			return nil, bad("service %q has no implementation: it was made of nil", svc.Name)
 		}
+		if svc.Name == "" {
+			return nil, bad("a service has no name: was it made by the generated code?")
+		}
 		if _, twice := r.services[svc.Name]; twice {
 			return nil, bad("service %q is there twice", svc.Name)
 		}

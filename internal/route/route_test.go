@@ -61,6 +61,7 @@ func TestNewRefuses(t *testing.T) {
 	unbound := service("Users", "get")
 	unbound.Unbound = true
 	for want, services := range map[string][]rpc.Service{
+		`a service has no name`:                                     {{}},
 		`service "Users" is there twice`:                            {service("Users", "get"), service("Users", "list")},
 		`service "Users" has no implementation: it was made of nil`: {unbound},
 	} {
