@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/rpc"
 )
 
 // askTime bounds what list and describe wait for a server.
@@ -49,6 +50,9 @@ Example:
 
 // schemaOf gives the schema of the server at addr, or of files if it is empty.
 // end gives back the connection.
+//
+// What is shown is what the server serves. The project's files stand in for it if it does
+// not tell, which is said; not for a server that could not be asked.
 func (a *app) schemaOf(ctx context.Context, c *cli.Command, addr string) (s *schema, end func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -61,6 +65,13 @@ func (a *app) schemaOf(ctx context.Context, c *cli.Command, addr string) (s *sch
 		end = func() { _ = l.client.Close() } // nothing is under way
 	}
 	s, err = findSchema(ctx, c, l)
+	if err == nil && s.asked != nil {
+		if rpc.CodeOf(s.asked) != rpc.Unimplemented {
+			err = notTold(s.asked)
+		} else {
+			fmt.Fprintf(a.stderr, "limosa %s: the server at %s does not tell its IDL; this is what idl/*.thrift says\n", c.Name, addr)
+		}
+	}
 	if err != nil {
 		end()
 	}

@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -214,6 +215,35 @@ func TestDistance(t *testing.T) {
 	}{{"cal", "call", 1}, {"clal", "call", 1}, {"bench", "bench", 0}, {"demo", "bench", 4}, {"", "x", 1}} {
 		if got := distance(c.a, c.b, 9); got != c.want {
 			t.Errorf("from %q to %q: %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+// What is shown is what a server serves. The project's files are shown in its place if it
+// does not tell, which is said, and not if it could not be asked.
+func TestListIsOfTheServer(t *testing.T) {
+	mute := new(testServer).serve(t)
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.Mkdir("idl", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("idl/other.thrift", []byte("service Other { void m() }"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args      string
+		code      int
+		out, errs string
+	}{
+		{"list", 0, "Other\n  void m()\n", ""},
+		{"list 127.0.0.1:1", 1, "", "limosa list: asking the server for its IDL (give -idl FILE to do without): Unavailable: LimosaReflection/limosaDescribe at 127.0.0.1:1: dial: connect: connection refused\n"},
+		{"describe 127.0.0.1:1 Other", 1, "", "limosa describe: asking the server for its IDL (give -idl FILE to do without): Unavailable: LimosaReflection/limosaDescribe at 127.0.0.1:1: dial: connect: connection refused\n"},
+		{"list " + mute, 0, "Other\n  void m()\n", "limosa list: the server at " + mute + " does not tell its IDL; this is what idl/*.thrift says\n"},
+		{"call 127.0.0.1:1 Other/m", 1, "", "limosa call: Unavailable: Other/m at 127.0.0.1:1: dial: connect: connection refused\n"},
+	} {
+		if code, out, errs := runTool(t, "", strings.Fields(c.args)...); code != c.code || out != c.out || errs != c.errs {
+			t.Errorf("%s: %d\n%s%s", c.args, code, out, errs)
 		}
 	}
 }

@@ -31,6 +31,9 @@ type schema struct {
 	*idl.Schema
 	// served has the names that the server gave, nil if a file was read.
 	served []rpc.Service
+	// asked is why the server, which was asked first, did not give it; nil: it did, or
+	// was not asked.
+	asked error
 }
 
 // findSchema reads the file that is named, or asks the server, or reads what
@@ -57,13 +60,22 @@ func findSchema(ctx context.Context, c *cli.Command, server *link) (*schema, err
 	files := idls().In("idl")
 	switch {
 	case len(files) > 0:
-		return loadIDL(files, include)
+		s, err := loadIDL(files, include)
+		if s != nil {
+			s.asked = asked
+		}
+		return s, err
 	case asked == nil:
 		return nil, usagef("which IDL? give -idl FILE, or run where idl/*.thrift lies")
 	case rpc.CodeOf(asked) == rpc.Unimplemented:
 		return nil, usagef("the server at %s does not tell its IDL (reflection.With in its main.go would); give -idl FILE, or run where idl/*.thrift lies", server.client.Target)
 	}
-	return nil, fmt.Errorf("asking the server for its IDL (give -idl FILE to do without): %w", asked)
+	return nil, notTold(asked)
+}
+
+// notTold is the error of a command that needs the IDL of a server which could not be asked.
+func notTold(asked error) error {
+	return fmt.Errorf("asking the server for its IDL (give -idl FILE to do without): %w", asked)
 }
 
 // askSchema asks the server, with the metadata of the calls to come: a server
