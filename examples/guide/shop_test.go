@@ -29,9 +29,6 @@ func (s *shop) Get(ctx context.Context, id int64) (*books.Book, error) {
 }
 
 func (s *shop) Buy(ctx context.Context, o *books.Order) (*books.Receipt, error) {
-	if o == nil {
-		return nil, rpc.Errorf(rpc.InvalidArgument, "no order")
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	left, ok := s.stock[o.Book]
