@@ -73,6 +73,14 @@ func replacedBy(dir string) *library {
 	return &library{dir: dir, version: "v0.0.0", replace: dir}
 }
 
+// install is what to type for the command limosa: of the checkout, or of the latest release.
+func (l *library) install() string {
+	if l.replace != "" {
+		return "go -C " + shellWord(filepath.Join(l.replace, "cmd")) + " install ./limosa"
+	}
+	return "go install " + modulePath + "/cmd/limosa@latest"
+}
+
 // isCheckout reports whether dir is the root of the library's module.
 func isCheckout(dir string) bool {
 	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))

@@ -81,11 +81,15 @@ Example:
 func (a *app) nextSteps(p *project) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "made %s in %s; next:\n\n  cd %s\n", a.bold(p.Service), p.Dir, shellWord(p.Dir))
-	for _, step := range [][2]string{
+	steps := [][2]string{
 		{"go run .", "serves on :8888"},
 		{"limosa call :8888 " + p.Service + `/Echo '{"message":"hi"}'`, "in another terminal"},
 		{"go generate", "after a change of idl/" + p.Name + ".thrift"},
-	} {
+	}
+	if _, err := exec.LookPath("limosa"); err != nil { // this one was begun by go run, or by its path
+		steps = slices.Insert(steps, 1, [2]string{p.Install, "limosa is not in the PATH yet"})
+	}
+	for _, step := range steps {
 		fmt.Fprintf(&b, "  %-56s  # %s\n", step[0], step[1])
 	}
 	return b.String()
@@ -110,6 +114,7 @@ type project struct {
 	Service string // in the IDL
 	Dir     string // where it is written to
 	Replace string // checkout that go.mod refers to, or ""
+	Install string // a command that installs limosa
 }
 
 // taken are names that main.go uses itself, so that no package may have them.
@@ -212,7 +217,7 @@ func withinWorkspace(dir string) bool {
 // write makes the project's files. What it has written stays when it fails:
 // the folder was empty before.
 func (p *project) write(lib *library) error {
-	p.Replace = lib.replace
+	p.Replace, p.Install = lib.replace, lib.install()
 	files, err := p.render()
 	if err != nil {
 		return err

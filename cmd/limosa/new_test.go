@@ -172,3 +172,23 @@ func TestProjectNames(t *testing.T) {
 		}
 	}
 }
+
+// What is to be typed next works as it stands, where the command was begun by go run too.
+func TestNewTellsHowToInstall(t *testing.T) {
+	bin := t.TempDir()
+	const step = " install ./limosa"
+	for _, there := range []bool{false, true} {
+		if there {
+			if err := os.WriteFile(filepath.Join(bin, "limosa"), []byte("#!/bin/sh\n"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Setenv("PATH", bin)
+		dir := filepath.Join(t.TempDir(), "hello")
+		_, out, _ := runTool(t, "", "new", "hello", "-dir", dir)
+		readme, err := os.ReadFile(filepath.Join(dir, "README.md"))
+		if err != nil || strings.Contains(out, step) == there || !strings.Contains(string(readme), step) {
+			t.Errorf("limosa is in the PATH: %v; %v\n%s%s", there, err, out, readme)
+		}
+	}
+}
