@@ -82,9 +82,12 @@ func (e *Error) Error() string {
 		b.WriteString(": ")
 		b.WriteString(e.Msg)
 	}
-	if e.Err != nil && (e.Msg == "" || !strings.Contains(e.Msg, e.Err.Error())) {
-		b.WriteString(": ")
-		b.WriteString(e.Err.Error())
+	if e.Err != nil {
+		// A cause that is the code itself, or stands in the message, says nothing more.
+		if why := e.Err.Error(); why != e.Code.String() && (e.Msg == "" || !strings.Contains(e.Msg, why)) {
+			b.WriteString(": ")
+			b.WriteString(why)
+		}
 	}
 	return b.String()
 }

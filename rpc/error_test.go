@@ -16,6 +16,7 @@ func TestErrorText(t *testing.T) {
 		want string
 	}{
 		{rpc.Error{Code: rpc.NotFound}, "NotFound"},
+		{rpc.Error{Code: rpc.NotFound, Err: rpc.NotFound}, "NotFound"},
 		{rpc.Error{Code: rpc.NotFound, Msg: "user 7"}, "NotFound: user 7"},
 		{rpc.Error{Code: rpc.NotFound, Method: "S/m", Msg: "user 7"}, "NotFound: S/m: user 7"},
 		{rpc.Error{Code: rpc.Unavailable, Peer: "10.0.0.7:1", Op: "dial", Err: errors.New("refused")}, "Unavailable: 10.0.0.7:1: dial: refused"},
