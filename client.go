@@ -241,7 +241,8 @@ func named(next rpc.Next) rpc.Next {
 }
 
 // Close takes no new calls, gives those in flight five seconds, and frees
-// everything. It is idempotent and waits.
+// everything. It is idempotent and waits. It returns context.DeadlineExceeded if
+// something was left after that time, as Shutdown does.
 func (c *Client) Close() error {
 	c.once.Do(c.start)
 	if c.endpoint == nil {
@@ -251,7 +252,9 @@ func (c *Client) Close() error {
 }
 
 // Shutdown takes no new calls, which fail with Sent == NotSent, waits for
-// those in flight until ctx ends, then fails them, and frees everything.
+// those in flight until ctx ends, then fails them, and frees everything. It
+// returns the cause of ctx if calls were left then, or requests that had not
+// left, such as those of oneway calls.
 func (c *Client) Shutdown(ctx context.Context) error {
 	c.once.Do(c.start)
 	if c.endpoint == nil {

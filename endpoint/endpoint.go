@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/limosa-rpc/limosa/internal/sys"
@@ -151,7 +152,9 @@ func (e *Endpoint) Close() error {
 }
 
 // Shutdown takes no new calls, which fail with Sent == NotSent, waits for
-// those in flight until ctx ends, then fails them, and frees everything.
+// those in flight until ctx ends, then fails them, and frees everything. It
+// returns the cause of ctx if calls were left then, or requests that had not left,
+// such as those of oneway calls.
 func (e *Endpoint) Shutdown(ctx context.Context) error {
 	e.mu.Lock()
 	e.mu.closed = true
@@ -159,8 +162,13 @@ func (e *Endpoint) Shutdown(ctx context.Context) error {
 		e.mu.reaper.Stop()
 	}
 	var each sync.WaitGroup
+	var cutOff atomic.Bool
 	for pc := range e.mu.all {
-		each.Go(func() { pc.conn.Shutdown(ctx) })
+		each.Go(func() {
+			if pc.conn.Shutdown(ctx) != nil {
+				cutOff.Store(true)
+			}
+		})
 	}
 	e.mu.Unlock()
 	e.stop()
@@ -168,5 +176,8 @@ func (e *Endpoint) Shutdown(ctx context.Context) error {
 	each.Wait()
 	e.work.Wait()
 	e.cancel()
+	if cutOff.Load() {
+		return context.Cause(ctx)
+	}
 	return nil
 }

@@ -154,7 +154,7 @@ func (c *Conn) refuseAbove(last uint64, own *slot) (fx effects, over bool) {
 
 // Shutdown takes no new calls, waits for those in flight until ctx ends, and
 // closes the connection, for which what was accepted has to leave until then too;
-// calls that are left then fail. It joins what runs.
+// calls that are left then fail, and it returns the cause of ctx. It joins what runs.
 func (c *Conn) Shutdown(ctx context.Context) error {
 	c.out.Lock()
 	fx := c.life.close(leaving).and(c.life.idle())
@@ -164,7 +164,13 @@ func (c *Conn) Shutdown(ctx context.Context) error {
 	case <-c.ended:
 	case <-ctx.Done():
 	}
-	return c.Close()
+	select {
+	case <-c.ended:
+		return c.Close()
+	default: // something is left
+		c.Close()
+		return context.Cause(ctx)
+	}
 }
 
 // Close ends the connection at once; calls in flight fail. It is idempotent

@@ -87,8 +87,9 @@ func (w *simWorld) judgeAll() {
 		if c.starts == 0 && c.kind != rpc.Oneway && rpc.CodeOf(c.err) == rpc.Unavailable && rpc.SentOf(c.err) == rpc.Maybe && w.drainsOnlyLocked(c) {
 			w.failLocked("call %d was never begun, and the drain of its server leaves that in doubt: %v", c.id, c.err)
 		}
-		// One that is on its way when its server is drained is lost: nobody answers it.
-		if c.kind == rpc.Oneway && c.err == nil && c.starts == 0 && c.timeout == 0 && w.plan.weather == calm && w.plan.clients[c.client].form == limosa.TTHeader {
+		// One that is on its way when its server is drained is lost: nobody answers it. One
+		// that had not left when its client's time to close was over is lost too: Shutdown says so.
+		if c.kind == rpc.Oneway && c.err == nil && c.starts == 0 && c.timeout == 0 && !w.mu.leftBy[c.client] && w.plan.weather == calm && w.plan.clients[c.client].form == limosa.TTHeader {
 			w.failLocked("call %d is oneway, was accepted, and never ran", c.id)
 		}
 	}

@@ -60,6 +60,7 @@ type simWorld struct {
 		drains     int             // servers that were drained or killed
 		lossy      map[string]bool // clients with a connection that breaks by itself
 		cutOff     map[string]bool // hosts where calls ran on at the end of a drain
+		leftBy     map[int]bool    // clients that were closed before all that they had accepted had left
 	}
 	retired sync.WaitGroup // servers and clients that were replaced
 }
@@ -78,7 +79,7 @@ func newSimWorld(p *simPlan) *simWorld {
 		k := rpc.Kind(kind)
 		w.methods[k] = &rpc.Method{Service: "Sim", Name: name, Kind: k, Codec: rig.Text{}, New: stub.New[string, string]}
 	}
-	w.mu.servers, w.mu.lossy, w.mu.cutOff = map[string]*simServer{}, map[string]bool{}, map[string]bool{}
+	w.mu.servers, w.mu.lossy, w.mu.cutOff, w.mu.leftBy = map[string]*simServer{}, map[string]bool{}, map[string]bool{}, map[int]bool{}
 	w.net = simnet.New(w.shape)
 	for _, host := range p.hosts {
 		w.serve(host)
@@ -325,17 +326,24 @@ func (w *simWorld) replace(a simAction) {
 		old := w.mu.clients[i]
 		w.mu.clients[i] = w.newClient(i)
 		w.mu.Unlock()
-		w.retired.Go(func() { w.shutdown(c.name, old, a.d) })
+		w.retired.Go(func() { w.shutdown(i, old, a.d) })
 	}
 }
 
-func (w *simWorld) shutdown(name string, c *limosa.Client, d time.Duration) {
+// shutdown closes a client of the i-th kind and notes whether it says that what it had
+// accepted was left: then oneway calls need not have run.
+func (w *simWorld) shutdown(i int, c *limosa.Client, d time.Duration) {
+	name := w.plan.clients[i].name
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	began, done := time.Now(), make(chan struct{})
 	go func() {
 		defer close(done)
-		c.Shutdown(ctx)
+		if c.Shutdown(ctx) != nil {
+			w.mu.Lock()
+			w.mu.leftBy[i] = true
+			w.mu.Unlock()
+		}
 	}()
 	select {
 	case <-done:
@@ -454,7 +462,7 @@ func (w *simWorld) probe() {
 // closeAll closes clients and servers.
 func (w *simWorld) closeAll() {
 	for i, c := range w.mu.clients {
-		w.shutdown(w.plan.clients[i].name, c, time.Second)
+		w.shutdown(i, c, time.Second)
 	}
 	time.Sleep(time.Second) // for what is on its way
 	for _, host := range w.plan.hosts {
