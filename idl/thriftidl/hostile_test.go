@@ -193,3 +193,47 @@ func TestEveryByte(t *testing.T) {
 		}
 	}
 }
+
+// TestHostilePacked has what a server may tell whoever asks it for its IDL: each text took
+// seconds for a few hundred KB, and hours for as much as a message may have.
+func TestHostilePacked(t *testing.T) {
+	numbered := func(n int, line string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, line, i, i+1)
+		}
+		return b.String()
+	}
+	long := strings.Repeat("n", 200_000)
+	for name, c := range map[string]struct{ text, want string }{
+		"many includes of a deep file": {numbered(250, "#file f%d\ninclude \"f%d\"\n") + "#file f250\n" +
+			strings.Repeat("include\"z\"\n", 10_000) + "#file z\n", ""},
+		"includes of a long name": {"#file " + strings.Repeat("a/", 200_000) + "f\n" + strings.Repeat("include\"z\"\n", 1000) + "#file z\n",
+			`idl: "a/a/a/`},
+		"a name of many dots": {numbered(12, "#file x%d\n//%d\n") + "#file y\n" + numbered(12, "include \"x%d\"\n//%d\n") +
+			"const i32 C = " + strings.Repeat("a.", 150_000) + "b\n", "y:25:15: a name of 300001 bytes; 1024 are allowed"},
+		"a long field around many": {"#file a\nstruct T { 1: i8 a }\nstruct S { 1: list<T> " + long + "}\n" +
+			"const S C = {\"" + long + "\": [" + strings.Repeat("{\"a\":1},", 25_000) + "]}\n", "a:2:23: a name of 200000 bytes; 1024 are allowed"},
+		"long fields around many": {"#file a\nstruct S { 1: S " + long[:1000] + ", 2: list<S> s, 3: i8 a }\n" +
+			"const S C = " + strings.Repeat("{\""+long[:1000]+"\": ", 60) + "{\"s\": [" + strings.Repeat("{\"a\":1},", 200_000) + "]}" + strings.Repeat("}", 60) + "\n", ""},
+	} {
+		start := time.Now()
+		_, err := Unpack(c.text)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %.200v; want %s", name, err, c.want)
+		}
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("%s: %v for %d bytes", name, took, len(c.text))
+		}
+	}
+}
+
+// The name of a value in an error is long enough to find it.
+func TestLongNamesOfValues(t *testing.T) {
+	name := strings.Repeat("n", 200)
+	_, err := load(map[string]string{"a.thrift": "struct S { 1: S " + name + ", 2: i8 a }\nconst S C = " +
+		strings.Repeat("{\""+name+"\": ", 3) + "{\"a\": 1000}}}}"}, "a.thrift")
+	if want := "C." + name + "." + name + " is of type i8: 1000 does not fit"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v; want %s", err, want)
+	}
+}

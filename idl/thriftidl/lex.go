@@ -93,7 +93,9 @@ func (l *lexer) next() token {
 	}
 	switch c := l.text[l.off]; {
 	case isLetter(c):
-		t.kind, t.text = tokName, l.name()
+		if t.kind, t.text = tokName, l.name(); len(t.text) > maxName {
+			t.kind, t.text = tokBad, fmt.Sprintf("a name of %d bytes; %d are allowed", len(t.text), maxName)
+		}
 	case c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.':
 		t.kind, t.text = l.number()
 	case c == '"' || c == '\'':

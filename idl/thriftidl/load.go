@@ -19,6 +19,9 @@ const (
 	// maxIncludes is how long a chain of files that include each other may be: files
 	// are read by recursion.
 	maxIncludes = 256
+	// maxName is how long an identifier may be, with all its dots, and the name of a
+	// packed file: some are looked at once for each dot, or for each include.
+	maxName = 1024
 )
 
 // A Reader reads .thrift files. The zero value reads from the file system and
@@ -41,7 +44,7 @@ type Reader struct {
 // so that all syntax errors are told at once; names are resolved only when all
 // files are whole, since otherwise each name of the broken one would be an error.
 func (t Reader) Load(paths ...string) (*idl.Schema, error) {
-	l := loader{Reader: t, byID: map[string]*idl.File{}, schema: &idl.Schema{Files: []*idl.File{}}}
+	l := loader{Reader: t, byID: map[string]*idl.File{}, open: map[*idl.File]bool{}, schema: &idl.Schema{Files: []*idl.File{}}}
 	if l.Open == nil {
 		l.Open = os.ReadFile
 	}
@@ -72,6 +75,7 @@ type loader struct {
 	schema *idl.Schema
 	byID   map[string]*idl.File // by absolute path; one that is being read has no Name yet
 	chain  []*idl.File          // files being read, each included by the one before
+	open   map[*idl.File]bool   // the same, to be found at once
 	found  findings
 	broken bool // some file is not whole: names would be missed that are there
 }
@@ -98,14 +102,14 @@ func (l *loader) load(path string, text []byte) (*idl.File, error) {
 		l.found.errorf(f, idl.Pos{}, "file of %d bytes; %d are allowed", len(text), maxFileBytes)
 		return f, nil
 	}
-	l.chain = append(l.chain, f)
+	l.chain, l.open[f] = append(l.chain, f), true
 	if !parseFile(f, &l.found) {
 		l.broken = true
 	}
 	for _, inc := range f.Includes {
 		l.include(f, inc)
 	}
-	l.chain = l.chain[:len(l.chain)-1]
+	l.chain, l.open[f] = l.chain[:len(l.chain)-1], false
 	l.schema.Files = append(l.schema.Files, f)
 	return f, nil
 }
@@ -119,13 +123,10 @@ func (l *loader) include(f *idl.File, inc *idl.Include) {
 		l.found.errorf(f, inc.Pos, "cannot include %q: %s", inc.Path, openError(err))
 		return
 	}
-	id := identity(path)
-	for i, open := range l.chain {
-		if identity(open.Path) == id {
-			l.broken = true
-			l.found.errorf(f, inc.Pos, "files include each other: %s", cycleText(l.chain[i:], path))
-			return
-		}
+	if again := l.byID[identity(path)]; l.open[again] {
+		l.broken = true
+		l.found.errorf(f, inc.Pos, "files include each other: %s", cycleText(l.chain[slices.Index(l.chain, again):], path))
+		return
 	}
 	if len(l.chain) >= maxIncludes {
 		l.broken = true

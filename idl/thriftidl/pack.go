@@ -113,8 +113,8 @@ func Unpack(packed string) (*idl.Schema, error) {
 	for lines.Scan() {
 		if next, ok := strings.CutPrefix(lines.Text(), packHead); ok {
 			flush()
-			if name = path.Clean(next); name == "." || !filepath.IsLocal(name) {
-				return nil, fmt.Errorf("idl: %q is no name for a packed file", next)
+			if name = path.Clean(next); name == "." || !filepath.IsLocal(name) || len(next) > maxName {
+				return nil, fmt.Errorf("idl: %.100q is no name for a packed file", next)
 			}
 			continue
 		}

@@ -380,10 +380,22 @@ func (r *resolver) fitStruct(what string, t *idl.Type, v *idl.Value, at idl.Pos,
 			r.found.errorf(r.file, pos, "%s: only one field of union %s can be set", what, t.Struct.Name)
 		default:
 			seen[f.Name] = true
-			r.fit(what+"."+f.Name, f.Type, e.Value, at)
+			r.fit(within(what, f.Name), f.Type, e.Value, at)
 		}
 	}
 }
+
+// within names a field of what has the name what, for errors. A long name grows no
+// longer: it is made for each field of each value, and nobody reads most of them.
+func within(what, field string) string {
+	if len(what) > maxWhat {
+		return what
+	}
+	return what + "." + field
+}
+
+// maxWhat is how long the name of a value may be to which another is added.
+const maxWhat = 256
 
 // field finds a field by name, of two with one name the first; nil if there is
 // none.
