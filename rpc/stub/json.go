@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,9 +26,9 @@ import (
 //
 // It imports nothing of encoding/json, which a program that has no JSON need not link.
 func UnmarshalJSON(msg any, text []byte) error {
-	r := jsonReader{Scanner: json.Scanner{Text: text}, structs: map[reflect.Type]jsonStruct{}}
 	v := reflect.ValueOf(msg).Elem()
-	err := r.value(v, v.Type().Name(), maxNested)
+	r := jsonReader{Scanner: json.Scanner{Text: text}, structs: map[reflect.Type]jsonStruct{}, path: []string{v.Type().Name()}}
+	err := r.value(v, maxNested)
 	if r.Peek(); err == nil && r.At != len(text) {
 		err = fmt.Errorf("json: more after the end at %d", r.At)
 	}
@@ -43,13 +44,17 @@ const maxNested = 10_000
 // An unmarshaler is encoding/json's.
 type unmarshaler interface{ UnmarshalJSON([]byte) error }
 
-// A jsonReader reads one text. Paths that it is given are for errors.
+// A jsonReader reads one text.
 //
 // What it finds out about structs is kept for one text only: a cache would be package
 // state.
 type jsonReader struct {
 	json.Scanner
 	structs map[reflect.Type]jsonStruct
+	// path leads to the value at hand, for errors: the type, then fields, [] and {}.
+	// Nothing is made of it before there is one: of a text that nests deeply, a path for
+	// each value would be its length times its depth.
+	path []string
 }
 
 // A jsonStruct is what the reader has to know of a struct.
@@ -61,6 +66,7 @@ type jsonStruct struct {
 // A jsonField is a field by its name in JSON.
 type jsonField struct {
 	name   string
+	step   string // of a path
 	index  int
 	quoted bool // a number or a bool as a string
 }
@@ -82,7 +88,7 @@ func (r *jsonReader) structure(t reflect.Type) jsonStruct {
 		if name == "" {
 			name = f.Name
 		}
-		s.fields = append(s.fields, jsonField{name, i, strings.Contains(","+opts+",", ",string,")})
+		s.fields = append(s.fields, jsonField{name, "." + name, i, strings.Contains(","+opts+",", ",string,")})
 		s.own = s.own || holdsUnion(f.Type)
 	}
 	r.structs[t] = s
@@ -106,16 +112,30 @@ func holdsUnion(t reflect.Type) bool {
 	return false
 }
 
-// wrong is the error of what is at at.
-func wrong(path, why string, at int) error { return fmt.Errorf("json: %s: %s at %d", path, why, at) }
+// wrong is the error of what is at at. Of a long path the middle is left out.
+func (r *jsonReader) wrong(why string, at int) error {
+	path := r.path
+	if extra := len(path) - maxPath; extra > 0 {
+		path = slices.Concat(path[:maxPath/2], []string{fmt.Sprintf("…(%d)…", extra)}, path[len(path)-maxPath/2:])
+	}
+	return fmt.Errorf("json: %s: %s at %d", strings.Join(path, ""), why, at)
+}
+
+// maxPath is how many steps of a path an error tells.
+const maxPath = 32
+
+// inner reads a value that is within the one at hand, behind a step of the path.
+func (r *jsonReader) inner(v reflect.Value, step string, depth int) error {
+	r.path = append(r.path, step)
+	err := r.value(v, depth)
+	r.path = r.path[:len(r.path)-1]
+	return err
+}
 
 // value reads a value into v, which can be set.
-//
-// path costs a string for each field and element, which errors seldom need: this reader
-// is for tools, configuration and tests, not for calls.
-func (r *jsonReader) value(v reflect.Value, path string, depth int) error {
+func (r *jsonReader) value(v reflect.Value, depth int) error {
 	if depth <= 0 {
-		return wrong(path, "the text nests too deeply", r.At)
+		return r.wrong("the text nests too deeply", r.At)
 	}
 	if v.Kind() == reflect.Pointer {
 		if r.null() {
@@ -125,9 +145,9 @@ func (r *jsonReader) value(v reflect.Value, path string, depth int) error {
 		if v.IsNil() {
 			v.Set(reflect.New(v.Type().Elem()))
 		}
-		return r.value(v.Elem(), path, depth)
+		return r.value(v.Elem(), depth)
 	}
-	if done, err := r.byMethod(v, path, depth); done {
+	if done, err := r.byMethod(v, depth); done {
 		return err
 	}
 	tok, bad := r.Value()
@@ -141,11 +161,11 @@ func (r *jsonReader) value(v reflect.Value, path string, depth int) error {
 		}
 		return nil
 	case tok.Kind == '{':
-		return r.object(v, tok, path, depth-1)
+		return r.object(v, tok, depth-1)
 	case tok.Kind == '[' && v.Kind() == reflect.Slice:
-		return r.list(v, path, depth-1)
+		return r.list(v, depth-1)
 	}
-	return scalar(v, tok, path)
+	return r.scalar(v, tok)
 }
 
 // null passes over null if that comes next.
@@ -161,7 +181,7 @@ func (r *jsonReader) null() bool {
 //
 // The text of a value is found by passing over it, so that a method of the user's sees it
 // whole, and never what follows.
-func (r *jsonReader) byMethod(v reflect.Value, path string, depth int) (done bool, err error) {
+func (r *jsonReader) byMethod(v reflect.Value, depth int) (done bool, err error) {
 	if v.Kind() == reflect.Struct && r.structure(v.Type()).own {
 		return false, nil // the generated method would do what this reader does
 	}
@@ -173,7 +193,7 @@ func (r *jsonReader) byMethod(v reflect.Value, path string, depth int) (done boo
 			return true, err
 		}
 		if err := m.UnmarshalJSON(r.Text[from:r.At]); err != nil {
-			return true, wrong(path, err.Error(), from)
+			return true, r.wrong(err.Error(), from)
 		}
 		return true, nil
 	case encoding.TextUnmarshaler:
@@ -184,10 +204,10 @@ func (r *jsonReader) byMethod(v reflect.Value, path string, depth int) (done boo
 		case tok.Kind == 'n':
 			return true, nil
 		case tok.Kind != '"':
-			return true, wrong(path, tok.String()+" where a string is expected", tok.At)
+			return true, r.wrong(tok.String()+" where a string is expected", tok.At)
 		}
 		if err := m.UnmarshalText(tok.Text); err != nil {
-			return true, wrong(path, err.Error(), tok.At)
+			return true, r.wrong(err.Error(), tok.At)
 		}
 		return true, nil
 	}
@@ -206,7 +226,7 @@ func (r *jsonReader) pass(depth int) error {
 		return nil
 	}
 	if depth <= 0 {
-		return wrong("a value", "the text nests too deeply", tok.At)
+		return r.wrong("the text nests too deeply", tok.At)
 	}
 	return r.each(tok.Kind+2, func() error {
 		if tok.Kind == '{' {
@@ -235,18 +255,18 @@ func (r *jsonReader) each(end byte, read func() error) error {
 }
 
 // object reads the members of what begins with tok.
-func (r *jsonReader) object(v reflect.Value, tok json.Token, path string, depth int) error {
+func (r *jsonReader) object(v reflect.Value, tok json.Token, depth int) error {
 	switch v.Kind() {
 	case reflect.Struct:
-		return r.members(v, path, depth)
+		return r.members(v, depth)
 	case reflect.Map:
-		return r.entries(v, path, depth)
+		return r.entries(v, depth)
 	case reflect.Interface:
 		if variants, ok := shape.Variants(v.Type()); ok {
-			return r.union(v, variants, path, depth)
+			return r.union(v, variants, depth)
 		}
 	}
-	return scalar(v, tok, path)
+	return r.scalar(v, tok)
 }
 
 // find gives the field with a name: exactly, else in any case; nil if there is none.
@@ -267,7 +287,7 @@ func (s jsonStruct) find(name []byte) *jsonField {
 }
 
 // members reads the fields of a struct.
-func (r *jsonReader) members(v reflect.Value, path string, depth int) error {
+func (r *jsonReader) members(v reflect.Value, depth int) error {
 	s := r.structure(v.Type())
 	return r.each('}', func() error {
 		name, bad := r.Name()
@@ -279,16 +299,19 @@ func (r *jsonReader) members(v reflect.Value, path string, depth int) error {
 			return r.pass(depth)
 		}
 		if f.quoted {
-			return r.quoted(v.Field(f.index), path+"."+f.name)
+			r.path = append(r.path, f.step)
+			err := r.quoted(v.Field(f.index))
+			r.path = r.path[:len(r.path)-1]
+			return err
 		}
-		return r.value(v.Field(f.index), path+"."+f.name, depth)
+		return r.inner(v.Field(f.index), f.step, depth)
 	})
 }
 
 // quoted reads a scalar that stands in a string, as the option "string" of a tag has it.
 //
 // A tag has the option for 64-bit integers, which JavaScript would round.
-func (r *jsonReader) quoted(v reflect.Value, path string) error {
+func (r *jsonReader) quoted(v reflect.Value) error {
 	tok, bad := r.Value()
 	switch {
 	case bad != nil:
@@ -299,17 +322,17 @@ func (r *jsonReader) quoted(v reflect.Value, path string) error {
 		}
 		return nil
 	case tok.Kind != '"' || len(tok.Text) == 0 || tok.Text[0] <= ' ':
-		return wrong(path, tok.String()+" where a scalar in a string is expected", tok.At)
+		return r.wrong(tok.String()+" where a scalar in a string is expected", tok.At)
 	case tok.Text[0] == '-' || tok.Text[0]-'0' <= 9: // not as strict as JSON: 02 is 2
 		if v.Kind() == reflect.Pointer {
 			v.Set(reflect.New(v.Type().Elem()))
 			v = v.Elem()
 		}
-		return scalar(v, json.Token{Kind: '0', Text: tok.Text, At: tok.At}, path)
+		return r.scalar(v, json.Token{Kind: '0', Text: tok.Text, At: tok.At})
 	}
-	in := jsonReader{Scanner: json.Scanner{Text: tok.Text}, structs: r.structs}
-	if err := in.value(v, path, 1); err != nil || in.At != len(tok.Text) {
-		return wrong(path, tok.String()+" does not hold its value", tok.At)
+	in := jsonReader{Scanner: json.Scanner{Text: tok.Text}, structs: r.structs, path: r.path}
+	if err := in.value(v, 1); err != nil || in.At != len(tok.Text) {
+		return r.wrong(tok.String()+" does not hold its value", tok.At)
 	}
 	return nil
 }
@@ -318,7 +341,7 @@ func (r *jsonReader) quoted(v reflect.Value, path string) error {
 //
 // The member's name is looked for in all variants, of which each has one field. Members
 // that no variant has are passed over: a newer writer's.
-func (r *jsonReader) union(v reflect.Value, variants []reflect.Type, path string, depth int) error {
+func (r *jsonReader) union(v reflect.Value, variants []reflect.Type, depth int) error {
 	v.SetZero()
 	var set *jsonField
 	return r.each('}', func() error {
@@ -332,12 +355,12 @@ func (r *jsonReader) union(v reflect.Value, variants []reflect.Type, path string
 				continue
 			}
 			if set != nil && set.name != f.name {
-				return wrong(path, fmt.Sprintf("a union has one member, not %s and %s,", set.name, f.name), name.At)
+				return r.wrong(fmt.Sprintf("a union has one member, not %s and %s,", set.name, f.name), name.At)
 			}
 			set = f
 			variant := reflect.New(t.Elem())
 			v.Set(variant)
-			return r.value(variant.Elem().Field(f.index), path+"."+f.name, depth)
+			return r.inner(variant.Elem().Field(f.index), f.step, depth)
 		}
 		return r.pass(depth)
 	})
@@ -347,12 +370,12 @@ func (r *jsonReader) union(v reflect.Value, variants []reflect.Type, path string
 //
 // Elements are read into one place and copied: append may move the slice. What an element
 // refers to is made for each, as the place is zero before it.
-func (r *jsonReader) list(v reflect.Value, path string, depth int) error {
+func (r *jsonReader) list(v reflect.Value, depth int) error {
 	s := reflect.MakeSlice(v.Type(), 0, 0)
 	elem := reflect.New(v.Type().Elem()).Elem()
 	if err := r.each(']', func() error {
 		elem.SetZero()
-		if err := r.value(elem, path+"[]", depth); err != nil {
+		if err := r.inner(elem, "[]", depth); err != nil {
 			return err
 		}
 		s = reflect.Append(s, elem)
@@ -365,7 +388,7 @@ func (r *jsonReader) list(v reflect.Value, path string, depth int) error {
 }
 
 // entries reads the members of an object into a map, in which others stay.
-func (r *jsonReader) entries(v reflect.Value, path string, depth int) error {
+func (r *jsonReader) entries(v reflect.Value, depth int) error {
 	if v.IsNil() {
 		v.Set(reflect.MakeMap(v.Type()))
 	}
@@ -378,15 +401,15 @@ func (r *jsonReader) entries(v reflect.Value, path string, depth int) error {
 		key.SetZero()
 		if m, ok := key.Addr().Interface().(encoding.TextUnmarshaler); ok {
 			if err := m.UnmarshalText(name.Text); err != nil {
-				return wrong(path, err.Error(), name.At)
+				return r.wrong(err.Error(), name.At)
 			}
 		} else if number := (json.Token{Kind: '0', Text: name.Text, At: name.At}); key.Kind() == reflect.String {
 			key.SetString(string(name.Text))
-		} else if err := scalar(key, number, path); err != nil {
+		} else if err := r.scalar(key, number); err != nil {
 			return err
 		}
 		elem.SetZero()
-		if err := r.value(elem, path+"{}", depth); err != nil {
+		if err := r.inner(elem, "{}", depth); err != nil {
 			return err
 		}
 		v.SetMapIndex(key, elem)
@@ -397,7 +420,7 @@ func (r *jsonReader) entries(v reflect.Value, path string, depth int) error {
 // scalar sets v to what tok says, if that is what v can be.
 //
 // The switch is over what Go has, the text says what JSON has: an error names both.
-func scalar(v reflect.Value, tok json.Token, path string) error {
+func (r *jsonReader) scalar(v reflect.Value, tok json.Token) error {
 	want := ""
 	switch v.Kind() {
 	case reflect.Bool:
@@ -444,5 +467,5 @@ func scalar(v reflect.Value, tok json.Token, path string) error {
 	default:
 		want = "no " + v.Type().String()
 	}
-	return wrong(path, tok.String()+" where "+want+" is expected", tok.At)
+	return r.wrong(tok.String()+" where "+want+" is expected", tok.At)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -139,4 +140,38 @@ func FuzzUnmarshalJSON(f *testing.F) {
 			t.Errorf("%q: %+v, %v\nencoding/json: %+v, %v", text, ours, err, theirs, want)
 		}
 	})
+}
+
+// A text costs its size, however deep it nests: a path that was made for each value made
+// gigabytes of 100 KB. Of a long path an error tells both ends.
+func TestDeepJSON(t *testing.T) {
+	type node struct {
+		Kids []*node `json:"kids"`
+		V    int32   `json:"v"`
+	}
+	const deep, wide = 4900, 10_000
+	text := func(last string) []byte {
+		return []byte(strings.Repeat(`{"kids":[`, deep) + `{` + strings.Repeat(`"v":1,`, wide) + `"v":` + last + `}` + strings.Repeat(`]}`, deep))
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var n node
+	if err := stub.UnmarshalJSON(&n, text("7")); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 20<<20 {
+		t.Errorf("%d bytes of JSON take %d", len(text("7")), took)
+	}
+	leaf := &n
+	for leaf.Kids != nil {
+		leaf = leaf.Kids[0]
+	}
+	if leaf.V != 7 {
+		t.Error(leaf.V)
+	}
+	err := stub.UnmarshalJSON(&n, text("true"))
+	if err == nil || !strings.HasPrefix(err.Error(), "json: node.kids[].kids") || len(err.Error()) > 300 || !strings.Contains(err.Error(), ".kids[].v: true where") {
+		t.Errorf("%v", err)
+	}
 }
