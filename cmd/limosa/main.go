@@ -68,6 +68,7 @@ func (e codeError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // log says which of several has failed. An interrupt is told as such, whatever error the
 // call under way came back with.
 func (a *app) run(ctx context.Context, args []string) int {
+	a.stdout, a.stderr = screen{a.stdout}, screen{a.stderr}
 	switch {
 	case len(args) > 1 && args[1] == "help":
 		args = append([]string{args[0]}, append(args[2:], "--help")...)

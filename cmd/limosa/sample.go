@@ -11,12 +11,17 @@ import (
 
 // A sampler writes an example of a message as JSON: every field once, with
 // default or an empty value, one element in each container, the first variant
-// of a union. What comes back to a struct that is open is left out.
+// of a union. What comes back to a struct that is open is left out, and what would be
+// more than anybody fills in: structs within structs multiply, and the IDL may be a
+// server's that means it ill.
 type sampler struct {
 	b     strings.Builder
 	depth int
 	open  []*idl.Struct
 }
+
+// maxSample is about how long an example becomes, in bytes.
+const maxSample = 64 << 10
 
 // sampleRequest gives JSON that call takes for the method, over several lines;
 // empty for a method without arguments. The only argument stands there without its name,
@@ -53,6 +58,9 @@ func (s *sampler) object(fields []*idl.Field) {
 	s.depth++
 	first := true
 	for _, f := range fields {
+		if s.b.Len() > maxSample {
+			break
+		}
 		def, simple := literal(f.Type.True(), f.Default)
 		if s.endless(f.Type) || f.Default != nil && !simple {
 			continue
@@ -166,7 +174,11 @@ func (s *sampler) text(v string) {
 	s.b.Write(text)
 }
 
-// literal gives a default of one value as JSON.
+// maxLiteral is how long a default is shown, in bytes of JSON: many fields may have one
+// constant.
+const maxLiteral = 1 << 10
+
+// literal gives a default of one value as JSON, if it is not too long.
 func literal(t *idl.Type, v *idl.Value) (text string, ok bool) {
 	for range 64 { // constants that stand for one another
 		if v == nil || v.Const == nil {
@@ -175,7 +187,7 @@ func literal(t *idl.Type, v *idl.Value) (text string, ok bool) {
 		v = v.Const.Value
 	}
 	switch {
-	case v == nil:
+	case v == nil || len(v.Text) > maxLiteral:
 		return "", false
 	case v.EnumValue != nil:
 		return strconv.Quote(v.EnumValue.Name), true

@@ -96,8 +96,12 @@ func askSchema(ctx context.Context, server *link) (*schema, error) {
 		return nil, err
 	}
 	var packed strings.Builder
+	texts := map[string]bool{}
 	for _, s := range served {
-		packed.WriteString(s.IDL)
+		if !texts[s.IDL] { // else a short message could name a long text ever so often
+			texts[s.IDL] = true
+			packed.WriteString(s.IDL)
+		}
 	}
 	s := &schema{served: served}
 	if s.Schema, err = thriftidl.Unpack(packed.String()); err != nil {

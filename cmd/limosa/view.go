@@ -40,6 +40,9 @@ type viewLine struct {
 func newView(w io.Writer, live bool) *view {
 	v := &view{w: w}
 	if live {
+		if s, ok := w.(screen); ok {
+			w = s.Writer // a terminal, for which the library writes what it is to do
+		}
 		v.progress = mpb.New(mpb.WithOutput(w), mpb.WithAutoRefresh(), mpb.WithRefreshRate(100*time.Millisecond))
 		// The one bar is the first line of the block, and what extends it the rest.
 		v.bar = v.progress.MustAdd(0, v.lines(0, 1), mpb.BarFillerTrim(), mpb.BarExtender(v.lines(1, 1<<30), false))
@@ -68,7 +71,7 @@ func (v *view) lines(from, to int) mpb.BarFiller {
 // fit gives the line as a terminal of some columns shows it: a line that wraps
 // would be two for the terminal and one for whoever counts them.
 func (l viewLine) fit(columns int) string {
-	text := []rune(strings.TrimRight(l.text, " "))
+	text := []rune(shown(strings.TrimRight(l.text, " ")))
 	text = text[:min(len(text), max(columns-1, 1))]
 	if l.past {
 		return "\x1b[2m" + string(text) + "\x1b[0m" // faint
