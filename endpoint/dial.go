@@ -135,7 +135,11 @@ func (e *Endpoint) connect(ctx context.Context, q *search) (*pooled, error) {
 func (e *Endpoint) secure(plain netio.Conn) (netio.Conn, error) {
 	ctx, cancel := context.WithTimeout(e.dialing, e.cfg.Limits.Handshake)
 	defer cancel()
-	nc, err := secure.Handshake(e.cfg.Addr, e.cfg.Logger, func() (netio.Conn, error) { return netio.Client(ctx, plain, e.tlsConfig()) })
+	var log func(msg string, args ...any)
+	if e.cfg.Logger != nil {
+		log = e.cfg.Logger.Error
+	}
+	nc, err := secure.Handshake(e.cfg.Addr, log, func() (netio.Conn, error) { return netio.Client(ctx, plain, e.tlsConfig()) })
 	if err == nil {
 		return nc, nil
 	}

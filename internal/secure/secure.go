@@ -5,7 +5,6 @@ package secure
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
 
 	"github.com/limosa-rpc/limosa/netio"
@@ -16,10 +15,11 @@ var ErrExit = errors.New("the TLS handshake has ended its goroutine")
 
 // Handshake runs f, a handshake with peer, and gives its outcome. f has a goroutine of
 // its own: runtime.Goexit in a callback, as of t.Fatal, would else end the one that
-// others wait for. A panic of f is an error, and logged with its stack; l may be nil.
+// others wait for. A panic of f is an error, and logged with its stack by log, a
+// slog.Logger's method; nil: it is not.
 // The deep stack that crypto/tls takes goes with the goroutine, where a connection's
 // would keep it.
-func Handshake(peer string, l *slog.Logger, f func() (netio.Conn, error)) (nc netio.Conn, err error) {
+func Handshake(peer string, log func(msg string, args ...any), f func() (netio.Conn, error)) (nc netio.Conn, err error) {
 	err = ErrExit
 	over := make(chan struct{})
 	go func() { // joined below
@@ -27,8 +27,8 @@ func Handshake(peer string, l *slog.Logger, f func() (netio.Conn, error)) (nc ne
 		defer func() {
 			if p := recover(); p != nil {
 				err = fmt.Errorf("panic in the TLS handshake: %v", p)
-				if l != nil {
-					l.Error("rpc: panic in a TLS handshake", "peer", peer, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				if log != nil {
+					log("rpc: panic in a TLS handshake", "peer", peer, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 				}
 			}
 		}()

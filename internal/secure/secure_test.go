@@ -32,8 +32,8 @@ func TestHandshake(t *testing.T) {
 		"nil panics": {f: func() (netio.Conn, error) { panic(nil) }, err: "panic in the TLS handshake: ", logged: "stack="}, //nolint:govet // what it tests
 	} {
 		var log bytes.Buffer
-		for _, l := range []*slog.Logger{slog.New(slog.NewTextHandler(&log, nil)), nil} {
-			nc, err := secure.Handshake("10.0.0.7:1", l, tt.f)
+		for _, to := range []func(string, ...any){slog.New(slog.NewTextHandler(&log, nil)).Error, nil} {
+			nc, err := secure.Handshake("10.0.0.7:1", to, tt.f)
 			if nc != tt.nc || (err == nil) != (tt.err == "") || err != nil && !strings.HasPrefix(err.Error(), tt.err) {
 				t.Errorf("%s: %v, %v", name, nc, err)
 			}

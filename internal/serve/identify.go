@@ -64,7 +64,20 @@ func (v *serving) handshake(nc netio.Conn) (netio.Conn, error) {
 	if err := v.hello(ctx, nc); err != nil {
 		return nil, err
 	}
-	return secure.Handshake(nc.Remote().String(), v.cfg.HandlerLog, func() (netio.Conn, error) { return netio.Server(ctx, nc, v.cfg.TLS) })
+	return secure.Handshake(nc.Remote().String(), v.panicked, func() (netio.Conn, error) { return netio.Server(ctx, nc, v.cfg.TLS) })
+}
+
+// panicked logs a panic of the user's TLS code, as sparsely as one of a handler: with
+// the name that it asks for, any stranger may bring it about again and again.
+func (v *serving) panicked(msg string, args ...any) {
+	due, left := v.handshakes.LogFailure(time.Now())
+	if !due || v.cfg.HandlerLog == nil {
+		return
+	}
+	if left > 0 {
+		args = append(args, "unlogged", left)
+	}
+	v.cfg.HandlerLog.Error(msg, args...)
 }
 
 // recordHandshake is the first byte of all that speak TLS.

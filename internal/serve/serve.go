@@ -78,7 +78,8 @@ type serving struct {
 	drains context.CancelCauseFunc // tells handlers that the drain begins
 	door   *door
 
-	work sync.WaitGroup // connections
+	work       sync.WaitGroup // connections
+	handshakes rpc.Method     // stands for TLS handshakes: counts those that panic
 }
 
 // Run serves on all listeners, which it closes, until ctx ends or one of them
