@@ -61,6 +61,16 @@ func TestManyServicesOfOneText(t *testing.T) {
 	}
 }
 
+// What is made of a text takes many times its size: a long one is refused before.
+func TestLongTextIsNotRead(t *testing.T) {
+	t.Chdir(t.TempDir()) // no ./idl here
+	addr := serveAs(t, rpc.Service{Name: "S", IDL: "#file a.thrift\n" + strings.Repeat(";", 5<<20)})
+	code, _, errs := runTool(t, "", "list", addr)
+	if want := "the server's IDL has"; code != 1 || !strings.Contains(errs, want) {
+		t.Errorf("%d: %s; want %s", code, errs, want)
+	}
+}
+
 // The request to fill in is an example: structs within structs do not multiply in it.
 func TestSampleIsBounded(t *testing.T) {
 	var b strings.Builder

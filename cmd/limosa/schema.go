@@ -78,6 +78,10 @@ func notTold(asked error) error {
 	return fmt.Errorf("asking the server for its IDL (give -idl FILE to do without): %w", asked)
 }
 
+// maxTold is how much IDL of a server is read, in bytes: many times what a large program
+// has. What is made of it takes up to two hundred times as much memory.
+const maxTold = 4 << 20
+
 // askSchema asks the server, with the metadata of the calls to come: a server
 // that lets in only callers with a token asks for it here too. Services of one
 // file have one IDL, and Unpack takes a file that comes twice once.
@@ -102,6 +106,9 @@ func askSchema(ctx context.Context, server *link) (*schema, error) {
 			texts[s.IDL] = true
 			packed.WriteString(s.IDL)
 		}
+	}
+	if packed.Len() > maxTold {
+		return nil, fmt.Errorf("the server's IDL has %d bytes; %d are read", packed.Len(), maxTold)
 	}
 	s := &schema{served: served}
 	if s.Schema, err = thriftidl.Unpack(packed.String()); err != nil {
