@@ -208,6 +208,7 @@ func (c *ServerConn) refuse(r *request, why error) error {
 	}
 	if m == nil {
 		m = &rpc.Method{Service: ev.Service, Name: ev.Method}
+		m.FailsAs(c.cfg.Unknown)
 	}
 	var own rpc.ServerCall
 	call := own.Init(nil, nil)

@@ -39,6 +39,9 @@ type ServerConfig struct {
 	// none. Calls that are refused for want of memory, while their connection or
 	// server ends, or since they make no sense at all, pass none.
 	Chain func(final rpc.Next) rpc.Next
+	// Unknown stands for all methods that are not here: what interceptors do to calls of
+	// them is logged as sparsely as failures of one method. nil: of each call.
+	Unknown *rpc.Method
 
 	// Timeout is the deadline of calls of one message that come without one; 0: none.
 	// Streams have their callers'.

@@ -113,6 +113,7 @@ type Method struct {
 	decoded             sizes        // of requests
 	cost                atomic.Int64 // ns
 	failures            failures
+	failsAs             *Method // in whose stead failures are counted; nil: its own
 }
 
 // largeBytes is the size from which a message is better encoded outside of
@@ -172,8 +173,15 @@ func (m *Method) NoteCost(d time.Duration) {
 // bring about as often as it likes: at most ten a second are. left is how many were
 // not since the last that was.
 func (m *Method) LogFailure(now time.Time) (log bool, left int) {
+	if m.failsAs != nil {
+		m = m.failsAs
+	}
 	return m.failures.next(now)
 }
+
+// FailsAs has failures of m be logged as sparsely as if they were those of other. It is
+// for methods that are made for one call: of such there are as many as callers like.
+func (m *Method) FailsAs(other *Method) { m.failsAs = other }
 
 // failuresLogged is how many failures of a method are logged a second.
 const failuresLogged = 10

@@ -95,7 +95,7 @@ func Run(ctx context.Context, cfg Config, listeners []*netio.Listener) error {
 	v.conns = &mux.ServerConfig{
 		Config: mux.Config{Limits: cfg.Limits, Logger: cfg.HandlerLog},
 		Route:  cfg.Route, Base: base, Gate: cfg.Gate, Watch: new(mux.StallWatch), Rush: new(mux.Rush), Handlers: cfg.Handlers,
-		Chain: cfg.Chain, Timeout: cfg.Timeout,
+		Chain: cfg.Chain, Unknown: new(rpc.Method), Timeout: cfg.Timeout,
 		Total: v.door.total, Zlib: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 	}
 	defer v.conns.Watch.Close()
