@@ -32,11 +32,23 @@ func crowdAttacks() []*attack {
 		}
 	}
 	ping := head{strings: [][2]string{{"limosa-ping", "1"}}}.frame(nil, 0)
+	describe := func(i uint32) []byte {
+		return head{seq: seqBase + i}.frame(message("limosaDescribe", 1, seqBase+i, []byte{0}), 0)
+	}
 	return []*attack{
 		{name: "pongs-unread-many", why: "pings on 400 connections that read nothing", bound: oneAddress, run: unread(firstRequest("echo", seqBase, 1, ""), func(uint32) []byte { return ping })},
 		{name: "refusals-unread-many", why: "calls of no method on 400 connections that read nothing", bound: oneAddress, run: unread(firstRequest("echo", seqBase, 1, ""), func(i uint32) []byte {
 			return head{seq: seqBase + i}.frame(message("nothing", 1, seqBase+i, []byte{0}), 0)
 		})},
+		{name: "describes", why: "what the server serves, 100 KB of IDL, asked for again and again by 50 bytes on four connections that read", bound: oneAddress, run: func(x *attacker) {
+			x.many(4, func(int) {
+				c := x.dial()
+				x.hear(c)
+				x.say(c, firstRequest("echo", seqBase, 1, ""))
+				x.repeat(c, describe)
+			})
+		}},
+		{name: "describes-unread-many", why: "the same on 400 connections that read nothing", bound: oneAddress, run: unread(firstRequest("echo", seqBase, 1, ""), describe)},
 		{name: "streams-unread-many", why: "a stream that pours on each of 400 connections of peers without credit that read nothing", bound: oneAddress, run: unread(openStream("pour", 1, false), nil)},
 		{name: "answers-packed-many", why: "a compressed answer of 1 MB on each of 1,000 connections", bound: oneAddress, run: func(x *attacker) {
 			b := theader(1, 1, packed(message("answer", 1, 1, argument(1<<20, "")), 1))

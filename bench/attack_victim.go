@@ -15,6 +15,7 @@ import (
 	limosaecho "github.com/limosa-rpc/limosa/bench/echo/limosa/echo"
 	"github.com/limosa-rpc/limosa/cmd/load"
 	"github.com/limosa-rpc/limosa/cmd/load/trial"
+	"github.com/limosa-rpc/limosa/reflection"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -65,7 +66,7 @@ func victimService() rpc.Service {
 		return nil, nil
 	})
 	note.Method.Kind = rpc.Oneway
-	return rpc.Service{Name: "Echo", Methods: []rpc.Handler{
+	return rpc.Service{Name: "Echo", IDL: victimIDL(), Methods: []rpc.Handler{
 		unary("echo", func(_ context.Context, m *limosaecho.Message) (*limosaecho.Message, error) { return m, nil }),
 		// answer answers with as many bytes as its id says.
 		unary("answer", func(_ context.Context, m *limosaecho.Message) (*limosaecho.Message, error) {
@@ -96,6 +97,16 @@ func victimService() rpc.Service {
 	}}
 }
 
+// victimIDL is 100 KB of definitions, as a large program has them.
+func victimIDL() string {
+	var b strings.Builder
+	b.WriteString("#file echo.thrift\n")
+	for i := 0; b.Len() < 100<<10; i++ {
+		fmt.Fprintf(&b, "struct Message%d{1:string text 2:list<i64>numbers}\n", i)
+	}
+	return b.String()
+}
+
 func victimMain(ctx context.Context, args []string) error {
 	var s victimSetting
 	if len(args) != 1 || json.Unmarshal([]byte(args[0]), &s) != nil {
@@ -108,7 +119,7 @@ func victimMain(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		server := &limosa.Server{Services: []rpc.Service{victimService()}}
+		server := &limosa.Server{Services: reflection.With(victimService())}
 		go server.Serve(ctx, l) //nolint:errcheck // it ends with this process
 		addr = l.Addr().String()
 		addr = "127.0.0.1" + addr[strings.LastIndexByte(addr, ':'):]
