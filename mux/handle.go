@@ -62,7 +62,7 @@ func Guard(next rpc.Next, l *slog.Logger) rpc.Next {
 }
 
 // guarded is Guard at work. Where next ends the goroutine nothing is returned, and
-// nothing is logged here: Handle does, which knows that it was to return.
+// nothing is logged here: whoever called Handle finds that it has not returned, see [Exited].
 func guarded(ctx context.Context, call *rpc.Call, next rpc.Next, l *slog.Logger) (told error) {
 	var err error
 	returned := false

@@ -168,8 +168,8 @@ type aftermath struct {
 	shut  bool            // our side is to be closed
 }
 
-// A abandonedCall call runs, and nobody waits for it any more. Its deadline is noted under
-// the lock: its context is set up without.
+// An abandonedCall runs, and nobody waits for it any more. Its deadline is noted under
+// the lock: its context is set up without. It has none where this side ends the call.
 type abandonedCall struct {
 	call     *rpc.Call
 	deadline time.Time

@@ -45,11 +45,17 @@ func (l *listener) offer(nc net.Conn) bool {
 		return false
 	}
 	l.mu.backlog = append(l.mu.backlog, nc)
+	l.signalLocked()
+	return true
+}
+
+// signalLocked has the next Accept look. One signal stands for any number of connections,
+// so that whoever takes it and leaves some signals again.
+func (l *listener) signalLocked() {
 	select {
 	case l.arrived <- struct{}{}:
 	default:
 	}
-	return true
 }
 
 // take gives the first connection of the queue, nil if there is none.
@@ -60,7 +66,9 @@ func (l *listener) take() (nc net.Conn, closed bool) {
 		return nil, l.mu.closed
 	}
 	nc = l.mu.backlog[0]
-	l.mu.backlog = l.mu.backlog[1:]
+	if l.mu.backlog = l.mu.backlog[1:]; len(l.mu.backlog) > 0 {
+		l.signalLocked()
+	}
 	return nc, false
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -228,4 +229,32 @@ func TestPartitionMeetsADial(t *testing.T) {
 			return
 		}
 	}
+}
+
+// Two that accept at one time get two connections, however close these come: a signal
+// that is lost leaves one of them waiting, which synctest reports as a deadlock.
+func TestTwoAccepts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(nil)
+		l, err := n.Listen("b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20_000 {
+			var both sync.WaitGroup
+			for range 2 {
+				both.Go(func() {
+					if _, err := l.Accept(); err != nil {
+						t.Error(err)
+					}
+				})
+				both.Go(func() {
+					if _, err := n.Dial(t.Context(), "a", "b"); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			both.Wait()
+		}
+	})
 }
