@@ -175,25 +175,14 @@ func (c Command) inputs(paths []string) ([]string, error) {
 			files = append(files, p)
 			continue
 		}
-		n := len(files)
-		err = filepath.WalkDir(p, func(path string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			if d.IsDir() && path != p && strings.HasPrefix(d.Name(), ".") {
-				return filepath.SkipDir
-			}
-			if !d.IsDir() && c.Readers.Reads(path) {
-				files = append(files, path)
-			}
-			return nil
-		})
+		below, err := c.Readers.Below(p)
 		if err != nil {
 			return nil, err
 		}
-		if len(files) == n {
+		if len(below) == 0 {
 			return nil, fmt.Errorf("%s: there is no %s file below it", p, c.Readers)
 		}
+		files = append(files, below...)
 	}
 	return files, nil
 }

@@ -88,7 +88,7 @@ func (a *app) breaking(ctx context.Context, c *cli.Command) error {
 			}
 			continue
 		}
-		found, err := idlFiles(arg)
+		found, err := idls().Below(arg)
 		if err != nil {
 			return err
 		}
@@ -201,17 +201,4 @@ func reason(err error) string {
 		return pe.Err.Error()
 	}
 	return err.Error()
-}
-
-// idlFiles lists the files of all IDLs below a directory, sorted.
-func idlFiles(dir string) ([]string, error) {
-	var found []string
-	known := idls()
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && known.Reads(path) {
-			found = append(found, path)
-		}
-		return err
-	})
-	return found, err
 }

@@ -95,7 +95,8 @@ func TestBreakingDirectory(t *testing.T) {
 		}
 		checkBroken(t, "old/", out)
 	}
-	// The directory is the twin of the one that is compared.
+	// The directory is the twin of the one that is compared. What is hidden is no part of either.
+	put(t, map[string]string{"idl/.tool/bad.thrift": "struct {", "old/idl/.tool/bad.thrift": "struct {"})
 	code, out, errs := runTool(t, "", "breaking", "-against", "old/idl", "idl")
 	if code != 1 || errs != "" {
 		t.Errorf("twin: exit code %d, %s", code, errs)
@@ -155,6 +156,7 @@ func TestBreakingGit(t *testing.T) {
 		}
 	}
 	put(t, below("sub", oldIDL))
+	put(t, map[string]string{"sub/.tool/bad.thrift": "struct {"}) // as gen, it does not look there
 	git("init", "-q", "-b", "trunk", ".")
 	git("add", ".")
 	git("commit", "-q", "-m", "old")

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/limosa-rpc/limosa/idl/readers"
 )
 
 // An oldTree is where the old files are: a directory, or a tree of git. Paths
@@ -137,7 +139,7 @@ func (t *oldTree) below(dir string) ([]string, error) {
 		if !exists(at) {
 			return nil, nil
 		}
-		found, err := idlFiles(at)
+		found, err := known.Below(at)
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +156,7 @@ func (t *oldTree) below(dir string) ([]string, error) {
 			prefix = ""
 		}
 		for p := range t.git.blobs {
-			if r, ok := strings.CutPrefix(p, prefix); ok && known.Reads(p) {
+			if r, ok := strings.CutPrefix(p, prefix); ok && known.Reads(p) && !readers.Hidden(r) {
 				inside = append(inside, filepath.FromSlash(r))
 			}
 		}

@@ -10,8 +10,10 @@ package readers
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,6 +67,30 @@ func (s Set) In(dir string) (paths []string) {
 		}
 	}
 	return paths
+}
+
+// Below lists the files of a directory and of all below it that are read, sorted, but
+// for those in directories whose names begin with a dot, see [Hidden]; dir itself may be one.
+func (s Set) Below(dir string) (paths []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && path != dir && Hidden(e.Name()+"/"):
+			return filepath.SkipDir
+		case !e.IsDir() && s.Reads(path):
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	return paths, err
+}
+
+// Hidden tells whether one of the directories in name, which has slashes, begins with a
+// dot: other trees are kept there, such as those of git, editors and tools.
+func Hidden(name string) bool {
+	dir, _ := path.Split(name)
+	return strings.HasPrefix(dir, ".") || strings.Contains(dir, "/.")
 }
 
 // Load gives the files to their readers, and joins what those give. Where there is one

@@ -89,6 +89,33 @@ func TestIn(t *testing.T) {
 	}
 }
 
+// A tree is gone through in one order, and hidden directories are not, but one that is
+// asked for.
+func TestBelow(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), ".idl")
+	for _, name := range []string{"b.thrift", "a.thrift", "a.proto", ".c.thrift", "sub/d.thrift", "sub/.git/e.thrift", ".f/sub/g.thrift"} {
+		p := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := readers.Hidden(name), strings.Contains(name, "/") && name != "sub/d.thrift"; got != want {
+			t.Errorf("Hidden(%s) = %v", name, got)
+		}
+	}
+	want := []string{".c.thrift", "a.thrift", "b.thrift", "sub/d.thrift"}
+	got, err := readers.Builtin().Below(dir)
+	for i := range got {
+		got[i], _ = filepath.Rel(dir, got[i])
+		got[i] = filepath.ToSlash(got[i])
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+	if _, err := readers.Builtin().Below(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of no directory: %v", err)
+	}
+}
+
 func TestLoadErrors(t *testing.T) {
 	both := readers.Set{".thrift": readers.Thrift, ".toy": toy}
 	src := from(map[string]string{"a.thrift": "struct {", "b.toy": "B", "c.txt": "struct C {}"})
