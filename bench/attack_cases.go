@@ -192,6 +192,8 @@ func pieceAttacks() []*attack {
 }
 
 // streamAttacks do it with streams.
+//
+// Its length is that of the table of cases, of which each stands for itself.
 func streamAttacks() []*attack {
 	data := func(id uint32, n int) []byte {
 		return streamFrame(streamData, "hold", id, nil, plainMessage(1, strings.Repeat("s", n)))
@@ -271,6 +273,8 @@ func streamAttacks() []*attack {
 }
 
 // workAttacks make a server work.
+//
+// Its length is that of the table of cases, of which each stands for itself.
 func workAttacks() []*attack {
 	return []*attack{
 		{name: "names", why: "names of methods and services made up for each call", bound: small, run: func(x *attacker) {
@@ -338,6 +342,8 @@ func workAttacks() []*attack {
 }
 
 // connAttacks make a server hold connections, or make and end many.
+//
+// Its length is that of the table of cases, of which each stands for itself.
 func connAttacks() []*attack {
 	return []*attack{
 		{name: "one-byte", why: "4,000 connections that send one byte", bound: oneAddress, run: func(x *attacker) {

@@ -8,6 +8,8 @@ import (
 
 // crowdAttacks make a server hold little on each of many connections, or what no
 // account sees at once.
+//
+// Its length is that of the table of cases, of which each stands for itself.
 func crowdAttacks() []*attack {
 	waits := func(conns int, calls uint32) func(x *attacker) {
 		return func(x *attacker) {

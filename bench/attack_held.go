@@ -29,6 +29,8 @@ func packedAttacks() []*attack {
 }
 
 // heldAttacks make a server hold requests and answers.
+//
+// Its length is that of the table of cases, of which each stands for itself.
 func heldAttacks() []*attack {
 	return []*attack{
 		{name: "answers-unread", why: "calls with answers of 1 MB on one shared connection that is never read", bound: oneConn, run: func(x *attacker) {

@@ -100,6 +100,8 @@ func greet(nc *net.TCPConn) *pourer {
 const slotsOf = 8
 
 // hostileAttacks are servers.
+//
+// Its length is that of the table of cases, of which each stands for itself.
 func hostileAttacks() []*attack {
 	pour := func(next func(i uint32) []byte) func(nc *net.TCPConn) int64 {
 		return func(nc *net.TCPConn) int64 {

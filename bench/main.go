@@ -45,6 +45,7 @@ func main() {
 	}
 }
 
+// run has a case for each subcommand, which is all of its complexity.
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		return usageError{"say what to measure: rpc, stream, where, net, idle, accept, relay, pipe, codec, simd, attack, overload or rolling (go run ./bench rpc -h lists its flags)"}

@@ -78,6 +78,8 @@ func differ(have, want []byte) int64 {
 // ways gives what a peer does n times: fill the numbers from the wire, and the
 // wire from the numbers. Each is called by name, as generated code would:
 // through a function value four elements would take a third longer.
+//
+// It has a case for each peer and direction; the length is that of the table.
 func (l *simdList) ways(peer string) (read, write func(n int)) {
 	wire := l.wire
 	switch {

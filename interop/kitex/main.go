@@ -78,6 +78,8 @@ type pair struct {
 func (p *pair) kitexServes() bool { return p.server == "kitex" }
 
 // pairs starts everything. stop ends it, and tells how Limosa's server ended.
+//
+// It is one list of what is started and what ends it, in order; its length is theirs.
 func pairs(b *backend) (all []*pair, stop func() error, err error) {
 	var stops []func() error
 	limosaAddr, stopLimosa, err := startLimosa(b)

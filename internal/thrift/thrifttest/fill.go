@@ -134,6 +134,8 @@ func AppendWith(c rpc.Codec, msg any) ([]byte, error) {
 
 // Fill makes v a random value of what the codec can carry unchanged: whatever
 // would be written as empty is not nil. nilAllowed: v is a field.
+//
+// It has a case for each kind of Go type.
 func (r *Filler) Fill(v reflect.Value, nilAllowed, optional bool) {
 	switch v.Kind() {
 	case reflect.Bool:

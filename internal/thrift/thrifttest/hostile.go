@@ -78,6 +78,8 @@ func Appends(m any) error {
 }
 
 // Shared finds memory that two values have in common and that can be written to.
+//
+// It has a case for each kind of Go type that can share memory.
 func Shared(a, b reflect.Value) string {
 	switch a.Kind() {
 	case reflect.Pointer:
