@@ -26,7 +26,8 @@ type Fields struct {
 	over   bool   // longer than the limits: List is not whole
 	pseudo uint8  // the pseudo-header fields that are there
 	fault  string // why it is none of request, answer, trailers
-	gather bool   // server: the body of a request with it is gathered
+	routed bool   // server: it is known whether
+	gather bool   // the body of a request with it is gathered
 }
 
 const (

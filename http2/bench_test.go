@@ -1,0 +1,117 @@
+package http2
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/limosa-rpc/limosa/buf"
+)
+
+// pump moves what is in out to in as a transport would.
+func pump(out *buf.Out, in *buf.In) {
+	var iov [4][]byte
+	for out.Len() > 0 {
+		n := 0
+		for _, p := range out.Iov(iov[:0]) {
+			room := in.Space()
+			k := copy(room, p)
+			in.Filled(k)
+			if n += k; k < len(p) {
+				break
+			}
+		}
+		out.Sent(n)
+	}
+}
+
+// A trip is one call at a time between two sessions.
+type trip struct {
+	c, s       *Session
+	cin, sin   buf.In
+	cout, sout buf.Out
+	ev         Event
+	call       uint64
+	body       string
+	brief      Brief
+}
+
+func newTrip(n int) *trip {
+	return &trip{c: New(Client, Config{}), s: New(Server, Config{}), body: strings.Repeat("x", n+5)}
+}
+
+func (t *trip) cut(s *Session, in *buf.In, out *buf.Out) *Event {
+	for {
+		if need, err := s.Cut(in, &t.ev); need > 0 || err != nil {
+			return nil
+		}
+		if s.Apply(out, &t.ev); t.ev.Flags&(Open|Answer) != 0 {
+			return &t.ev
+		}
+	}
+}
+
+func (t *trip) run() bool {
+	t.call++
+	sd := Send{Flags: Open | Data | End | Gathered, ID: t.call & 1023, Head: requestHead, Brief: t.brief}
+	m := t.c.Begin(&t.cout, &sd)
+	t.cout.AppendString(t.body)
+	if t.c.End(&t.cout, m, &sd) != nil {
+		return false
+	}
+	pump(&t.cout, &t.sin)
+	ev := t.cut(t.s, &t.sin, &t.sout)
+	if ev == nil {
+		return false
+	}
+	sd = Send{Flags: Answer | Data | End, ID: ev.ID, Head: answerHead, Tail: answerTail}
+	m = t.s.Begin(&t.sout, &sd)
+	t.sout.Append(ev.Body.Bytes())
+	ev.Body.Release()
+	if t.s.End(&t.sout, m, &sd) != nil {
+		return false
+	}
+	pump(&t.sout, &t.cin)
+	if ev = t.cut(t.c, &t.cin, &t.cout); ev == nil || ev.ID != t.call&1023 || ev.Body.Len() != len(t.body) {
+		return false
+	}
+	ev.Body.Release()
+	// Nothing else is there.
+	for t.cut(t.s, &t.sin, &t.sout) != nil || t.cut(t.c, &t.cin, &t.cout) != nil {
+	}
+	return true
+}
+
+func TestUnaryAllocs(t *testing.T) {
+	tr := newTrip(100)
+	for range 100 {
+		if !tr.run() {
+			t.Fatal("the call failed")
+		}
+	}
+	if n := testing.AllocsPerRun(1000, func() { tr.run() }); n != 0 {
+		t.Errorf("%v allocations a call", n)
+	}
+}
+
+// BenchmarkUnary is one call over memory, both sides: Begin, End, copy, Cut, Apply.
+func BenchmarkUnary(b *testing.B) {
+	for _, bench := range []struct {
+		name  string
+		n     int
+		brief Brief
+	}{{"empty", 0, Brief{}}, {"1KB", 1024, Brief{}}, {"timeout", 0, BriefOf("grpc-timeout", []byte("999m"))}} {
+		b.Run(bench.name, func(b *testing.B) {
+			tr := newTrip(bench.n)
+			tr.brief = bench.brief
+			for range 100 {
+				tr.run()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if !tr.run() {
+					b.Fatal("the call failed")
+				}
+			}
+		})
+	}
+}

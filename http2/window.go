@@ -1,0 +1,247 @@
+package http2
+
+import (
+	"strconv"
+
+	"github.com/limosa-rpc/limosa/buf"
+)
+
+// # Windows
+//
+// A send window of a stream is kept as its difference to the initial one, so that
+// SETTINGS which change that are one assignment, and windows below zero come by
+// themselves. What does not fit into the windows when a frame is ended is kept, in
+// its stream, and leaves in Apply when the peer grants more, a frame of each stream
+// in turn. Trailers behind it are kept as fields and encoded when they leave: a
+// header block leaves in the order in which it was encoded.
+//
+// The connection's receive window is granted as bytes arrive. It must not depend on
+// consumption, or a thousand slow streams would stop everybody else. A stream's is
+// granted as its bytes are consumed; a gathered body's as they arrive.
+
+// keptFactor times MessageBytes is what may wait for windows.
+const keptFactor = 4
+
+// kept is what of a stream waits for windows.
+type kept struct {
+	body   buf.Out
+	end    bool // nothing comes behind
+	tail   *Head
+	fields []Field
+	at     int  // its stream's place in waiting
+	ready  bool // its stream is in ready
+}
+
+func (k *kept) hasTail() bool { return k.tail != nil || len(k.fields) > 0 }
+
+// room is how many bytes a stream may send now.
+func (s *Session) room(st *stream) int { return min(s.out.window, s.out.initial+st.send) }
+
+// keep moves a body behind what waits already.
+func (s *Session) keep(st *stream, v buf.View, more *buf.Out) {
+	o := &s.out
+	if st.kept == nil {
+		st.kept = &kept{at: len(o.waiting)}
+		o.waiting = append(o.waiting, st)
+	}
+	k := st.kept
+	was := k.body.Len()
+	k.body.Move(v)
+	if more != nil {
+		k.body.MoveFrom(more)
+	}
+	o.kept += k.body.Len() - was
+}
+
+// dropKept forgets what of a stream waits.
+func (s *Session) dropKept(st *stream) {
+	k, o := st.kept, &s.out
+	if k == nil {
+		return
+	}
+	o.kept -= k.body.Len()
+	k.body.Reset()
+	last := o.waiting[len(o.waiting)-1]
+	o.waiting[k.at], last.kept.at = last, k.at
+	o.waiting[len(o.waiting)-1] = nil
+	o.waiting = o.waiting[:len(o.waiting)-1]
+	st.kept = nil
+}
+
+// sendKept sends the next frame of what waits in a stream; false: none could leave.
+func (s *Session) sendKept(out *buf.Out, st *stream) bool {
+	k, o := st.kept, &s.out
+	left := k.body.Len()
+	n := min(left, frameMax, max(0, s.room(st)))
+	if n == 0 && left > 0 {
+		return false
+	}
+	f := frame{typ: typeData, id: st.id, size: n}
+	if k.end && !k.hasTail() && n == left {
+		f.flags = flagEnd
+	}
+	if n > 0 || f.flags != 0 {
+		putHead(out, f)
+		out.MovePart(&k.body, n)
+		s.spend(st, n, n < left && n < frameMax)
+		o.kept -= n
+		o.moved++
+	}
+	if n < left {
+		return true
+	}
+	if k.end && k.hasTail() {
+		s.putBlock(out, frame{typ: typeHeaders, id: st.id, flags: flagEnd}, k.tail, k.fields, nil)
+	}
+	end := k.end
+	s.dropKept(st)
+	if end {
+		s.endLocal(out, st)
+	}
+	return true
+}
+
+// dribble is the least that a frame which was cut short by a window carries if it is
+// to earn updates of windows: a peer that grants a byte at a time pays for it.
+const dribble = 1024
+
+// spend takes n bytes of the send windows; cut: the frame is shorter for their sake.
+func (s *Session) spend(st *stream, n int, cut bool) {
+	o := &s.out
+	o.window -= n
+	st.send -= n
+	o.sent = true
+	if !cut || n >= dribble {
+		o.credits = min(o.credits+2, creditsMost)
+	}
+}
+
+const creditsMost = 10000
+
+// wake puts a stream that waits among those that can send, if its own window lets it.
+func (s *Session) wake(st *stream) {
+	if k := st.kept; k != nil && !k.ready && s.out.initial+st.send > 0 {
+		k.ready = true
+		s.out.ready = append(s.out.ready, st)
+	}
+}
+
+// flush sends what waits, a frame of each stream in turn, as far as windows go.
+func (s *Session) flush(out *buf.Out) {
+	o := &s.out
+	for i := 0; i < len(o.ready) && o.window > 0; i++ {
+		st := o.ready[i]
+		o.ready[i] = nil
+		if st.kept != nil && st.kept.ready {
+			st.kept.ready = false
+			if s.sendKept(out, st) && st.kept != nil {
+				s.wake(st)
+			}
+		}
+		if i >= 64 && i > len(o.ready)/2 { // the list must not grow for ever
+			o.ready = append(o.ready[:0], o.ready[i+1:]...)
+			i = -1
+		}
+	}
+	k := 0
+	for _, st := range o.ready {
+		if st != nil {
+			o.ready[k] = st
+			k++
+		}
+	}
+	clear(o.ready[k:])
+	o.ready = o.ready[:k]
+}
+
+// credited takes a WINDOW_UPDATE in; ev's stream is st, nil for the connection.
+func (s *Session) credited(out *buf.Out, st *stream, ev *Event) {
+	o := &s.out
+	if o.credits > 0 {
+		o.credits--
+	} else if !o.updates.take(s.in.now, s.cfg.Updates) {
+		s.kill(out, ev, EnhanceYourCalm, "too many updates of windows")
+		return
+	}
+	if st == nil {
+		if o.window += ev.Credit; o.window > maxWindow {
+			s.kill(out, ev, FlowControlError, "connection's window beyond 2^31-1")
+			return
+		}
+		s.flush(out)
+		return
+	}
+	st.send += ev.Credit
+	if o.most = max(o.most, st.send); o.initial+st.send > maxWindow {
+		s.fail(out, st, ev, &Error{Code: FlowControlError, Why: "stream's window beyond 2^31-1"})
+		return
+	}
+	s.wake(st)
+	s.flush(out)
+}
+
+// setInitial takes SETTINGS_INITIAL_WINDOW_SIZE in.
+func (s *Session) setInitial(out *buf.Out, ev *Event, n int) {
+	o := &s.out
+	was := o.initial
+	o.initial = n
+	if n+o.most > maxWindow && s.beyond(n) {
+		s.kill(out, ev, FlowControlError, "initial window of "+strconv.Itoa(n)+" puts a stream's beyond 2^31-1")
+		return
+	}
+	if n <= was {
+		return
+	}
+	for _, st := range o.waiting {
+		s.wake(st)
+	}
+}
+
+// beyond finds the largest send window anew, of the streams that are open, and
+// reports whether it is too large with an initial one of n.
+func (s *Session) beyond(n int) bool {
+	o := &s.out
+	o.most = 0
+	for _, st := range o.streams.direct {
+		if st != nil && st.live {
+			o.most = max(o.most, st.send)
+		}
+	}
+	for _, st := range o.streams.over {
+		o.most = max(o.most, st.send)
+	}
+	return n+o.most > maxWindow
+}
+
+// received polices the connection's window and grants it anew; false: it was overrun.
+func (s *Session) received(out *buf.Out, ev *Event) bool {
+	o := &s.out
+	if o.recv -= ev.Took; o.recv < 0 {
+		s.kill(out, ev, FlowControlError, "more than the connection's window")
+		return false
+	}
+	if o.owed += ev.Took; o.owed >= s.cfg.ConnWindow/2 {
+		putWord(out, typeWindowUpdate, 0, uint32(o.owed))
+		o.recv += o.owed
+		o.owed = 0
+	}
+	return true
+}
+
+// consumed grants n bytes of a stream anew, once that is worth a frame.
+func (s *Session) consumed(out *buf.Out, st *stream, n int) {
+	st.owed += n
+	if st.remoteEnded || st.owed < st.window/2 {
+		return
+	}
+	// All that was sent has been consumed, and the peer could hardly send more: the
+	// window held it up. That is all that a measurement of the way would say.
+	if st.recv <= st.window/4 && st.window < s.cfg.StreamWindowMax {
+		more := min(st.window, s.cfg.StreamWindowMax-st.window)
+		st.window += more
+		st.owed += more
+	}
+	putWord(out, typeWindowUpdate, st.id, uint32(st.owed))
+	st.recv += st.owed
+	st.owed = 0
+}
