@@ -197,23 +197,26 @@ func (s *Session) reopens(ev *Event) bool {
 // late sees to an event of a stream that is closed: RFC 9113, section 5.1.
 func (s *Session) late(out *buf.Out, st *stream, ev *Event) {
 	says := ev.Flags&(Data|End|Answer|Open) != 0 || ev.Fields != nil || ev.Took > 0
+	code := StreamClosed
 	switch {
-	case st.weReset || !says:
-		if ev.Flags&Reset != 0 && !s.reset() {
-			s.kill(out, ev, EnhanceYourCalm, "too many streams were reset")
-			return
-		}
-		clearEvent(ev) // it was on its way
-	case st.remoteEnded:
-		s.kill(out, ev, StreamClosed, "frame behind END_STREAM")
-	default:
+	case st.weReset || !says && ev.Flags&(faulty|Reset) == 0: // it was on its way
 		clearEvent(ev)
-		s.putReset(out, st.id, StreamClosed)
-		st.weReset = true
-		if !s.reset() {
-			s.kill(out, ev, EnhanceYourCalm, "too many streams were reset")
-		}
+		return
+	case says && st.remoteEnded:
+		s.kill(out, ev, StreamClosed, "frame behind END_STREAM")
+		return
+	case !says && ev.Flags&faulty != 0: // PRIORITY, or an update of a window
+		code = ev.Err.Code
 	}
+	if !s.reset() {
+		s.kill(out, ev, EnhanceYourCalm, "too many streams were reset")
+		return
+	}
+	if ev.Flags&Reset == 0 {
+		s.putReset(out, st.id, code)
+		st.weReset = true
+	}
+	clearEvent(ev)
 }
 
 // fail ends a stream for what the peer did. The user is told if it knows the stream.

@@ -59,7 +59,8 @@ func (s *Session) preface(in *buf.In, ev *Event) (need int) {
 
 // mayCome checks a frame by its head, and by what came before it.
 func (s *Session) mayCome(f frame) *Error {
-	if e := f.fault(); e != nil {
+	e := f.fault()
+	if e != nil && e.Stream == 0 {
 		return e
 	}
 	switch {
@@ -76,7 +77,7 @@ func (s *Session) mayCome(f frame) *Error {
 	case s.side == Server && f.id > s.in.last && (f.typ == typeData || f.typ == typeReset || f.typ == typeWindowUpdate):
 		return &Error{Code: ProtocolError, Why: "frame on an idle stream"}
 	}
-	return nil
+	return e
 }
 
 // cutFrame takes the whole frame at the beginning of p, which is all that in holds.

@@ -61,6 +61,9 @@ func (e *end) read() {
 	for i := range e.evs {
 		ev := &e.evs[i]
 		e.s.Apply(&e.out, ev)
+		if ev.Flags&Close != 0 {
+			e.err = ev.Err
+		}
 		if ev.Flags == 0 {
 			if ev.Body.Len() > 0 {
 				e.t.Errorf("an event without flags holds %d bytes", ev.Body.Len())
