@@ -184,8 +184,20 @@ func (s *Session) unknown(out *buf.Out, ev *Event) {
 		s.kill(out, ev, ProtocolError, "frame on an idle stream")
 	case s.side == Server && s.reopens(ev):
 		s.kill(out, ev, ProtocolError, "stream with a lower number than those before")
+	default: // we may have ended it, long ago
+		s.stale(out, ev)
+	}
+}
+
+// stale sees to an event that means nothing any more: it is counted.
+func (s *Session) stale(out *buf.Out, ev *Event) {
+	switch {
+	case ev.Flags&Credit != 0 && !s.update():
+		s.kill(out, ev, EnhanceYourCalm, "too many updates of windows")
+	case ev.Flags&Reset != 0 && !s.reset():
+		s.kill(out, ev, EnhanceYourCalm, "too many streams were reset")
 	default:
-		clearEvent(ev) // we may have ended it, long ago
+		clearEvent(ev)
 	}
 }
 
@@ -199,8 +211,8 @@ func (s *Session) late(out *buf.Out, st *stream, ev *Event) {
 	says := ev.Flags&(Data|End|Answer|Open) != 0 || ev.Fields != nil || ev.Took > 0
 	code := StreamClosed
 	switch {
-	case st.weReset || !says && ev.Flags&(faulty|Reset) == 0: // it was on its way
-		clearEvent(ev)
+	case ev.Flags&Credit != 0 || st.weReset && ev.Flags&Reset == 0: // it was on its way
+		s.stale(out, ev)
 		return
 	case says && st.remoteEnded:
 		s.kill(out, ev, StreamClosed, "frame behind END_STREAM")

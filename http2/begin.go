@@ -271,7 +271,7 @@ func (s *Session) control(out *buf.Out, sd *Send) {
 			st.weReset = true
 			s.close(st)
 		} else if sd.Flags&Credit != 0 && !st.gathered {
-			s.consumed(out, st, sd.Credit)
+			s.consumed(out, st, max(0, min(sd.Credit, st.window-st.recv-st.owed)))
 		}
 	}
 }

@@ -20,7 +20,8 @@ func (b *budget) take(now time.Time, rate int) bool {
 }
 
 // earnedMost bounds the resets that answered calls have earned: the callers of a
-// client may all time out together.
+// client may all time out together. A connection begins with as many, since a
+// client may have opened that many streams before it hears how many it may.
 const earnedMost = 1000
 
 // reset counts a stream that the peer has ended, or made us end, before its time.
@@ -45,4 +46,14 @@ func (s *Session) ping() bool {
 		return true
 	}
 	return o.pings.take(s.in.now, s.cfg.Pings)
+}
+
+// update counts an update of a window.
+func (s *Session) update() bool {
+	o := &s.out
+	if o.credits > 0 {
+		o.credits--
+		return true
+	}
+	return o.updates.take(s.in.now, s.cfg.Updates)
 }

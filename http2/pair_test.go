@@ -31,7 +31,7 @@ func newEnd(t testing.TB, side Side, cfg Config) *end {
 
 // give receives bytes, piece by piece.
 func (e *end) give(p []byte, piece int) {
-	for len(p) > 0 {
+	for len(p) > 0 && e.err == nil {
 		n := min(len(p), piece)
 		room := e.in.Space()
 		n = copy(room, p[:n])

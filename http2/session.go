@@ -146,7 +146,7 @@ func New(side Side, cfg Config) *Session {
 	o.enc.init()
 	o.streams.init(false)
 	o.calls.init(true)
-	o.next = 1
+	o.next, o.earned = 1, earnedMost
 	o.peerStreams, o.headerList = maxID, maxWindow
 	o.initial, o.window = defaultWindow, defaultWindow
 	o.recv = s.cfg.ConnWindow

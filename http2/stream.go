@@ -20,6 +20,7 @@ type stream struct {
 	recv   int   // bytes that the peer may send
 	window int   // what recv was at most
 	owed   int   // bytes consumed and not yet granted anew
+	used   int   // bytes consumed since window has grown
 	length int64 // content-length; -1: none
 	got    int64 // bytes of the body
 	kept   *kept // nil: nothing waits

@@ -157,9 +157,7 @@ func (s *Session) flush(out *buf.Out) {
 // credited takes a WINDOW_UPDATE in; ev's stream is st, nil for the connection.
 func (s *Session) credited(out *buf.Out, st *stream, ev *Event) {
 	o := &s.out
-	if o.credits > 0 {
-		o.credits--
-	} else if !o.updates.take(s.in.now, s.cfg.Updates) {
+	if !s.update() {
 		s.kill(out, ev, EnhanceYourCalm, "too many updates of windows")
 		return
 	}
@@ -231,15 +229,19 @@ func (s *Session) received(out *buf.Out, ev *Event) bool {
 // consumed grants n bytes of a stream anew, once that is worth a frame.
 func (s *Session) consumed(out *buf.Out, st *stream, n int) {
 	st.owed += n
+	st.used += n
 	if st.remoteEnded || st.owed < st.window/2 {
 		return
 	}
-	// All that was sent has been consumed, and the peer could hardly send more: the
-	// window held it up. That is all that a measurement of the way would say.
-	if st.recv <= st.window/4 && st.window < s.cfg.StreamWindowMax {
+	// A consumer that has taken in two windows, and has hardly anything left, may
+	// be held up by the way to the peer: that is all the measurement there is. One
+	// that lags behind gets no more to sit on.
+	left := st.window - st.recv - st.owed
+	if st.used >= 2*st.window && left <= st.window/4 && st.window < s.cfg.StreamWindowMax {
 		more := min(st.window, s.cfg.StreamWindowMax-st.window)
 		st.window += more
 		st.owed += more
+		st.used = 0
 	}
 	putWord(out, typeWindowUpdate, st.id, uint32(st.owed))
 	st.recv += st.owed
