@@ -241,7 +241,7 @@ var streamHead = NewHead(Field{":method", "POST"}, Field{":scheme", "http"}, Fie
 
 // step does one thing.
 func (p *fuzzPair) step(op, a byte) {
-	body := text(int(a) * int(a) * 3)
+	body := text(int(a) * int(a) * 2)
 	switch op % 10 {
 	case 0, 1: // a call
 		p.calls++
@@ -354,4 +354,32 @@ func FuzzPair(f *testing.F) {
 		}
 		p.finish()
 	})
+}
+
+// TestEveryPrefix: a server that got any beginning of a conversation waits for more,
+// and goes on from there as if nothing had been.
+func TestEveryPrefix(t *testing.T) {
+	r := newRaw().hello().setting(settingWindow, 100)
+	p := r.fields(post...)
+	r.frame(typeHeaders, 0, 1, p[:2]).cont(1, 0, p[2:4]).cont(1, flagEndHeaders, p[4:]).data(1, flagPadded, "\x03abc\x00\x00\x00").update(1, 3).data(1, flagEnd, "def")
+	r.get(3).frame(typePing, 0, 0, "12345678").post(5, "content-length", "3").data(5, 0, "abc").head(5, flagEnd, "x-trailer", "y")
+	r.post(7).rst(7).frame(0x99, 0, 0, "unknown").priority(9, 1, 1).post(9, "x-new", "z")
+	whole := r.Bytes()
+	s, want := serve(t, whole, 1<<20)
+	events := strings.Join(s.seen, "\n")
+	for i := range whole {
+		s, first := serve(t, whole[:i], 1<<20)
+		if s.err != nil {
+			t.Fatalf("after %d bytes: %v", i, s.err)
+		}
+		account(t, s.s)
+		s.give(whole[i:], 1<<20)
+		if got := told(s.out.Bytes()); got != want {
+			t.Fatalf("cut at %d\n got %s\nwant %s\nfirst %s", i, got, want, first)
+		}
+		if got := strings.Join(s.seen, "\n"); got != events {
+			t.Fatalf("cut at %d, saw\n%s\nwant\n%s", i, got, events)
+		}
+		account(t, s.s)
+	}
 }

@@ -9,13 +9,15 @@ import (
 )
 
 // text is n bytes that differ.
-func text(n int) string {
-	b := make([]byte, n)
+func text(n int) string { return pattern[:n] }
+
+var pattern = func() string {
+	b := make([]byte, 16<<20)
 	for i := range b {
 		b[i] = byte('a' + (i*7+i>>8)%26)
 	}
 	return string(b)
-}
+}()
 
 // bodies has an end note the whole bodies it gets.
 func (e *end) bodies() *[]string {

@@ -4,6 +4,14 @@ go 1.26.0
 
 require github.com/limosa-rpc/limosa v0.0.0
 
-require github.com/apache/thrift v0.25.0
+require (
+	github.com/apache/thrift v0.25.0
+	golang.org/x/net v0.62.0
+)
+
+require (
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+)
 
 replace github.com/limosa-rpc/limosa => ../
