@@ -34,6 +34,7 @@ func TestAbuse(t *testing.T) {
 		{name: "WINDOW_UPDATE of a stream", first: func(r *raw) { r.post(1) }, one: func(r *raw, _ int) { r.update(1, 1) }, most: 1000, slow: time.Millisecond},
 		{name: "WINDOW_UPDATE of a closed stream", first: func(r *raw) { r.post(1).rst(1) }, one: func(r *raw, _ int) { r.update(1, 1) }, most: 1000, slow: time.Millisecond},
 		{name: "empty DATA", first: func(r *raw) { r.post(1) }, one: func(r *raw, _ int) { r.data(1, 0, "") }, most: 100, slow: 10 * time.Millisecond},
+		{name: "DATA of padding", first: func(r *raw) { r.post(1) }, one: func(r *raw, _ int) { r.data(1, flagPadded, "\x00") }, most: 100, slow: 10 * time.Millisecond},
 		{name: "PRIORITY", one: func(r *raw, _ int) { r.priority(1, 3, 0) }, most: 100, slow: 10 * time.Millisecond},
 		{name: "unknown frames", one: func(r *raw, _ int) { r.frame(0xee, 0, 0, "") }, most: 100, slow: 10 * time.Millisecond},
 		{name: "empty CONTINUATION", first: func(r *raw) { r.frame(typeHeaders, 0, 1, r.fields(get...)) }, one: func(r *raw, _ int) { r.cont(1, 0, "") }, most: 100},

@@ -170,8 +170,15 @@ func (s *Session) cutData(in *buf.In, f frame, payload []byte, ev *Event) bool {
 		s.fatal(in, ev, &Error{Code: ProtocolError, Why: why})
 		return true
 	}
-	if f.size == 0 && !f.end() {
-		return s.skipIdle(in, f, ev)
+	if len(content) == 0 && !f.end() {
+		if !s.in.idle.take(s.in.now, s.cfg.Idle) {
+			s.fatal(in, ev, &Error{Code: EnhanceYourCalm, Why: "too much DATA of nothing"})
+			return true
+		}
+		if f.size == 0 {
+			s.take(in, frameHead)
+			return false
+		}
 	}
 	if g := s.in.gathers[f.id]; g != nil {
 		return s.gatherData(in, g, f, len(content), ev)

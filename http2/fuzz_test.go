@@ -192,8 +192,8 @@ type fuzzPair struct {
 
 func newFuzzPair(t *testing.T) *fuzzPair {
 	p := &fuzzPair{t: t, open: map[uint64]bool{}, sent: map[uint64]string{}, answer: map[uint64]bool{}}
-	p.c = newEnd(t, Client, Config{})
-	p.s = newEnd(t, Server, Config{Streams: 40, Gather: func(f *Fields) bool { return f.Path == "/hello.Hello/Echo" }})
+	p.c = newEnd(t, Client, Config{Idle: 1 << 20}) // acknowledgements of settings that it did not send
+	p.s = newEnd(t, Server, Config{Idle: 1 << 20, Streams: 40, Gather: func(f *Fields) bool { return f.Path == "/hello.Hello/Echo" }})
 	for i := range p.dec {
 		p.dec[i] = hpack.NewDecoder(defaultTable, func(hpack.HeaderField) {})
 	}

@@ -390,7 +390,7 @@ func TestTable(t *testing.T) {
 	for id := uint32(200_001); id < 200_001+4000; id += 2 {
 		s.close(s.out.streams.find(uint64(id)))
 	}
-	if len(s.out.streams.direct) != directMin {
+	if len(s.out.streams.direct) > 4*directMin {
 		t.Errorf("%d places are left", len(s.out.streams.direct))
 	}
 }

@@ -76,28 +76,41 @@ func (t *table) add(st *stream) {
 	at := t.place(key)
 	if *at != nil && (*at).live {
 		if t.live > len(t.direct)/2 && len(t.direct) < directMax {
-			t.grow()
+			t.resize(2 * len(t.direct))
 			at = t.place(key)
 		}
 		if *at != nil && (*at).live {
-			if t.over == nil {
-				t.over = map[uint64]*stream{}
-			}
-			t.over[key] = st
+			t.overflow(st)
 			return
 		}
 	}
 	*at = st
 }
 
-func (t *table) grow() {
+// resize gives the table n places: the live ones keep theirs before closed ones do.
+func (t *table) resize(n int) {
 	was := t.direct
-	t.direct = make([]*stream, 2*len(was))
-	for _, st := range was {
-		if st != nil {
-			*t.place(t.key(st)) = st
+	t.direct = make([]*stream, n)
+	for _, live := range []bool{true, false} {
+		for _, st := range was {
+			if st == nil || st.live != live {
+				continue
+			}
+			switch at := t.place(t.key(st)); {
+			case *at == nil:
+				*at = st
+			case live:
+				t.overflow(st)
+			}
 		}
 	}
+}
+
+func (t *table) overflow(st *stream) {
+	if t.over == nil {
+		t.over = map[uint64]*stream{}
+	}
+	t.over[t.key(st)] = st
 }
 
 // closed notes that a stream of the table is closed.
@@ -112,8 +125,8 @@ func (t *table) closed(st *stream) {
 	case t.byCall:
 		*t.place(key) = nil // the same call never comes again
 	}
-	if t.live == 0 && len(t.direct) > 4*directMin {
-		t.direct = make([]*stream, directMin)
+	if len(t.direct) > 4*directMin && t.live < len(t.direct)/16 {
+		t.resize(len(t.direct) / 4) // a rush is over: what it took is given back
 	}
 }
 

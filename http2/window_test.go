@@ -257,7 +257,7 @@ func TestPaddingIsGranted(t *testing.T) {
 	s := newEnd(t, Server, Config{Gather: func(*Fields) bool { return false }})
 	r := newRaw().hello().post(1)
 	for range 2000 {
-		r.data(1, flagPadded, "\xfa"+strings.Repeat("\x00", 250))
+		r.data(1, flagPadded, "\xf9x"+strings.Repeat("\x00", 249))
 	}
 	s.give(r.Bytes(), 1<<20)
 	if s.err != nil || s.s.out.streams.find(1) == nil || !s.s.out.streams.find(1).live {
