@@ -60,9 +60,9 @@ func ours(t *testing.T, p []byte) (r reading) {
 		}
 		switch {
 		case ev.Flags&http2.Ping != 0:
-			r.add("ping %x", ev.Word)
+			r.add("ping %016x", ev.Word)
 		case ev.Flags&http2.Pong != 0:
-			r.add("pong %x", ev.Word)
+			r.add("pong %016x", ev.Word)
 		case ev.Flags&http2.GoAway != 0:
 			r.add("goaway %v", uint32(ev.Code))
 		case ev.Flags&http2.Settings != 0:
@@ -127,7 +127,7 @@ func theirs(p []byte) (r reading) {
 			if x.IsAck() {
 				word = "pong"
 			}
-			r.add("%s %s", word, strings.TrimLeft(fmt.Sprintf("%x", x.Data[:]), "0"))
+			r.add("%s %x", word, x.Data[:])
 		case *xnet.GoAwayFrame:
 			r.add("goaway %v", uint32(x.ErrCode))
 		case *xnet.SettingsFrame:
