@@ -246,7 +246,8 @@ func (s *Session) endLocal(out *buf.Out, st *stream) {
 	}
 }
 
-// control appends a frame that carries no message.
+// control appends a frame that carries no message. A Reset of a stream that the peer
+// has said it did not start needs none.
 func (s *Session) control(out *buf.Out, sd *Send) {
 	o := &s.out
 	switch {
@@ -267,7 +268,9 @@ func (s *Session) control(out *buf.Out, sd *Send) {
 			return // it is over already
 		}
 		if sd.Flags&Reset != 0 {
-			s.putReset(out, st.id, sd.Code)
+			if !o.goneAway || st.id <= o.goneLast { // else the peer does not know it
+				s.putReset(out, st.id, sd.Code)
+			}
 			st.weReset = true
 			s.close(st)
 		} else if sd.Flags&Credit != 0 && !st.gathered {

@@ -107,6 +107,7 @@ func (s *Session) cutFrame(in *buf.In, f frame, p []byte, ev *Event) (need int, 
 	case typeGoAway:
 		ev.Flags = GoAway
 		ev.Last, ev.Code = binary.BigEndian.Uint32(payload)&maxID, Code(binary.BigEndian.Uint32(payload[4:]))
+		ev.Why = string(payload[8:min(len(payload), 8+clipped)])
 	case typePriority:
 		if binary.BigEndian.Uint32(payload)&maxID == f.id {
 			s.streamFault(in, f, ev, &Error{Code: ProtocolError, Stream: f.id, Why: "stream that depends on itself"})

@@ -204,4 +204,6 @@ func validValue(s string) bool {
 }
 
 // clip bounds what of a peer's text goes into an error.
-func clip(s string) string { return s[:min(len(s), 64)] }
+func clip(s string) string { return s[:min(len(s), clipped)] }
+
+const clipped = 64 // bytes

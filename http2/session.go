@@ -228,6 +228,7 @@ type Event struct {
 	Code    Code
 	Last    uint32
 	Word    uint64
+	Why     string // of GoAway: what the peer says, for a human
 	Err     *Error
 }
 

@@ -127,10 +127,18 @@ func TestGoAway(t *testing.T) {
 	c.send(Send{Flags: Open | Data | End | Gathered, ID: 4, Head: requestHead}, "x")
 	p = s.moved()
 	s.give(c.moved(), 1<<20)
+	said := ""
+	c.on = func(ev *Event) { said = ev.Why }
 	c.give(p, 1<<20)
+	if c.on = nil; said != "drained" {
+		t.Errorf("the peer says %q", said)
+	}
 	s.expect(`open|data|end 1 /hello.Hello/Echo "x"`, `open|data|end 3 /hello.Hello/Echo "x"`)
 	if c.s.Unstarted(2) || !c.s.Unstarted(4) {
 		t.Errorf("unstarted: %v, %v", c.s.Unstarted(2), c.s.Unstarted(4))
+	}
+	if c.send(Send{Flags: Reset, ID: 4, Code: Cancel}, ""); c.out.Len() != 0 {
+		t.Errorf("told %s of a stream that was not started", told(append(settingsFrame(), c.moved()...)))
 	}
 	for _, id := range []uint64{1, 3} {
 		if err := s.send(Send{Flags: Answer | End, ID: id, Head: refusedHead}, ""); err != nil {
