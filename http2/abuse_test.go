@@ -193,3 +193,34 @@ func TestUnfinishedIsBounded(t *testing.T) {
 		t.Error("nothing is unfinished")
 	}
 }
+
+// TestTrickle: where there is hardly room left, a large body that comes by the byte is
+// not copied with each.
+func TestTrickle(t *testing.T) {
+	s := newEnd(t, Server, Config{MessageBytes: 1 << 20, HeldBytes: 1 << 20, ConnWindow: 1 << 30, StreamWindow: 1 << 20})
+	w := newRaw().hello().post(1)
+	for range 40 {
+		w.data(1, 0, text(15_000))
+	}
+	w.post(3)
+	for range 20 {
+		w.data(3, 0, text(15_000))
+	}
+	s.give(w.Bytes(), 1<<20)
+	copies, last := 0, 0
+	for range 30_000 {
+		w.Reset()
+		s.give(w.data(1, 0, "x").Bytes(), 1<<20)
+		g := s.s.in.gathers[1]
+		if g == nil || g.lost {
+			break
+		}
+		if cap(g.body) != last {
+			last = cap(g.body)
+			copies++
+		}
+	}
+	if copies > 10 {
+		t.Errorf("%d copies", copies)
+	}
+}

@@ -8,7 +8,9 @@ import (
 
 const (
 	// gatherGrowth is how many times the bytes that have arrived a body may take: a
-	// peer that sends little costs little.
+	// peer that sends little costs little. Where there is little room it is a quarter
+	// more than has arrived, and never less: a body that grew by each frame would be
+	// copied with each.
 	gatherGrowth = 4
 	gatherCost   = 320 // about what a gather takes besides its body and its own fields
 	// reportFrom is how many bytes are gathered before Apply hears of them.
@@ -58,7 +60,7 @@ func (s *Session) grow(g *gather, p []byte) {
 		free := min(s.cfg.HeldBytes, s.in.allowed) - s.in.gathered
 		size := min(gatherGrowth*n, s.cfg.MessageBytes)
 		if size-cap(g.body) > free {
-			size = n
+			size = min(n+n/4, s.cfg.MessageBytes)
 		}
 		if s.tooMuch(n) || size-cap(g.body) > free {
 			s.lose(g)
