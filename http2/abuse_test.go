@@ -199,7 +199,7 @@ func TestUnfinishedIsBounded(t *testing.T) {
 func TestTrickle(t *testing.T) {
 	s := newEnd(t, Server, Config{MessageBytes: 1 << 20, HeldBytes: 1 << 20, ConnWindow: 1 << 30, StreamWindow: 1 << 20})
 	w := newRaw().hello().post(1)
-	for range 40 {
+	for range 20 {
 		w.data(1, 0, text(15_000))
 	}
 	w.post(3)
