@@ -119,3 +119,83 @@ func BenchmarkUnary(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkStream is one message of an open stream, one way, consumed and granted.
+func BenchmarkStream(b *testing.B) {
+	c, s := New(Client, Config{}), New(Server, Config{Gather: func(*Fields) bool { return false }})
+	var cin, sin buf.In
+	var cout, sout buf.Out
+	body := strings.Repeat("x", 1024)
+	sd := Send{Flags: Open, ID: 1, Head: requestHead}
+	var ev Event
+	b.ReportAllocs()
+	for b.Loop() {
+		m := c.Begin(&cout, &sd)
+		if sd.Flags == Data {
+			cout.AppendString(body)
+		}
+		if err := c.End(&cout, m, &sd); err != nil {
+			b.Fatal(err)
+		}
+		sd = Send{Flags: Data, ID: 1}
+		pump(&cout, &sin)
+		for {
+			if need, err := s.Cut(&sin, &ev); need > 0 || err != nil {
+				break
+			}
+			s.Apply(&sout, &ev)
+			if n := ev.Body.Len(); n > 0 {
+				ev.Body.Release()
+				credit := Send{Flags: Credit, ID: 1, Credit: n}
+				m := s.Begin(&sout, &credit)
+				s.End(&sout, m, &credit)
+			}
+		}
+		for pump(&sout, &cin); ; {
+			if need, err := c.Cut(&cin, &ev); need > 0 || err != nil {
+				break
+			}
+			c.Apply(&cout, &ev)
+		}
+	}
+	if n, _ := c.Kept(); n > defaultWindow {
+		b.Errorf("%d bytes wait", n)
+	}
+}
+
+// BenchmarkLarge is a megabyte each way in one call.
+func BenchmarkLarge(b *testing.B) {
+	tr := newTrip(1 << 20)
+	b.SetBytes(2 << 20)
+	b.ReportAllocs()
+	for b.Loop() {
+		tr.runLarge(b)
+	}
+}
+
+// runLarge is run for a call that takes several turns of both sides.
+func (t *trip) runLarge(b *testing.B) {
+	t.call++
+	sd := Send{Flags: Open | Data | End | Gathered, ID: t.call & 1023, Head: requestHead}
+	m := t.c.Begin(&t.cout, &sd)
+	t.cout.RefString(t.body)
+	if err := t.c.End(&t.cout, m, &sd); err != nil {
+		b.Fatal(err)
+	}
+	for {
+		pump(&t.cout, &t.sin)
+		if ev := t.cut(t.s, &t.sin, &t.sout); ev != nil {
+			sd = Send{Flags: Answer | Data | End, ID: ev.ID, Head: answerHead, Tail: answerTail}
+			m = t.s.Begin(&t.sout, &sd)
+			t.sout.Move(ev.Body)
+			if err := t.s.End(&t.sout, m, &sd); err != nil {
+				b.Fatal(err)
+			}
+		}
+		pump(&t.sout, &t.cin)
+		if ev := t.cut(t.c, &t.cin, &t.cout); ev != nil {
+			ev.Body.Release()
+			return
+		}
+	}
+}

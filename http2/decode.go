@@ -69,6 +69,9 @@ func (d *decoder) decode(p []byte) (list *Fields, rest []Field, e *Error) {
 	if s.head == len(p) {
 		return list, nil, nil
 	}
+	if rest = d.plain(p[s.head:], list); rest != nil {
+		return list, rest, nil
+	}
 	own, e := d.run(p[s.head:], len(list.List))
 	switch {
 	case e != nil:
@@ -77,6 +80,43 @@ func (d *decoder) decode(p []byte) (list *Fields, rest []Field, e *Error) {
 		return d.join(list, own), nil, nil
 	}
 	return list, own.List, nil
+}
+
+// plain gives the fields of p, which scanBlock has walked, if all are as our own
+// encoder writes those of one message: without indexing, without Huffman's code,
+// and of no meaning to HTTP/2. They cost two allocations.
+func (d *decoder) plain(p []byte, list *Fields) (rest []Field) {
+	n := 0
+	for i := 0; i < len(p); n++ {
+		if p[i]&^0x10 != 0 || p[i+1]&0x80 != 0 {
+			return nil
+		}
+		if i, _ = scanString(p, i+1); p[i]&0x80 != 0 {
+			return nil
+		}
+		i, _ = scanString(p, i)
+	}
+	if list.over || len(list.List)+n > d.mostEntries || list.size+len(p)+n*fieldCost > d.most {
+		return nil // it may be too much: whoever counts exactly says so
+	}
+	text := string(p)
+	rest = make([]Field, 0, n)
+	for i := 0; i < len(p); {
+		var f Field
+		f.Name, i = cutString(text, p, i+1)
+		f.Value, i = cutString(text, p, i)
+		if !ordinary(f.Name) || !validName(f.Name) || !validValue(f.Value) {
+			return nil
+		}
+		rest = append(rest, f)
+	}
+	return rest
+}
+
+// cutString gives the string at i, a part of text.
+func cutString(text string, p []byte, i int) (string, int) {
+	n, i, _ := scanInt(p, i, 7)
+	return text[i : i+int(n)], i + int(n)
 }
 
 // whole decodes a block that changes the table, or of which nothing is shared.

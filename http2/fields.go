@@ -104,6 +104,15 @@ func (h *Fields) setPseudo(f Field) string {
 	return ""
 }
 
+// ordinary reports names that check has nothing to say about.
+func ordinary(name string) bool {
+	switch name {
+	case "connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade", "te", "content-length":
+		return false
+	}
+	return !strings.HasPrefix(name, ":")
+}
+
 // setLength takes a content-length; several must agree: RFC 9110, section 8.6.
 func (h *Fields) setLength(v string) string {
 	n, ok := int64(0), len(v) > 0 && len(v) < 19

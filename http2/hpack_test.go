@@ -229,6 +229,46 @@ func TestDecodeSharesLists(t *testing.T) {
 	}
 }
 
+// TestDecodePlain: fields behind the shared ones, in each form.
+func TestDecodePlain(t *testing.T) {
+	head := "\x83\x86\x84"
+	for _, c := range []struct {
+		tail, want string
+		fault      bool
+	}{
+		{"\x00\x01a\x01b", "a=b", false},
+		{"\x10\x01a\x00\x00\x02bc\x03def", "a= bc=def", false},
+		{"\x00\x01a\x01b\x84", "a=b", true},
+		{"\x00\x81\x1f\x01b", "a=b", false}, // Huffman's a
+		{"\x0f\x2b\x01b", "user-agent=b", false},
+		{"\x00\x02te\x08trailers", "te=trailers", false},
+		{"\x00\x02te\x01x", "te=x", true},
+		{"\x00\x07upgrade\x01x", "upgrade=x", true},
+		{"\x00\x01A\x01x", "A=x", true},
+		{"\x00\x01a\x01\n", "a=\n", true},
+		{"\x00\x05:path\x01/", "", true},
+	} {
+		d := newDecoder()
+		list, rest, e := d.decode([]byte(head + c.tail))
+		if e != nil {
+			t.Errorf("%q: %v", c.tail, e)
+			continue
+		}
+		var got []string
+		for _, f := range append(list.List[:len(list.List):len(list.List)], rest...) {
+			got = append(got, f.Name+"="+f.Value)
+		}
+		if strings.Join(got, " ") != c.want || (list.requestFault() != "") != c.fault {
+			t.Errorf("%q: %q, %s", c.tail, got, list.requestFault())
+		}
+	}
+	d := newDecoder()
+	d.most = 200
+	if list, _, _ := d.decode([]byte(head + "\x00\x01a\x7f\x00" + strings.Repeat("x", 127))); !list.over {
+		t.Error("a list beyond the limit")
+	}
+}
+
 // TestDecodeBomb: a table's large entry that is named again and again costs a
 // bounded list.
 func TestDecodeBomb(t *testing.T) {
