@@ -46,7 +46,7 @@ func clearEvent(ev *Event) {
 // kill ends the connection for what ev showed.
 func (s *Session) kill(out *buf.Out, ev *Event, code Code, why string) {
 	ev.Body.Release()
-	e := &Error{Code: code, Offset: s.in.offset, Why: why}
+	e := &Error{Code: code, Offset: ev.at, Why: why}
 	*ev = Event{Flags: Close, Err: e}
 	s.in.err = e
 	s.sayDead(out, e)
@@ -162,7 +162,7 @@ func (s *Session) opened(out *buf.Out, ev *Event) bool {
 		s.fail(out, st, ev, ev.Err)
 		return false
 	case o.streams.live > s.cfg.Streams:
-		s.fail(out, st, ev, &Error{Code: RefusedStream, Stream: id, Offset: s.in.offset, Limit: true, Why: "more streams than were announced"})
+		s.fail(out, st, ev, &Error{Code: RefusedStream, Stream: id, Limit: true, Why: "more streams than were announced"})
 		return false
 	}
 	st.gathered = ev.Flags&begins != 0
@@ -179,7 +179,7 @@ func (s *Session) unknown(out *buf.Out, ev *Event) {
 	id := uint32(ev.ID)
 	switch {
 	case ev.Flags&faulty != 0 && ev.Err.Code == FrameSizeError: // PRIORITY, in any state
-		clearEvent(ev)
+		s.stale(out, ev)
 	case s.idle(id):
 		s.kill(out, ev, ProtocolError, "frame on an idle stream")
 	case s.side == Server && s.reopens(ev):
@@ -194,7 +194,7 @@ func (s *Session) stale(out *buf.Out, ev *Event) {
 	switch {
 	case ev.Flags&Credit != 0 && !s.update():
 		s.kill(out, ev, EnhanceYourCalm, "too many updates of windows")
-	case ev.Flags&Reset != 0 && !s.reset():
+	case ev.Flags&(Reset|faulty) != 0 && !s.reset():
 		s.kill(out, ev, EnhanceYourCalm, "too many streams were reset")
 	default:
 		clearEvent(ev)
@@ -233,10 +233,12 @@ func (s *Session) late(out *buf.Out, st *stream, ev *Event) {
 
 // fail ends a stream for what the peer did. The user is told if it knows the stream.
 func (s *Session) fail(out *buf.Out, st *stream, ev *Event, e *Error) {
-	e.Stream = st.id
+	if e != ev.Err { // found here, not by Cut
+		e.Stream, e.Offset = st.id, ev.at
+	}
 	shown := st.shown
 	ev.Body.Release()
-	*ev = Event{ID: ev.ID}
+	*ev = Event{ID: ev.ID, at: ev.at}
 	if shown {
 		ev.Flags, ev.Code, ev.Err = Reset, e.Code, e
 	}
@@ -270,11 +272,11 @@ func (s *Session) applyReset(out *buf.Out, st *stream, ev *Event) {
 func (s *Session) applyMessage(out *buf.Out, st *stream, ev *Event) {
 	says := ev.Flags & (Open | Answer | Data | End)
 	if st.remoteEnded {
-		s.fail(out, st, ev, &Error{Code: StreamClosed, Offset: s.in.offset, Why: "frame behind END_STREAM"})
+		s.fail(out, st, ev, &Error{Code: StreamClosed, Why: "frame behind END_STREAM"})
 		return
 	}
 	if st.recv -= ev.Took; st.recv < 0 {
-		s.fail(out, st, ev, &Error{Code: FlowControlError, Offset: s.in.offset, Why: "more than the stream's window"})
+		s.fail(out, st, ev, &Error{Code: FlowControlError, Why: "more than the stream's window"})
 		return
 	}
 	if s.side == Client && says != 0 {
@@ -288,7 +290,7 @@ func (s *Session) applyMessage(out *buf.Out, st *stream, ev *Event) {
 	}
 	st.got += int64(ev.Body.Len())
 	if ev.Err == nil && s.wrongLength(st, ev) {
-		s.fail(out, st, ev, &Error{Code: ProtocolError, Offset: s.in.offset, Why: "content-length is not that of the body"})
+		s.fail(out, st, ev, &Error{Code: ProtocolError, Why: "content-length is not that of the body"})
 		return
 	}
 	s.named(st, ev)
@@ -328,12 +330,13 @@ func (s *Session) wrongLength(st *stream, ev *Event) bool {
 // to arrive whole. false: the stream has failed.
 func (s *Session) answered(out *buf.Out, st *stream, ev *Event) bool {
 	bad := func(code Code, limit bool, why string) bool {
-		s.fail(out, st, ev, &Error{Code: code, Offset: s.in.offset, Limit: limit, Why: why})
+		s.fail(out, st, ev, &Error{Code: code, Limit: limit, Why: why})
 		return false
 	}
 	switch {
 	case ev.Err != nil: // Cut has given its body up
-		return bad(ev.Err.Code, true, ev.Err.Why)
+		s.fail(out, st, ev, ev.Err)
+		return false
 	case ev.Flags&Answer == 0 && !st.headed:
 		return bad(ProtocolError, false, "answer without its head")
 	case ev.Flags&Answer != 0 && st.headed && s.in.gathers[st.id] != nil:
@@ -355,7 +358,7 @@ func (s *Session) answered(out *buf.Out, st *stream, ev *Event) bool {
 	case g == nil: // its head alone
 		took := ev.Took
 		s.startGather(*ev)
-		*ev = Event{ID: ev.ID, Took: took}
+		*ev = Event{ID: ev.ID, Took: took, at: ev.at}
 		return !s.lost(st) || bad(Cancel, true, "body of more than there is room for")
 	case ev.Flags&End != 0:
 		s.grow(g, ev.Body.Bytes())
@@ -369,7 +372,7 @@ func (s *Session) answered(out *buf.Out, st *stream, ev *Event) bool {
 	default: // cut before it was known that the answer is gathered
 		s.grow(g, ev.Body.Bytes())
 		ev.Body.Release()
-		*ev = Event{ID: ev.ID, Took: ev.Took}
+		*ev = Event{ID: ev.ID, Took: ev.Took, at: ev.at}
 		return !g.lost || bad(Cancel, true, "body of more than there is room for")
 	}
 	return true

@@ -14,6 +14,7 @@ type begun struct {
 	enc     encoderState
 	st      *stream // nil: a client's, not yet open
 	err     *Error
+	mark    buf.Mark // what Begin returned
 	head    buf.Mark // of the DATA frame
 	body    buf.Mark
 }
@@ -37,6 +38,7 @@ func (s *Session) Begin(out *buf.Out, sd *Send) buf.Mark {
 	o := &s.out
 	o.cur = begun{open: true, greeted: o.greeted, enc: o.enc.encoderState}
 	m := out.Mark()
+	o.cur.mark = m
 	s.greet(out)
 	if sd.Flags&(Open|Answer|Data|End) == 0 || sd.Flags&Reset != 0 {
 		return m // End does it all
@@ -122,8 +124,8 @@ func (s *Session) sendable(h *Head, fields []Field, brief *Brief) *Error {
 // error the caller truncates out to m; the stream is as it was.
 func (s *Session) End(out *buf.Out, m buf.Mark, sd *Send) error {
 	o := &s.out
-	if !o.cur.open {
-		panic("http2: End without Begin")
+	if !o.cur.open || o.cur.mark != m {
+		panic("http2: End without its Begin")
 	}
 	if o.cur.err != nil {
 		return o.cur.err

@@ -35,7 +35,9 @@ func (s *Session) Cut(in *buf.In, ev *Event) (need int, err error) {
 			s.streamFault(in, f, ev, e)
 			return 0, nil
 		}
+		at := s.in.offset
 		if need, ok := s.cutFrame(in, f, p, ev); ok || need > 0 {
+			ev.at = at
 			return need, nil
 		}
 	}

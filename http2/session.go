@@ -230,6 +230,8 @@ type Event struct {
 	Word    uint64
 	Why     string // of GoAway: what the peer says, for a human
 	Err     *Error
+
+	at int64 // where its last frame begins, for errors of Apply
 }
 
 // A Send is a frame, or the frames of a message, to be sent. A Session keeps

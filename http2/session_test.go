@@ -402,3 +402,40 @@ func TestTable(t *testing.T) {
 		t.Errorf("%d places are left", len(s.out.streams.direct))
 	}
 }
+
+// TestErrorOffset: an error names the place of the frame that it is about, whoever
+// has found it.
+func TestErrorOffset(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		before func(r *raw)
+		bad    func(r *raw)
+		stream uint32
+		code   Code
+	}{
+		{"head", func(r *raw) { r.get(1) }, func(r *raw) { r.frame(typePing, 0, 0, "123") }, 0, FrameSizeError},
+		{"fields", func(r *raw) { r.post(1) }, func(r *raw) { r.head(1, flagEnd, ":path", "/") }, 1, ProtocolError},
+		{"state", func(r *raw) { r.get(1) }, func(r *raw) { r.data(1, 0, "x") }, 1, StreamClosed},
+		{"length", func(r *raw) { r.post(1, "content-length", "2").data(1, 0, "a") }, func(r *raw) { r.data(1, flagEnd, "bc") }, 1, ProtocolError},
+		{"window", func(r *raw) { r.get(1).update(1, 1) }, func(r *raw) { r.update(1, 1<<31-1) }, 1, FlowControlError},
+		{"connection's window", func(r *raw) { r.get(1).update(0, 1) }, func(r *raw) { r.update(0, 1<<31-1) }, 0, FlowControlError},
+		{"idle", func(r *raw) { r.get(1) }, func(r *raw) { r.priority(7, 7, 1) }, 0, ProtocolError},
+	} {
+		r := newRaw().hello()
+		c.before(r)
+		at := r.Len()
+		c.bad(r)
+		r.frame(typePing, 0, 0, "12345678")
+		s := newEnd(t, Server, Config{Gather: streaming})
+		var got *Error
+		s.on = func(ev *Event) {
+			if ev.Err != nil && got == nil {
+				got = ev.Err
+			}
+		}
+		s.give(r.Bytes(), 1<<20)
+		if got == nil || got.Offset != int64(at) || got.Stream != c.stream || got.Code != c.code {
+			t.Errorf("%s: %v; want %v of stream %d at byte %d", c.name, got, c.code, c.stream, at)
+		}
+	}
+}
