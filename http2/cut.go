@@ -61,6 +61,13 @@ func (s *Session) preface(in *buf.In, ev *Event) (need int) {
 
 // mayCome checks a frame by its head, and by what came before it.
 func (s *Session) mayCome(f frame) *Error {
+	if f.typ <= typeHeaders && f.id&1 != 0 && f.size <= frameMax && s.in.settled && s.in.block.id == 0 && (f.typ == typeHeaders || s.side == Client || f.id <= s.in.last) {
+		return nil // most frames: what follows says the same
+	}
+	return s.mayComeSlow(f)
+}
+
+func (s *Session) mayComeSlow(f frame) *Error {
 	e := f.fault()
 	if e != nil && e.Stream == 0 {
 		return e

@@ -28,8 +28,8 @@ type decoder struct {
 	list  *Fields // being collected
 	count int
 
-	last   *cachedBlock
-	cached *[cacheSlots]*cachedBlock // each in the one place that its hash names; nil until a second block came
+	last   [2]*cachedBlock           // those that came last: an answer's head and its trailers
+	cached *[cacheSlots]*cachedBlock // each in the one place that its hash names; nil until the first came
 	bytes  int                       // of memory that the cache takes
 }
 
@@ -48,8 +48,10 @@ func (d *decoder) init(most, entries int) {
 // fields behind the shared ones, which are this message's own. p is borrowed. A
 // fault is one of the connection: the tables are lost.
 func (d *decoder) decode(p []byte) (list *Fields, rest []Field, e *Error) {
-	if d.last != nil && bytes.Equal(p, d.last.block) {
-		return d.last.list, nil, nil
+	for _, c := range d.last {
+		if c != nil && bytes.Equal(p, c.block) {
+			return c.list, nil, nil
+		}
 	}
 	s := scanBlock(p)
 	if s.why != "" {
@@ -205,14 +207,16 @@ func (d *decoder) join(a, b *Fields) *Fields {
 }
 
 func (d *decoder) find(p []byte) *Fields {
-	if d.last != nil && bytes.Equal(p, d.last.block) {
-		return d.last.list
+	for _, c := range d.last {
+		if c != nil && bytes.Equal(p, c.block) {
+			return c.list
+		}
 	}
 	if d.cached == nil {
 		return nil
 	}
 	if c := d.cached[slotOf(p)]; c != nil && bytes.Equal(p, c.block) {
-		d.last = c
+		d.last[0], d.last[1] = c, d.last[0]
 		return c.list
 	}
 	return nil
@@ -230,7 +234,8 @@ func (d *decoder) keep(p []byte, list *Fields) {
 	if *at != nil {
 		d.bytes -= (*at).cost()
 	}
-	*at, d.last = c, c
+	*at = c
+	d.last[0], d.last[1] = c, d.last[0]
 	d.bytes += c.cost()
 }
 
@@ -239,8 +244,8 @@ func (c *cachedBlock) cost() int { return cacheCost + len(c.block) + c.list.size
 // forget drops the cache: an insertion or a new size of the table has changed
 // what indices mean.
 func (d *decoder) forget() {
-	if d.last != nil {
-		d.last, d.cached, d.bytes = nil, nil, 0
+	if d.cached != nil {
+		d.last, d.cached, d.bytes = [2]*cachedBlock{}, nil, 0
 	}
 }
 

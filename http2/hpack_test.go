@@ -224,7 +224,7 @@ func TestDecodeSharesLists(t *testing.T) {
 		t.Error("a list outlived an insertion")
 	}
 	d.decode([]byte("\x3f\x81\x01\x82"))
-	if d.last != nil {
+	if d.last[0] != nil || d.cached != nil {
 		t.Error("the cache outlived a size update")
 	}
 }
