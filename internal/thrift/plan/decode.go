@@ -101,7 +101,7 @@ func (d *Decoder) pointer(t *shape.Type, p *unsafe.Pointer, o int, kind raw.Comp
 	if !d.Charge(t.Size) {
 		return o, raw.TooCostly
 	}
-	q := newScalar(t)
+	q := t.NewScalar()
 	f := raw.Fine
 	if d.wire == inCompact && t.Kind == shape.Bool {
 		// Safety: q points to a t.Go, a bool.
@@ -111,27 +111,6 @@ func (d *Decoder) pointer(t *shape.Type, p *unsafe.Pointer, o int, kind raw.Comp
 	}
 	*p = q
 	return o, raw.Fine
-}
-
-// newScalar makes a scalar, a string or a UUID.
-// Plain types stand for named ones, since the collector looks at pointers only; that
-// saves what reflection would add.
-func newScalar(t *shape.Type) unsafe.Pointer {
-	// Safety: the memory has t's size and, but for strings, no pointers; it is
-	// aligned for it, because the allocator aligns by size.
-	switch t.Kind {
-	case shape.Bool, shape.Int8:
-		return unsafe.Pointer(new(uint8))
-	case shape.Int16:
-		return unsafe.Pointer(new(uint16))
-	case shape.Int32:
-		return unsafe.Pointer(new(uint32))
-	case shape.Int64, shape.Float64:
-		return unsafe.Pointer(new(uint64))
-	case shape.UUID:
-		return unsafe.Pointer(new([16]byte))
-	}
-	return unsafe.Pointer(new(string))
 }
 
 // Fresh allocates the struct of a plan, with its defaults.

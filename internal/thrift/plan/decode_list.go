@@ -64,7 +64,7 @@ func (d *Decoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (n int, f 
 	case d.wire == inBinary && e.Kind.Fixed():
 		return d.binaryNumbers(e, p, o, n), raw.Fine
 	}
-	s := elements(t, n)
+	s := t.Make(n)
 	if d.wire == inCompact { // each element without the call of Value between
 		for i := range n {
 			if o, f = d.compactValue(e, unsafe.Add(s, i*e.Size), o, depth-1); f != raw.Fine {
@@ -80,27 +80,6 @@ func (d *Decoder) list(t *shape.Type, p unsafe.Pointer, o, depth int) (n int, f 
 	}
 	*(*shape.Slice)(p) = shape.Slice{Data: s, Len: n, Cap: n}
 	return o, raw.Fine
-}
-
-// elements makes n elements of a list, without reflection for those that are common.
-//
-// What reflection makes costs an allocation more for the slice's header.
-func elements(t *shape.Type, n int) unsafe.Pointer {
-	// Safety: the elements have the same size and pointers at the same places
-	// as those of t.Go.
-	switch t.Elem.Kind {
-	case shape.Bool, shape.Int8:
-		return unsafe.Pointer(unsafe.SliceData(make([]uint8, n)))
-	case shape.Int16:
-		return unsafe.Pointer(unsafe.SliceData(make([]uint16, n)))
-	case shape.Int32:
-		return unsafe.Pointer(unsafe.SliceData(make([]uint32, n)))
-	case shape.Int64, shape.Float64:
-		return unsafe.Pointer(unsafe.SliceData(make([]uint64, n)))
-	case shape.String:
-		return unsafe.Pointer(unsafe.SliceData(make([]string, n)))
-	}
-	return reflect.MakeSlice(t.Go, n, n).UnsafePointer()
 }
 
 // structures decodes len(s) structs, which are made in slabs: one allocation for up to 64, so

@@ -1,5 +1,7 @@
 package raw
 
+import "github.com/limosa-rpc/limosa/internal/codec"
+
 // Uvarint reads the number at b[o:]. As Apache's libraries it takes ten bytes,
 // whatever the number is for, and drops what does not fit. With short the
 // offset is the least length that b needs.
@@ -19,7 +21,7 @@ func Uvarint(b []byte, o int) (v uint64, end int, f Fault) {
 // goes to otherwise.
 func UvarintSlow(b []byte, o int) (v uint64, end int, f Fault) {
 	if len(b)-o >= 10 {
-		v, n := uvarintOf((*[10]byte)(b[o:]))
+		v, n := codec.UvarintOf((*[10]byte)(b[o:]))
 		if n == 0 {
 			return 0, o, longNumber
 		}
@@ -36,44 +38,6 @@ func UvarintSlow(b []byte, o int) (v uint64, end int, f Fault) {
 		}
 	}
 	return 0, o, longNumber
-}
-
-// uvarintOf reads the number at the begin of p and gives its length; 0: it does
-// not end there. What a byte says by its highest bit is taken back when the
-// next one is added: that is one step less than masking.
-func uvarintOf(p *[10]byte) (v uint64, n int) {
-	v = uint64(p[0])
-	if p[0] < 0x80 {
-		return v, 1
-	}
-	if v += uint64(p[1])<<7 - 1<<7; p[1] < 0x80 {
-		return v, 2
-	}
-	if v += uint64(p[2])<<14 - 1<<14; p[2] < 0x80 {
-		return v, 3
-	}
-	if v += uint64(p[3])<<21 - 1<<21; p[3] < 0x80 {
-		return v, 4
-	}
-	if v += uint64(p[4])<<28 - 1<<28; p[4] < 0x80 {
-		return v, 5
-	}
-	if v += uint64(p[5])<<35 - 1<<35; p[5] < 0x80 {
-		return v, 6
-	}
-	if v += uint64(p[6])<<42 - 1<<42; p[6] < 0x80 {
-		return v, 7
-	}
-	if v += uint64(p[7])<<49 - 1<<49; p[7] < 0x80 {
-		return v, 8
-	}
-	if v += uint64(p[8])<<56 - 1<<56; p[8] < 0x80 {
-		return v, 9
-	}
-	if v += uint64(p[9])<<63 - 1<<63; p[9] < 0x80 {
-		return v, 10
-	}
-	return 0, 0
 }
 
 // CompactSize reads a length or a number of elements.
