@@ -16,9 +16,9 @@ func (t *Type) NewScalar() unsafe.Pointer {
 		return unsafe.Pointer(new(uint8))
 	case Int16:
 		return unsafe.Pointer(new(uint16))
-	case Int32:
+	case Int32, Uint32, Float32:
 		return unsafe.Pointer(new(uint32))
-	case Int64, Float64:
+	case Int64, Uint64, Float64:
 		return unsafe.Pointer(new(uint64))
 	case UUID:
 		return unsafe.Pointer(new([16]byte))
@@ -37,9 +37,9 @@ func (t *Type) Make(n int) unsafe.Pointer {
 		return unsafe.Pointer(unsafe.SliceData(make([]uint8, n)))
 	case Int16:
 		return unsafe.Pointer(unsafe.SliceData(make([]uint16, n)))
-	case Int32:
+	case Int32, Uint32, Float32:
 		return unsafe.Pointer(unsafe.SliceData(make([]uint32, n)))
-	case Int64, Float64:
+	case Int64, Uint64, Float64:
 		return unsafe.Pointer(unsafe.SliceData(make([]uint64, n)))
 	case String:
 		return unsafe.Pointer(unsafe.SliceData(make([]string, n)))

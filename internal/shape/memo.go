@@ -132,10 +132,12 @@ func (m *Memo) compileLocked(rt reflect.Type) (*Struct, error) {
 	if err == nil {
 		err = c.checkUnions()
 	}
+	if err == nil {
+		err = m.Rules.Complete(c.order)
+	}
 	if err != nil {
 		return nil, err
 	}
-	m.Rules.Complete(c.order)
 	if m.mu.known == nil {
 		m.mu.known = map[reflect.Type]*Struct{}
 	}

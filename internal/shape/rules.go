@@ -23,8 +23,9 @@ type Rules interface {
 	Words() Words
 	// Tag makes what the codec finds a field by; it differs between the fields of a struct.
 	Tag(id int, t *Type) uint32
-	// Complete is called with new structs when all that they refer to is there.
-	Complete(fresh []*Struct)
+	// Complete is called with new structs when all that they refer to is there. With an
+	// error, a *TypeError, none of them becomes known.
+	Complete(fresh []*Struct) error
 	// Whole tells whether kept, what a struct has of unknown fields, can be sent, with
 	// so many levels allowed for its values.
 	Whole(kept []byte, depth int) bool

@@ -228,7 +228,7 @@ func (rules) Tag(id int, t *shape.Type) uint32 {
 // Complete implements [shape.Rules].
 // Types may refer to each other in circles. What needs only the struct itself is made
 // first; what views are within others is known when all of the circle are there.
-func (rules) Complete(fresh []*shape.Struct) {
+func (rules) Complete(fresh []*shape.Struct) error {
 	for _, s := range fresh {
 		pl := At(s)
 		if pl.Shown = At(s.Of); pl.Shown == nil {
@@ -236,6 +236,7 @@ func (rules) Complete(fresh []*shape.Struct) {
 		}
 	}
 	findViews(fresh)
+	return nil
 }
 
 // Whole implements [shape.Rules].
