@@ -72,7 +72,7 @@ func (rules) Words() shape.Words {
 	return shape.Words{IDL: "tested", Pairs: "Entries", Kept: "rest"}
 }
 func (rules) Tag(id int, t *shape.Type) uint32 { return uint32(id)<<8 | uint32(t.Kind) }
-func (rules) Complete([]*shape.Struct)         {}
+func (rules) Complete([]*shape.Struct) error   { return nil }
 func (rules) Whole(kept []byte, _ int) bool    { return len(kept)%2 == 0 }
 func (rules) Most() (depth, size int)          { return 10, 1000 }
 
