@@ -1,0 +1,97 @@
+package raw
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/limosa-rpc/limosa/internal/codec"
+)
+
+// MaxVarint is how many bytes a number takes at the most.
+const MaxVarint = 10
+
+// Uvarint reads the number at b[o:].
+func Uvarint(b []byte, o int) (v uint64, end int, f Fault) {
+	if uint(o) < uint(len(b)) && b[o] < 0x80 {
+		return uint64(b[o]), o + 1, Fine
+	}
+	return UvarintSlow(b, o)
+}
+
+// UvarintSlow is Uvarint for numbers of more than one byte.
+func UvarintSlow(b []byte, o int) (v uint64, end int, f Fault) {
+	if len(b)-o < MaxVarint {
+		return uvarintAtEnd(b, o)
+	}
+	p := (*[MaxVarint]byte)(b[o:])
+	v, n := codec.UvarintOf(p)
+	if n == 0 || n == MaxVarint && p[MaxVarint-1] > 1 {
+		return 0, o, LongNumber
+	}
+	return v, o + n, Fine
+}
+
+// uvarintAtEnd reads a number where fewer bytes are left than one may have.
+func uvarintAtEnd(b []byte, o int) (v uint64, end int, f Fault) {
+	for i, c := range b[min(o, len(b)):] {
+		v |= uint64(c&0x7f) << (7 * i)
+		if c < 0x80 {
+			return v, o + i + 1, Fine
+		}
+	}
+	return 0, o, Short
+}
+
+// Size is how many bytes v takes.
+func Size(v uint64) int {
+	// 9/64 is a little less than 1/7, and right for 0 to 64 bits.
+	return int(9*uint32(bits.Len64(v))+64) / 64
+}
+
+// Append appends v.
+func Append(b []byte, v uint64) []byte {
+	if v < 0x80 {
+		return append(b, byte(v))
+	}
+	return binary.AppendUvarint(b, v)
+}
+
+// Put writes v to p and gives how many bytes that took. It may write more than that.
+func Put(p *[MaxVarint]byte, v uint64) int {
+	p[0] = byte(v) | 0x80
+	if v < 1<<14 {
+		if v < 1<<7 {
+			p[0] = byte(v)
+			return 1
+		}
+		p[1] = byte(v >> 7)
+		return 2
+	}
+	return putSlow(p, v)
+}
+
+// putSlow writes numbers of three bytes and more without asking how many there are at each: the
+// 56 bits are spread, seven to a byte, and all bytes but the last are marked.
+func putSlow(p *[MaxVarint]byte, v uint64) int {
+	n := Size(v)
+	x := v&0x0fffffff | v<<4&0x0fffffff00000000
+	x = x&0x00003fff00003fff | x<<2&0x3fff00003fff0000
+	x = x&0x007f007f007f007f | x<<1&0x7f007f007f007f00
+	if n > 8 {
+		binary.LittleEndian.PutUint64(p[:], x|0x8080808080808080)
+		p[8] = byte(v >> 56)
+		if n == 10 {
+			p[8] |= 0x80
+			p[9] = 1
+		}
+		return n
+	}
+	binary.LittleEndian.PutUint64(p[:], x|0x8080808080808080&(1<<(8*uint(n-1))-1))
+	return n
+}
+
+// Zigzag puts the sign into the lowest bit.
+func Zigzag(n int64) uint64 { return uint64(n<<1) ^ uint64(n>>63) }
+
+// Unzigzag takes it from there.
+func Unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
