@@ -46,6 +46,10 @@ func HeadOf(src []byte) Head {
 	return Head{o.Uint64(p[0:]), o.Uint64(p[8:]), o.Uint64(p[16:]), o.Uint64(p[24:])}
 }
 
+// ASCII tells that all bytes of h are characters of one byte: those that follow the string too,
+// so that false does not say that it has others.
+func (h Head) ASCII() bool { return (h.a|h.b|h.c|h.d)&0x8080808080808080 == 0 }
+
 // Take makes the string of n bytes that h begins with, of which Fits told that it
 // fits.
 func (t *Texts) Take(h Head, n int) string {

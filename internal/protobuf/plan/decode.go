@@ -1,0 +1,324 @@
+package plan
+
+import (
+	"encoding/binary"
+	"reflect"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/internal/codec"
+	"github.com/limosa-rpc/limosa/internal/protobuf/raw"
+	"github.com/limosa-rpc/limosa/internal/shape"
+)
+
+// A Decoder is the state of one decode. It lives on the stack of Decode: nothing here may go
+// through a function value, or it would be allocated.
+//
+// b is a message, from the begin of the whole one to its own end, so that offsets are those of
+// the whole message everywhere.
+type Decoder struct {
+	all   []byte // the whole message
+	texts codec.Texts
+	where string // the field where a fault was found, innermost
+	codec.Budget
+}
+
+// blame notes the field where a fault was found, unless a field further in was noted. The text
+// reaches the peer: it has the IDL's names.
+func (d *Decoder) blame(pl *Plan, o *Op, at int, f raw.Fault) (int, raw.Fault) {
+	if d.where == "" {
+		d.where = pl.Go.Name() + "." + pl.Names[o.Index].IDL
+	}
+	return at, f
+}
+
+// fields decodes fields at b[o:] into the pl.Go at base, up to the end of b or, in a group, to
+// that group's end. It gives the end, or the offset of a fault. depth is how many levels
+// are allowed, this struct included; group is the number of the group, 0: a message.
+//
+// The next field is guessed to be the next one of the plan.
+func (d *Decoder) fields(pl *Plan, base unsafe.Pointer, b []byte, o, depth int, group uint32) (int, raw.Fault) {
+	if depth <= 0 {
+		return o, raw.TooDeep
+	}
+	begin, next, seen := o, 0, uint64(0)
+	for {
+		if o >= len(b) {
+			if group != 0 {
+				return o, raw.NoEnd
+			}
+			break
+		}
+		from, tag, f := o, uint32(b[o]), raw.Fine
+		if o++; tag >= 0x80 {
+			if o < len(b) && b[o] < 0x80 {
+				tag = tag&0x7f | uint32(b[o])<<7
+				o++
+			} else if tag, o, f = raw.ReadTag(b, from); f != raw.Fine {
+				return o, f
+			}
+		}
+		var op *Op
+		if next < len(pl.fields) && pl.fields[next].Tag == tag {
+			op = &pl.fields[next]
+			next++
+		} else {
+			if tag < 8 {
+				return from, raw.BadTag
+			}
+			if tag == group<<3|uint32(raw.EndGroup) {
+				break
+			}
+			var after int
+			if op, after = pl.find(tag >> 3); op == nil || op.Tag != tag {
+				if o, f = d.stray(pl, op, base, b, from, o, tag, depth); f != raw.Fine {
+					return o, f
+				}
+				continue
+			}
+			next = after
+		}
+		// Safety: base points to a pl.Go, and offset and form are those of one of its
+		// fields: Complete took them from reflection. So for all stores below.
+		p := unsafe.Add(base, op.Offset)
+		seen |= op.Bit
+		var v uint64
+		switch op.Do {
+		case Text:
+			n := 0
+			if o < len(b) && b[o] < 0x80 {
+				if n = int(b[o]); n > len(b)-o-1 {
+					return d.blame(pl, op, o, raw.TooLarge)
+				}
+				o++
+			} else if n, o, f = raw.Length(b, o); f != raw.Fine {
+				return d.blame(pl, op, o, f)
+			}
+			if d.texts.Fits(n, len(d.all)-o) {
+				if head := codec.HeadOf(d.all[o:]); head.ASCII() || !op.utf8 || utf8.Valid(b[o:o+n]) {
+					*(*string)(p) = d.texts.Take(head, n)
+					o += n
+					continue
+				}
+				return d.blame(pl, op, o, raw.BadText)
+			}
+			if op.utf8 && !utf8.Valid(b[o:o+n]) {
+				return d.blame(pl, op, o, raw.BadText)
+			}
+			*(*string)(p) = d.texts.Copy(d.all, o, n)
+			o += n
+			continue
+		case Fixed64:
+			if len(b)-o < 8 {
+				return d.blame(pl, op, o, raw.Short)
+			}
+			*(*uint64)(p) = binary.LittleEndian.Uint64(b[o:])
+			o += 8
+			continue
+		case Int64, Int32, Uint32, Bool, Sint64, Sint32:
+			if o < len(b) && b[o] < 0x80 {
+				v = uint64(b[o])
+				o++
+			} else if v, o, f = raw.UvarintSlow(b, o); f != raw.Fine {
+				return d.blame(pl, op, o, f)
+			}
+			store(op.Do, p, v)
+			continue
+		}
+		if o, f = d.other(pl, op, p, b, from, o, depth); f != raw.Fine {
+			return d.blame(pl, op, o, f)
+		}
+	}
+	if seen != pl.Bits || pl.Wide {
+		return d.lacking(pl, seen, b, begin, o)
+	}
+	return o, raw.Fine
+}
+
+// store stores a number that was a varint.
+func store(form Form, p unsafe.Pointer, v uint64) {
+	// Safety: p points to a number of that form.
+	switch form {
+	case Int64:
+		*(*uint64)(p) = v
+	case Int32, Uint32, Closed:
+		*(*uint32)(p) = uint32(v)
+	case Bool:
+		*(*bool)(p) = v != 0
+	case Sint64:
+		*(*int64)(p) = raw.Unzigzag(v)
+	case Sint32:
+		*(*int32)(p) = int32(uint32(v)>>1) ^ -int32(v&1)
+	}
+}
+
+// other decodes the value at b[o:] of a field that is no plain number or string; its tag is at
+// b[from:]. A list or map is decoded as far as the fields that follow are the same.
+func (d *Decoder) other(pl *Plan, op *Op, p unsafe.Pointer, b []byte, from, o, depth int) (int, raw.Fault) {
+	// Safety: p points to a field of op.Type.Go.
+	switch op.Do {
+	case Scalar:
+		q := *(*unsafe.Pointer)(p)
+		if op.Elem == Closed {
+			return d.closed(pl, op, p, b, from, o)
+		}
+		if q == nil {
+			if !d.Charge(op.Type.Elem.Size) {
+				return o, raw.TooCostly
+			}
+			q = op.Type.Elem.NewScalar()
+		}
+		o, f := d.value(op, op.Elem, q, b, o, depth)
+		if f == raw.Fine {
+			*(*unsafe.Pointer)(p) = q
+		}
+		return o, f
+	case Closed:
+		return d.closed(pl, op, p, b, from, o)
+	case List:
+		return d.list(pl, op, p, b, from, o, depth)
+	case Packed:
+		return d.packed(pl, op, (*shape.Slice)(p), b, o)
+	case Map:
+		return d.entries(pl, op, p, b, from, o, depth)
+	case Variant:
+		return d.variant(pl, op, (*shape.Face)(p), b, from, o, depth)
+	}
+	return d.value(op, op.Do, p, b, o, depth)
+}
+
+// value decodes one value at b[o:] into p. What is a message is merged into what is there.
+func (d *Decoder) value(op *Op, form Form, p unsafe.Pointer, b []byte, o, depth int) (int, raw.Fault) {
+	// Safety: for all stores: p points to what form says.
+	switch form {
+	case Fixed64:
+		if len(b)-o < 8 {
+			return o, raw.Short
+		}
+		*(*uint64)(p) = binary.LittleEndian.Uint64(b[o:])
+		return o + 8, raw.Fine
+	case Fixed32:
+		if len(b)-o < 4 {
+			return o, raw.Short
+		}
+		*(*uint32)(p) = binary.LittleEndian.Uint32(b[o:])
+		return o + 4, raw.Fine
+	case Text:
+		n, o, f := raw.Length(b, o)
+		if f != raw.Fine {
+			return o, f
+		}
+		if op.utf8 && !utf8.Valid(b[o:o+n]) {
+			return o, raw.BadText
+		}
+		*(*string)(p) = d.text(o, n)
+		return o + n, raw.Fine
+	case Blob:
+		return d.bytes((*[]byte)(p), b, o)
+	case Message, Group:
+		q := *(*unsafe.Pointer)(p)
+		if q == nil {
+			var ok bool
+			if q, ok = d.fresh(op.Plan); !ok {
+				return o, raw.TooCostly
+			}
+			*(*unsafe.Pointer)(p) = q
+		}
+		return d.message(op, form, q, b, o, depth)
+	}
+	v, o, f := raw.Uvarint(b, o)
+	if f == raw.Fine {
+		store(form, p, v)
+	}
+	return o, f
+}
+
+// message decodes a message or group at b[o:] into the struct at q.
+func (d *Decoder) message(op *Op, form Form, q unsafe.Pointer, b []byte, o, depth int) (int, raw.Fault) {
+	if form == Group {
+		return d.fields(op.Plan, q, b, o, depth-1, op.Tag>>3)
+	}
+	n, o, f := raw.Length(b, o)
+	if f != raw.Fine {
+		return o, f
+	}
+	return d.fields(op.Plan, q, b[:o+n], o, depth-1, 0)
+}
+
+// fresh allocates the struct of a plan.
+func (d *Decoder) fresh(pl *Plan) (unsafe.Pointer, bool) {
+	if !d.Charge(pl.Size) {
+		return nil, false
+	}
+	return reflect.New(pl.Go).UnsafePointer(), true
+}
+
+// text copies the string at all[o:], which has n bytes.
+func (d *Decoder) text(o, n int) string {
+	if d.texts.Fits(n, len(d.all)-o) {
+		return d.texts.Take(codec.HeadOf(d.all[o:]), n)
+	}
+	return d.texts.Copy(d.all, o, n)
+}
+
+// bytes decodes bytes at b[o:], length first, into a slice of its own.
+func (d *Decoder) bytes(p *[]byte, b []byte, o int) (int, raw.Fault) {
+	n, o, f := raw.Length(b, o)
+	if f != raw.Fine {
+		return o, f
+	}
+	if !d.Charge(n) {
+		return o, raw.TooCostly
+	}
+	src := b[o : o+n]
+	s := make([]byte, len(src)) // not cleared, since all of it is copied over
+	copy(s, src)
+	*p = s
+	return o + n, raw.Fine
+}
+
+// variant decodes a field of a oneof, which replaces what the oneof held; a message is merged
+// into the same one.
+func (d *Decoder) variant(pl *Plan, op *Op, p *shape.Face, b []byte, from, o, depth int) (end int, f raw.Fault) {
+	one := &op.in.one.ops[0]
+	if p.Itab == op.in.itab && p.Data != nil && (op.Elem == Message || op.Elem == Group) {
+		// Safety: Data points to the variant's struct, whose one field one is.
+		return d.value(one, op.Elem, unsafe.Add(p.Data, one.Offset), b, o, depth)
+	}
+	if op.Elem == Closed {
+		v, end, f := raw.Uvarint(b, o)
+		if f != raw.Fine || !known(one.Type, v) {
+			return d.putAside(pl, op, f, unsafe.Pointer(p), b, from, end)
+		}
+	}
+	q, ok := d.fresh(op.in.one)
+	if !ok {
+		return o, raw.TooCostly
+	}
+	if end, f = d.value(one, op.Elem, unsafe.Add(q, one.Offset), b, o, depth); f == raw.Fine {
+		// Safety: itab is that of *one.Go as the interface that p points to.
+		*p = shape.Face{Itab: op.in.itab, Data: q}
+	}
+	return end, f
+}
+
+// lacking finds the first required field that was not seen. seen has no bits for those after the
+// 64th; then the struct, which begins at b[begin:], is gone through again.
+func (d *Decoder) lacking(pl *Plan, seen uint64, b []byte, begin, end int) (int, raw.Fault) {
+	there := map[uint32]bool{}
+	for o := begin; pl.Wide && o < end; {
+		tag, at, f := raw.ReadTag(b, o)
+		if f != raw.Fine || raw.Wire(tag&7) == raw.EndGroup {
+			break
+		}
+		there[tag] = true
+		o, _ = raw.Skip(b, at, tag, 1<<30) // its depth was checked before
+	}
+	for i := range pl.ops {
+		o := &pl.ops[i]
+		if pl.Fields[o.Index].Rule == shape.Required && (o.Bit != 0 && seen&o.Bit == 0 || o.Bit == 0 && !there[o.Tag]) {
+			return d.blame(pl, o, end, raw.Missing)
+		}
+	}
+	return end, raw.Fine
+}

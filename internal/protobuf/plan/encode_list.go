@@ -1,0 +1,184 @@
+package plan
+
+import (
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/internal/protobuf/raw"
+	"github.com/limosa-rpc/limosa/internal/shape"
+)
+
+// list appends the elements of s, each behind a tag of its own.
+func (e *Encoder) list(b []byte, o *Op, s shape.Slice, depth int) []byte {
+	switch o.Elem {
+	case Message:
+		return e.messages(b, o, s, depth-1)
+	case Group:
+		return e.groups(b, o, s, depth-1)
+	}
+	for i := range s.Len {
+		if b = e.room(b); e.halt {
+			return b
+		}
+		// Safety: s has s.Len elements of that size.
+		if b = e.value(b, o, o.Elem, unsafe.Add(s.Data, i*o.Type.Elem.Size), depth); e.halt {
+			return b
+		}
+	}
+	return b
+}
+
+// messages appends messages. The length of one is likely to take as many bytes as that of the one before.
+func (e *Encoder) messages(b []byte, o *Op, s shape.Slice, depth int) []byte {
+	guess := 1
+	// Safety: the elements are pointers to structs.
+	for _, p := range unsafe.Slice((*unsafe.Pointer)(s.Data), s.Len) {
+		if p == nil {
+			return e.failAt(b, o.Type.Elem, shape.WhyNil)
+		}
+		if b = e.room(b); e.halt {
+			return b
+		}
+		if b = e.message(o.head(b), part{pl: o.Plan, p: p, depth: depth, guess: guess}); e.halt {
+			return b
+		}
+		guess = e.wide
+	}
+	return b
+}
+
+func (e *Encoder) groups(b []byte, o *Op, s shape.Slice, depth int) []byte {
+	// Safety: the elements are pointers to structs.
+	for _, p := range unsafe.Slice((*unsafe.Pointer)(s.Data), s.Len) {
+		if p == nil {
+			return e.failAt(b, o.Type.Elem, shape.WhyNil)
+		}
+		if b = e.room(b); e.halt {
+			return b
+		}
+		if b = e.group(b, o, p, depth); e.halt {
+			return b
+		}
+	}
+	return b
+}
+
+// chunk is how many numbers are made ready to be written at once.
+const chunk = 64
+
+// packed appends the numbers of s behind one tag.
+func (e *Encoder) packed(b []byte, o *Op, s shape.Slice) []byte {
+	if s.Len == 0 {
+		return b
+	}
+	// Safety: s has s.Len elements of the layout that form says. So for all of them below.
+	switch o.Elem {
+	case Bool:
+		return e.bytes(raw.Append(o.head(b), uint64(s.Len)), unsafe.Slice((*byte)(s.Data), s.Len))
+	case Fixed32:
+		return fixed(e, b, o, unsafe.Slice((*uint32)(s.Data), s.Len), 4, raw.To32)
+	case Fixed64:
+		return fixed(e, b, o, unsafe.Slice((*uint64)(s.Data), s.Len), 8, raw.To64)
+	}
+	b = o.head(b)
+	if cap(b)-len(b)-headroom >= s.Len*raw.MaxVarint {
+		begin, guess := len(b), raw.Size(uint64(s.Len))
+		b = putNumbers(b[:begin+guess], o.Elem, s.Data, s.Len)
+		wide := e.wide
+		b = e.close(b, begin, guess) // there is room: the numbers did not take all of theirs, or the guess was right
+		e.wide = wide
+		return b
+	}
+	n := sizeNumbers(o.Elem, s.Data, s.Len)
+	if n > maxSize {
+		return e.stop(b, errTooLong)
+	}
+	b = raw.Append(b, uint64(n))
+	if e.inside && n > cap(b)-len(b)-chunk*raw.MaxVarint {
+		e.halt = true
+		return b
+	}
+	size := o.Type.Elem.Size
+	for i := 0; i < s.Len; i += chunk {
+		if cap(b)-len(b) < chunk*raw.MaxVarint {
+			b = e.Out.Next(b)
+		}
+		b = putNumbers(b, o.Elem, unsafe.Add(s.Data, i*size), min(chunk, s.Len-i))
+	}
+	return b
+}
+
+// putNumbers appends n numbers of a form. There is room for n that are as long as can be.
+func putNumbers(b []byte, form Form, p unsafe.Pointer, n int) []byte {
+	at := len(b)
+	if form == Int64 {
+		// Safety: p points to n numbers of that size.
+		return b[:at+raw.PutNumbers(b[at:cap(b)], unsafe.Slice((*uint64)(p), n))]
+	}
+	var some [chunk]uint64
+	for n > 0 {
+		k := min(n, chunk)
+		size := widen(some[:k], form, p)
+		at += raw.PutNumbers(b[at:cap(b)], some[:k])
+		// Safety: the last one ends where the numbers end.
+		p, n = unsafe.Add(p, k*size), n-k
+	}
+	return b[:at]
+}
+
+// widen makes what is written of len(dst) numbers at p, and gives the size of one there.
+func widen(dst []uint64, form Form, p unsafe.Pointer) int {
+	// Safety: p points to len(dst) numbers of that size.
+	switch form {
+	case Sint64:
+		raw.Zigzags64(dst, unsafe.Slice((*uint64)(p), len(dst)))
+		return 8
+	case Uint32:
+		raw.Widen(dst, unsafe.Slice((*uint32)(p), len(dst)))
+	case Sint32:
+		raw.Zigzags32(dst, unsafe.Slice((*uint32)(p), len(dst)))
+	case Int64:
+		copy(dst, unsafe.Slice((*uint64)(p), len(dst)))
+		return 8
+	default: // Int32, Closed
+		raw.WidenSigned(dst, unsafe.Slice((*uint32)(p), len(dst)))
+	}
+	return 4
+}
+
+// sizeNumbers is how many bytes n numbers of a form take.
+func sizeNumbers(form Form, p unsafe.Pointer, n int) int {
+	// Safety: as in putNumbers.
+	if form == Int64 {
+		return raw.SizeNumbers(unsafe.Slice((*uint64)(p), n))
+	}
+	var some [chunk]uint64
+	all := 0
+	for n > 0 {
+		k := min(n, chunk)
+		size := widen(some[:k], form, p)
+		all += raw.SizeNumbers(some[:k])
+		p, n = unsafe.Add(p, k*size), n-k
+	}
+	return all
+}
+
+// fixed appends numbers of size bytes.
+func fixed[T raw.Word](e *Encoder, b []byte, o *Op, s []T, size int, to func([]byte, []T)) []byte {
+	if len(s) > maxSize/size {
+		return e.stop(b, errTooLong)
+	}
+	b = raw.Append(o.head(b), uint64(len(s)*size))
+	if e.inside && len(s)*size > cap(b)-len(b)-headroom {
+		e.halt = true
+		return b
+	}
+	for {
+		n, at := min(len(s), (cap(b)-len(b))/size), len(b)
+		b = b[:at+n*size]
+		to(b[at:], s[:n])
+		if s = s[n:]; len(s) == 0 {
+			return b
+		}
+		b = e.Out.Next(b)
+	}
+}

@@ -1,0 +1,318 @@
+package plan
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/internal/protobuf/raw"
+	"github.com/limosa-rpc/limosa/internal/shape"
+)
+
+// A Plan is a struct type, ready to be encoded and decoded: what shape knows of it, and what
+// Protobuf adds. It is constant once Memo has returned it.
+type Plan struct {
+	shape.Struct // the first field: At
+
+	ops    []Op // of fields and oneofs, in the order of their numbers; a oneof has that of its first field
+	fields []Op // of fields, those of oneofs among them, in the order of their numbers
+
+	dense  []uint16       // index into fields plus one, for numbers below len(dense)
+	others map[uint32]int // the same for the rest; nil if there is no rest
+}
+
+// An Op is what is to be done for a field: 64 bytes, a cache line.
+type Op struct {
+	Head   uint64 // the tag as it is on the wire, its first byte lowest
+	Tag    uint32
+	Alt    uint32 // the tag of a list of numbers that is packed though it should not be, or the other way round; 0: none
+	Offset uint32 // in the struct; of a Variant, of the oneof's interface
+	Index  uint16 // in Fields and Names
+	HeadN  uint8  // bytes of Head
+	Do     Form   // what loops switch on
+	Elem   Form   // of Scalar, List, Packed, Variant
+	always bool   // a plain value is written even if it is zero
+	utf8   bool   // strings have to be that
+	_      byte
+	Bit    uint64 // of a required field
+	Type   *shape.Type
+	Plan   *Plan // of messages and groups, elements' too
+	in     *inner
+}
+
+// inner is what few ops have.
+type inner struct {
+	key, value Op      // of a Map
+	itab       uintptr // of a Variant: the interface's first word
+	one        *Plan   // of a Variant: the struct that holds its field
+}
+
+// at gives the plan that a Struct of Memo is a part of; nil gives nil.
+func at(s *shape.Struct) *Plan {
+	// Safety: rules.New has made it as the first field of a plan.
+	return (*Plan)(unsafe.Pointer(s))
+}
+
+// Memo remembers the plans of all types that were used. It is the one piece of package
+// state: a plan depends on its type only.
+var Memo = shape.Memo{Rules: rules{}}
+
+// Of gives the plan for msg, a pointer to a struct, and that pointer. An error is a *TypeError.
+func Of(msg any) (*Plan, unsafe.Pointer, error) {
+	p := shape.Data(msg)
+	if s := Memo.Known(msg); s != nil && p != nil {
+		return at(s), p, nil
+	}
+	s, p, err := Memo.Of(msg)
+	if e, ok := errors.AsType[*shape.TypeError](err); ok {
+		return nil, nil, &TypeError{Type: e.Type, Field: e.Field, Why: e.Why}
+	}
+	return at(s), p, err
+}
+
+// A TypeError says why a Go type, or a value of it, cannot be a message. The codec gives it
+// inside of an *rpc.Error with rpc.Internal.
+type TypeError struct {
+	Type  reflect.Type
+	Field string // the Go field, if one is at fault
+	Why   string
+}
+
+// Error gives all of them.
+func (e *TypeError) Error() string {
+	name := "nil"
+	if e.Type != nil {
+		name = e.Type.String()
+	}
+	if e.Field != "" {
+		name += "." + e.Field
+	}
+	return "protobuf: " + name + ": " + e.Why
+}
+
+// find gives the op for a field's number and the index after it; nil: the struct does not have it.
+func (pl *Plan) find(number uint32) (*Op, int) {
+	i := 0
+	if int(number) < len(pl.dense) {
+		i = int(pl.dense[number])
+	} else if pl.others != nil {
+		i = pl.others[number]
+	}
+	if i == 0 {
+		return nil, 0
+	}
+	return &pl.fields[i-1], i
+}
+
+// maxDense is the largest number that is found by indexing.
+const maxDense = 1024
+
+// index makes fields findable by number.
+func (pl *Plan) index() error {
+	byNumber := func(a, b Op) int { return cmp.Compare(a.Tag, b.Tag) }
+	slices.SortStableFunc(pl.ops, byNumber)
+	slices.SortFunc(pl.fields, byNumber)
+	top := -1
+	for i := range pl.fields {
+		n := pl.fields[i].Tag >> 3
+		if i > 0 && pl.fields[i-1].Tag>>3 == n {
+			return &shape.TypeError{Type: pl.Go, Why: fmt.Sprintf("two fields have the number %d", n)}
+		}
+		if n <= maxDense {
+			top = int(n)
+		}
+	}
+	pl.dense = make([]uint16, top+1)
+	for i := range pl.fields {
+		if n := pl.fields[i].Tag >> 3; int(n) <= top {
+			pl.dense[n] = uint16(i + 1)
+		} else {
+			if pl.others == nil {
+				pl.others = map[uint32]int{}
+			}
+			pl.others[n] = i + 1
+		}
+	}
+	return nil
+}
+
+// makeOps makes the ops of a struct's fields.
+func (pl *Plan) makeOps() error {
+	for i := range pl.Fields {
+		f := &pl.Fields[i]
+		sf, _ := pl.Go.FieldByName(pl.Names[i].Go)
+		tag, err := parseTag(sf.Tag.Get("proto"))
+		if err != nil {
+			return err // Field has seen that there is none
+		}
+		if tag.oneof {
+			if err := pl.addUnion(f); err != nil {
+				return err
+			}
+			continue
+		}
+		o := newOp(tag, f)
+		pl.ops, pl.fields = append(pl.ops, o), append(pl.fields, o)
+	}
+	return pl.index()
+}
+
+// newOp makes the op of a field.
+func newOp(tag fieldTag, f *shape.Field) Op {
+	o := Op{Offset: f.Offset, Index: f.Index, Bit: f.Bit, Type: f.Type, Do: tag.form, Elem: tag.form, utf8: !tag.noUTF8, always: tag.required}
+	wire := wires[tag.form]
+	t := f.Type
+	switch {
+	case tag.key != "":
+		o.Do, wire = Map, raw.Bytes
+		o.in = &inner{
+			key:   Op{Do: tag.keyForm, Elem: tag.keyForm, Type: t.Key, utf8: !tag.noUTF8},
+			value: Op{Do: tag.form, Elem: tag.form, Type: t.Elem, utf8: !tag.noUTF8},
+		}
+		o.in.key.setTag(raw.Tag(1, wires[tag.keyForm]))
+		o.in.value.setTag(raw.Tag(2, wires[tag.form]))
+		if t.Elem.Struct != nil {
+			o.in.value.Plan = at(t.Elem.Struct)
+		}
+	case f.Kind == shape.List:
+		o.Do = List
+		if t.Elem.Struct != nil {
+			o.Plan = at(t.Elem.Struct)
+		}
+		if tag.form.packs() {
+			o.Alt = raw.Tag(tag.number, raw.Bytes)
+		}
+		if tag.packed {
+			o.Do, wire, o.Alt = Packed, raw.Bytes, raw.Tag(tag.number, wire)
+		}
+	case f.Kind == shape.Pointer:
+		o.Do = Scalar
+	case t.Struct != nil:
+		o.Plan = at(t.Struct)
+	}
+	o.setTag(raw.Tag(tag.number, wire))
+	return o
+}
+
+func (o *Op) setTag(tag uint32) {
+	var head [8]byte
+	o.Tag, o.HeadN = tag, uint8(binary.PutUvarint(head[:], uint64(tag)))
+	o.Head = binary.LittleEndian.Uint64(head[:])
+}
+
+// addUnion makes the ops of a oneof, and of its fields.
+func (pl *Plan) addUnion(f *shape.Field) error {
+	o := Op{Do: Union, Offset: f.Offset, Index: f.Index, Type: f.Type, Tag: math.MaxUint32}
+	for i := range f.Type.Cases {
+		c := &f.Type.Cases[i]
+		one := at(c.Struct)
+		tag, err := one.variantTag()
+		if err != nil {
+			return &shape.TypeError{Type: one.Go, Why: err.Error()}
+		}
+		v := Op{Do: Variant, Elem: tag.form, Offset: f.Offset, Index: f.Index, Type: f.Type, in: &inner{itab: c.Itab, one: one}}
+		v.setTag(raw.Tag(tag.number, wires[tag.form]))
+		pl.fields = append(pl.fields, v)
+		if i == 0 {
+			o.Tag = v.Tag
+		}
+	}
+	pl.ops = append(pl.ops, o)
+	return nil
+}
+
+// variantTag gives the tag of the one field that a struct of a oneof has.
+func (pl *Plan) variantTag() (tag fieldTag, err error) {
+	sf, _ := pl.Go.FieldByName(pl.Names[0].Go)
+	if tag, err = parseTag(sf.Tag.Get("proto")); err != nil {
+		return tag, err
+	}
+	if k := pl.Fields[0].Kind; tag.oneof || tag.required || tag.explicit || k == shape.List || k == shape.Map || k == shape.Pointer {
+		return tag, errors.New("the field of a oneof has one value, and no presence of its own")
+	}
+	return tag, nil
+}
+
+// rules are what Protobuf adds to Go's types.
+type rules struct{}
+
+var _ shape.Rules = rules{}
+
+// New implements [shape.Rules].
+func (rules) New(reflect.Type) *shape.Struct { return &new(Plan).Struct }
+
+// View implements [shape.Rules].
+func (rules) View(reflect.Type) (reflect.Type, func(*shape.Struct) shape.View) { return nil, nil }
+
+// Field implements [shape.Rules].
+func (rules) Field(f reflect.StructField) (spec shape.Spec, err error) {
+	text, ok := f.Tag.Lookup("proto")
+	if !ok || text == "-" {
+		return spec, nil
+	}
+	tag, err := parseTag(text)
+	switch {
+	case err != nil:
+		return spec, err
+	case tag.unknown && (f.Type.Kind() != reflect.Slice || f.Type.Elem().Kind() != reflect.Uint8):
+		return spec, errors.New("what keeps unknown fields is a []byte")
+	case tag.unknown:
+		return shape.Spec{Is: shape.KeptField}, nil
+	case !f.IsExported():
+		return spec, errors.New("the field has a tag and is not exported")
+	}
+	if err := tag.check(f.Type); err != nil {
+		return spec, err
+	}
+	spec = shape.Spec{Is: shape.IDLField, ID: tag.number, Name: tag.name}
+	switch {
+	case tag.oneof:
+		spec.ID = -1 - f.Index[0] // fields have numbers from 1 on, a oneof has none
+	case tag.required:
+		spec.Rule = shape.Required
+	case tag.explicit:
+		spec.Rule = shape.Free
+	}
+	return spec, nil
+}
+
+// Kind implements [shape.Rules].
+func (rules) Kind(_ reflect.Type, k shape.Kind) shape.Kind {
+	switch k {
+	case shape.Int8, shape.Int16, shape.UUID:
+		return shape.None
+	}
+	return k
+}
+
+// Words implements [shape.Rules].
+func (rules) Words() shape.Words {
+	return shape.Words{IDL: "Protobuf", Pairs: "another type", Kept: "unknown"}
+}
+
+// Tag implements [shape.Rules].
+func (rules) Tag(id int, _ *shape.Type) uint32 { return uint32(id) }
+
+// Complete implements [shape.Rules].
+func (rules) Complete(fresh []*shape.Struct) error {
+	for _, s := range fresh {
+		if err := at(s).makeOps(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Whole implements [shape.Rules].
+func (rules) Whole(kept []byte, depth int) bool {
+	_, f := raw.Check(kept, depth)
+	return f == raw.Fine
+}
+
+// Most implements [shape.Rules].
+func (rules) Most() (depth, size int) { return DefaultDepth, maxSize }

@@ -1,0 +1,2 @@
+// Package pb is the messages of package prototest as the official generator makes them.
+package pb

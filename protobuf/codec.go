@@ -1,0 +1,50 @@
+package protobuf
+
+import (
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/protobuf/plan"
+	"github.com/limosa-rpc/limosa/internal/protobuf/raw"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// Codec is the codec of Protobuf's binary format for Go structs with tags; the package's
+// documentation says what may be in one. The zero value is ready, and safe for concurrent use. A
+// type that cannot be a message gives an *rpc.Error with rpc.Internal that wraps a *TypeError.
+type Codec struct {
+	// MaxDepth is how deeply the messages in a message to be encoded may nest; 0 stands for 100, which
+	// is what other libraries take. It is what ends the encoding of values that refer to themselves.
+	MaxDepth int
+	// Deterministic has the entries of maps written in the order of their keys, so that equal messages
+	// become equal bytes. Another version of the program may give other bytes.
+	Deterministic bool
+}
+
+var _ rpc.Codec = Codec{}
+
+// Append encodes msg at the end of out, its fields in the order of their numbers and what it
+// keeps of unknown ones last. Strings of buf.RefMin bytes and more are referred to, everything else is
+// copied. Required fields that are absent, nil elements and strings that are not UTF-8 are errors, which
+// wrap a *TypeError.
+func (c Codec) Append(out *buf.Out, msg any) error {
+	return plan.Append(out, msg, c.MaxDepth, c.Deterministic)
+}
+
+// Decode replaces what msg holds by what body says: a field that body does not have is absent afterwards. Fields
+// without a tag are left as they are. All is copied, with one exception: a string that has
+// at least an eighth of a block of more than 1 MB refers to it, and the block is left
+// to the garbage collector.
+//
+// A message or oneof that comes twice is merged, of other values the last one counts. A list of numbers may be packed or not. A field of another wire type is an unknown one. lim bounds depth and memory; nil stands for the
+// defaults with a depth of 100. Other errors than those of a wrong type are an *rpc.Error with rpc.InvalidArgument that
+// wraps a *SyntaxError.
+func (c Codec) Decode(body buf.View, msg any, lim *rpc.Limits) error {
+	_, err := plan.Decode(body, msg, lim)
+	return err
+}
+
+// A SyntaxError says where bytes are not Protobuf, or not a message of the type that they are
+// decoded into. rpc.CodeOf of it is rpc.InvalidArgument.
+type SyntaxError = raw.SyntaxError
+
+// A TypeError says why a Go type, or a value of it, cannot be a message.
+type TypeError = plan.TypeError
