@@ -64,6 +64,7 @@ func codecPeers() []codecPeer {
 		{"limosa-lazy", lazyOps},
 		{"floor", floorOps},
 		{"apache-thrift", func(s *shape) map[string]codecOp { return s.apache() }},
+		{"limosa-protobuf", limosaProtoOps},
 		{"protobuf", func(s *shape) map[string]codecOp { return s.protobuf(false) }},
 		{"vtprotobuf", func(s *shape) map[string]codecOp { return s.protobuf(true) }},
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
-	"github.com/limosa-rpc/limosa/thrift"
 )
 
 // Every decode begins with bytes that are brought into a buffer: into a block
@@ -23,8 +22,7 @@ import (
 // errDiffers says that what came out is not what went in.
 var errDiffers = errors.New("the message came out differently")
 
-func limosaOps[L any](msg *L, plan bool) map[string]codecOp {
-	codec := thrift.Binary{Plan: plan}
+func limosaOps[L any](msg *L, codec rpc.Codec) map[string]codecOp {
 	lim := rpc.Limits{}.WithDefaults()
 	var out buf.Out
 	if err := codec.Append(&out, msg); err != nil {

@@ -8,6 +8,7 @@ import (
 	apache "github.com/limosa-rpc/limosa/bench/codec/apache"
 	"github.com/limosa-rpc/limosa/bench/codec/pb"
 	"github.com/limosa-rpc/limosa/bench/codec/shapes"
+	"github.com/limosa-rpc/limosa/thrift"
 )
 
 // A shape is one message, as the types of each peer.
@@ -30,7 +31,7 @@ func newShape[L, A, P any, AP apacheMessage[A], PP protoMessage[P]](name string,
 	s.load = func() {
 		msg := message()
 		s.msg = msg
-		s.limosa = func(plan bool) map[string]codecOp { return limosaOps(msg, plan) }
+		s.limosa = func(plan bool) map[string]codecOp { return limosaOps(msg, thrift.Binary{Plan: plan}) }
 		s.apache = func() map[string]codecOp {
 			m := AP(new(A))
 			copyFields(reflect.ValueOf(m).Elem(), reflect.ValueOf(msg).Elem())

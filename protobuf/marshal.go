@@ -2,7 +2,6 @@ package protobuf
 
 import (
 	"github.com/limosa-rpc/limosa/buf"
-	"github.com/limosa-rpc/limosa/internal/protobuf/plan"
 )
 
 // Marshal encodes msg into bytes that are the caller's: for who stores a message, or sends it by
@@ -41,15 +40,6 @@ func Unmarshal(b []byte, msg any) error {
 	body, release := lent(b)
 	defer release()
 	return Codec{}.Decode(body, msg, nil)
-}
-
-// Merge adds the message that b is to msg: lists become longer, messages are merged, of other values b's
-// replace those of msg. Otherwise it is as Unmarshal; after an error msg has a part of it.
-func Merge(b []byte, msg any) error {
-	body, release := lent(b)
-	defer release()
-	_, err := plan.Merge(body, msg, nil)
-	return err
 }
 
 // lent makes a View of b that nothing refers to when it is released.

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"unsafe"
-
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/protobuf/raw"
@@ -39,26 +37,17 @@ func Decode(body buf.View, msg any, lim *rpc.Limits) (int, error) {
 		return 0, &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
 	}
 	pl.Clear(p)
-	return decode(pl, p, body, lim)
-}
-
-// Merge adds what body says to what msg holds, as if both had been one message.
-func Merge(body buf.View, msg any, lim *rpc.Limits) (int, error) {
-	pl, p, err := Of(msg)
-	if err != nil {
-		return 0, &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
-	}
-	return decode(pl, p, body, lim)
-}
-
-// decode adds what body says to the struct at p.
-func decode(pl *Plan, p unsafe.Pointer, body buf.View, lim *rpc.Limits) (int, error) {
 	if lim == nil {
 		lim = rpc.Limits{Depth: DefaultDepth}.WithDefaults()
 	}
 	b := body.Bytes()
 	d := Decoder{all: b, texts: codec.Texts{Frame: codec.NewFrame(body)}, Budget: codec.Budget(lim.DecodeBudget(len(b)))}
 	end, f := d.fields(pl, p, b, 0, lim.Depth, 0)
+	if f == raw.Fine && len(d.lacks) > 0 {
+		if x := d.judge(pl, p); x != nil {
+			end, f, d.where = x.at, raw.Missing, x.where
+		}
+	}
 	if f != raw.Fine {
 		return 0, &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &raw.SyntaxError{Offset: min(end, len(b)), Path: d.where, Why: f.Why()}}
 	}

@@ -20,6 +20,7 @@ type Decoder struct {
 	all   []byte // the whole message
 	texts codec.Texts
 	where string // the field where a fault was found, innermost
+	lacks map[unsafe.Pointer]lack
 	codec.Budget
 }
 
@@ -129,8 +130,8 @@ func (d *Decoder) fields(pl *Plan, base unsafe.Pointer, b []byte, o, depth int, 
 			return d.blame(pl, op, o, f)
 		}
 	}
-	if seen != pl.Bits || pl.Wide {
-		return d.lacking(pl, seen, b, begin, o)
+	if seen != pl.Bits || pl.Wide || d.lacks != nil {
+		return d.lacking(pl, base, seen, b, begin, o)
 	}
 	return o, raw.Fine
 }
@@ -216,14 +217,14 @@ func (d *Decoder) value(op *Op, form Form, p unsafe.Pointer, b []byte, o, depth 
 	case Blob:
 		return d.bytes((*[]byte)(p), b, o)
 	case Message, Group:
-		q := *(*unsafe.Pointer)(p)
-		if q == nil {
-			var ok bool
-			if q, ok = d.fresh(op.Plan); !ok {
-				return o, raw.TooCostly
-			}
-			*(*unsafe.Pointer)(p) = q
+		if q := *(*unsafe.Pointer)(p); q != nil {
+			return d.again(op, form, q, b, o, depth)
 		}
+		q, ok := d.fresh(op.Plan)
+		if !ok {
+			return o, raw.TooCostly
+		}
+		*(*unsafe.Pointer)(p) = q
 		return d.message(op, form, q, b, o, depth)
 	}
 	v, o, f := raw.Uvarint(b, o)
@@ -300,25 +301,4 @@ func (d *Decoder) variant(pl *Plan, op *Op, p *shape.Face, b []byte, from, o, de
 		*p = shape.Face{Itab: op.in.itab, Data: q}
 	}
 	return end, f
-}
-
-// lacking finds the first required field that was not seen. seen has no bits for those after the
-// 64th; then the struct, which begins at b[begin:], is gone through again.
-func (d *Decoder) lacking(pl *Plan, seen uint64, b []byte, begin, end int) (int, raw.Fault) {
-	there := map[uint32]bool{}
-	for o := begin; pl.Wide && o < end; {
-		tag, at, f := raw.ReadTag(b, o)
-		if f != raw.Fine || raw.Wire(tag&7) == raw.EndGroup {
-			break
-		}
-		there[tag] = true
-		o, _ = raw.Skip(b, at, tag, 1<<30) // its depth was checked before
-	}
-	for i := range pl.ops {
-		o := &pl.ops[i]
-		if pl.Fields[o.Index].Rule == shape.Required && (o.Bit != 0 && seen&o.Bit == 0 || o.Bit == 0 && !there[o.Tag]) {
-			return d.blame(pl, o, end, raw.Missing)
-		}
-	}
-	return end, raw.Fine
 }

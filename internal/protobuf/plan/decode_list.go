@@ -293,6 +293,7 @@ func numbers[T raw.Word](_ *Decoder, p *[]T, ok bool, n int, b []byte, zigzag bo
 
 // bools decodes the n bools of b.
 func (d *Decoder) bools(op *Op, p *[]bool, n int, b []byte) (int, raw.Fault) {
+	// Safety: p is the slice of op.
 	if !d.grow(op.Type, unsafe.Pointer(p), n) {
 		return 0, raw.TooCostly
 	}
@@ -310,6 +311,7 @@ func (d *Decoder) bools(op *Op, p *[]bool, n int, b []byte) (int, raw.Fault) {
 
 // packedEnums decodes the n numbers of b, of a closed enum.
 func (d *Decoder) packedEnums(pl *Plan, op *Op, s *shape.Slice, n int, b []byte) (int, raw.Fault) {
+	// Safety: s is the slice of op.
 	if !d.grow(op.Type, unsafe.Pointer(s), n) {
 		return 0, raw.TooCostly
 	}

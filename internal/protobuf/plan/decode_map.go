@@ -108,8 +108,9 @@ func (d *Decoder) entry(r *mapRun, k, v unsafe.Pointer, o int) (end int, ok bool
 			return o, false, raw.TooCostly
 		}
 		*(*unsafe.Pointer)(v) = q // Safety: v points to a pointer to such a struct.
+		o, f = d.fields(in.value.Plan, q, r.b[:o], o, r.depth-1, 0)
 	}
-	return o, true, raw.Fine
+	return o, true, f
 }
 
 // batch is how many entries of a map of strings are read before they are put into it. A

@@ -66,6 +66,7 @@ func (e *Encoder) stringMap(b []byte, o *Op, m map[string]string) []byte {
 	in := o.in
 	for k, v := range m {
 		if len(k)+len(v) > min(cap(b)-len(b)-2*headroom, buf.RefMin) {
+			// Safety: k and v are what the map's op says, strings.
 			if b = e.entry(b, o, unsafe.Pointer(&k), unsafe.Pointer(&v), 0); e.halt {
 				return b
 			}
