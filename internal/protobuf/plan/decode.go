@@ -3,7 +3,6 @@ package plan
 import (
 	"encoding/binary"
 	"reflect"
-	"unicode/utf8"
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/internal/codec"
@@ -96,14 +95,14 @@ func (d *Decoder) fields(pl *Plan, base unsafe.Pointer, b []byte, o, depth int, 
 				return d.blame(pl, op, o, f)
 			}
 			if d.texts.Fits(n, len(d.all)-o) {
-				if head := codec.HeadOf(d.all[o:]); head.ASCII() || !op.utf8 || utf8.Valid(b[o:o+n]) {
+				if head := codec.HeadOf(d.all[o:]); head.ASCII() || !op.utf8 || codec.UTF8Bytes(b[o:o+n]) {
 					*(*string)(p) = d.texts.Take(head, n)
 					o += n
 					continue
 				}
 				return d.blame(pl, op, o, raw.BadText)
 			}
-			if op.utf8 && !utf8.Valid(b[o:o+n]) {
+			if op.utf8 && !codec.UTF8Bytes(b[o:o+n]) {
 				return d.blame(pl, op, o, raw.BadText)
 			}
 			*(*string)(p) = d.texts.Copy(d.all, o, n)
@@ -209,7 +208,7 @@ func (d *Decoder) value(op *Op, form Form, p unsafe.Pointer, b []byte, o, depth 
 		if f != raw.Fine {
 			return o, f
 		}
-		if op.utf8 && !utf8.Valid(b[o:o+n]) {
+		if op.utf8 && !codec.UTF8Bytes(b[o:o+n]) {
 			return o, raw.BadText
 		}
 		*(*string)(p) = d.text(o, n)

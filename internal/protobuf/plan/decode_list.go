@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"reflect"
 	"slices"
-	"unicode/utf8"
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/internal/codec"
@@ -163,7 +162,7 @@ func (d *Decoder) strings(op *Op, p *[]string, h head, n int, b []byte, o int) (
 			return at, f
 		}
 		o = at
-		if op.utf8 && !utf8.Valid(b[o:o+size]) {
+		if op.utf8 && !codec.UTF8Bytes(b[o:o+size]) {
 			return o, raw.BadText
 		}
 		s = append(s, d.text(o, size))

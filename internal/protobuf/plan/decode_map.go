@@ -2,9 +2,9 @@ package plan
 
 import (
 	"reflect"
-	"unicode/utf8"
 	"unsafe"
 
+	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/protobuf/raw"
 	"github.com/limosa-rpc/limosa/internal/shape"
 )
@@ -162,7 +162,7 @@ func (d *Decoder) stringEntry(r *mapRun, s []string, o int) (end int, fine bool)
 		return 0, false
 	}
 	v := o + k + 2
-	if in.key.utf8 && !(utf8.Valid(b[o:o+k]) && utf8.Valid(b[v:end])) {
+	if in.key.utf8 && !(codec.UTF8Bytes(b[o:o+k]) && codec.UTF8Bytes(b[v:end])) {
 		return 0, false // entry will say so
 	}
 	s[0], s[1] = d.text(o, k), d.text(v, end-v)

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/protobuf/raw"
 	"github.com/limosa-rpc/limosa/internal/shape"
 )
@@ -128,6 +129,19 @@ func (e *Encoder) fields(b []byte, pl *Plan, base unsafe.Pointer, depth int) []b
 			if len(s) == 0 && !o.always {
 				continue
 			}
+			if len(s) < 0x80 && len(s) <= size-n-headroom {
+				// Safety: there is room for all of it: tag and length are less than headroom.
+				w := (*[headroom]byte)(unsafe.Add(block, n))
+				binary.LittleEndian.PutUint64(w[:], o.Head)
+				h := int(o.HeadN & 7)
+				w[h] = byte(len(s))
+				n += h + 1
+				if !codec.CopyASCII(unsafe.Add(block, n), s) && o.utf8 && !utf8.ValidString(s) {
+					return e.blame(e.failAt(b[:n], o.Type, whyUTF8), pl, o)
+				}
+				n += len(s)
+				continue
+			}
 			if b = e.text(b[:n], o, s); e.halt {
 				return e.blame(b, pl, o)
 			}
@@ -146,6 +160,11 @@ func (e *Encoder) fields(b []byte, pl *Plan, base unsafe.Pointer, depth int) []b
 		w := (*[headroom]byte)(unsafe.Add(block, n)) // Safety: as above.
 		binary.LittleEndian.PutUint64(w[:], o.Head)
 		h := int(o.HeadN & 7)
+		if v < 0x80 {
+			w[h] = byte(v)
+			n += h + 1
+			continue
+		}
 		n += h + raw.Put((*[raw.MaxVarint]byte)(w[h:]), v)
 	}
 	if b = b[:n]; pl.HasKept() {
@@ -266,7 +285,7 @@ func (o *Op) head(b []byte) []byte {
 
 // text appends tag, length and bytes of a string. There is headroom, also afterwards.
 func (e *Encoder) text(b []byte, o *Op, s string) []byte {
-	if o.utf8 && !utf8.ValidString(s) {
+	if o.utf8 && !codec.UTF8(s) {
 		return e.failAt(b, o.Type, whyUTF8)
 	}
 	b = raw.Append(o.head(b), uint64(len(s)))

@@ -88,6 +88,19 @@ func (e *Encoder) packed(b []byte, o *Op, s shape.Slice) []byte {
 		e.wide = wide
 		return b
 	}
+	if wide := raw.Size(uint64(s.Len)); !e.inside && wide == raw.Size(uint64(s.Len)*raw.MaxVarint) {
+		// As long as its length is, whatever the numbers are.
+		e.Out.Commit(b)
+		head := e.Out.Reserve(wide)
+		b = e.numbers(e.Out.Block(), o, s)
+		e.Out.Commit(b)
+		n := e.Out.Since(head) - wide
+		if n > maxSize {
+			return e.stop(e.Out.Block(), errTooLong)
+		}
+		e.Out.Patch(head, raw.Append(nil, uint64(n)))
+		return e.Out.Block()
+	}
 	n := sizeNumbers(o.Elem, s.Data, s.Len)
 	if n > maxSize {
 		return e.stop(b, errTooLong)
@@ -97,11 +110,18 @@ func (e *Encoder) packed(b []byte, o *Op, s shape.Slice) []byte {
 		e.halt = true
 		return b
 	}
+	return e.numbers(b, o, s)
+}
+
+// numbers appends the numbers of s, block by block. In a message that must not leave its block there is room
+// for all of them.
+func (e *Encoder) numbers(b []byte, o *Op, s shape.Slice) []byte {
 	size := o.Type.Elem.Size
 	for i := 0; i < s.Len; i += chunk {
 		if cap(b)-len(b) < chunk*raw.MaxVarint {
 			b = e.Out.Next(b)
 		}
+		// Safety: the slice has more than i elements of that size.
 		b = putNumbers(b, o.Elem, unsafe.Add(s.Data, i*size), min(chunk, s.Len-i))
 	}
 	return b

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
-	"unicode/utf8"
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/protobuf/raw"
 	"github.com/limosa-rpc/limosa/internal/shape"
 )
@@ -72,7 +72,7 @@ func (e *Encoder) stringMap(b []byte, o *Op, m map[string]string) []byte {
 			}
 			continue
 		}
-		if in.key.utf8 && !(utf8.ValidString(k) && utf8.ValidString(v)) {
+		if in.key.utf8 && !(codec.UTF8(k) && codec.UTF8(v)) {
 			return e.failAt(b, o.Type, whyUTF8)
 		}
 		b = raw.Append(o.head(b), uint64(2+prefixed(len(k))+prefixed(len(v))))

@@ -94,7 +94,8 @@ func Unzigzags[T Word](s []T) {
 }
 
 // PutNumbers writes numbers to dst, which has MaxVarint bytes for each, and gives how many bytes
-// that took.
+// that took. It does not ask how long a number is but for very large ones, since
+// no processor could foretell that.
 func PutNumbers(dst []byte, s []uint64) int {
 	o := 0
 	for len(s) > 0 {
@@ -108,8 +109,18 @@ func PutNumbers(dst []byte, s []uint64) int {
 				continue
 			}
 		}
-		o += Put((*[MaxVarint]byte)(dst[o:]), s[0])
-		s = s[1:]
+		k := min(len(s), wide)
+		for _, v := range s[:k] {
+			p := (*[MaxVarint]byte)(dst[o:])
+			if v >= 1<<56 {
+				o += putSlow(p, v)
+				continue
+			}
+			n := Size(v)
+			binary.LittleEndian.PutUint64(p[:], spread(v)|marks&(1<<(8*uint(n-1)&63)-1))
+			o += n
+		}
+		s = s[k:]
 	}
 	return o
 }

@@ -70,15 +70,11 @@ func Put(p *[MaxVarint]byte, v uint64) int {
 	return putSlow(p, v)
 }
 
-// putSlow writes numbers of three bytes and more without asking how many there are at each: the
-// 56 bits are spread, seven to a byte, and all bytes but the last are marked.
+// putSlow writes numbers of three bytes and more without asking how many there are at each.
 func putSlow(p *[MaxVarint]byte, v uint64) int {
-	n := Size(v)
-	x := v&0x0fffffff | v<<4&0x0fffffff00000000
-	x = x&0x00003fff00003fff | x<<2&0x3fff00003fff0000
-	x = x&0x007f007f007f007f | x<<1&0x7f007f007f007f00
+	n, x := Size(v), spread(v)
 	if n > 8 {
-		binary.LittleEndian.PutUint64(p[:], x|0x8080808080808080)
+		binary.LittleEndian.PutUint64(p[:], x|marks)
 		p[8] = byte(v >> 56)
 		if n == 10 {
 			p[8] |= 0x80
@@ -86,8 +82,15 @@ func putSlow(p *[MaxVarint]byte, v uint64) int {
 		}
 		return n
 	}
-	binary.LittleEndian.PutUint64(p[:], x|0x8080808080808080&(1<<(8*uint(n-1))-1))
+	binary.LittleEndian.PutUint64(p[:], x|marks&(1<<(8*uint(n-1)&63)-1))
 	return n
+}
+
+// spread puts the lower 56 bits of v into the lower seven of each byte.
+func spread(v uint64) uint64 {
+	x := v&0x0fffffff | v<<4&0x0fffffff00000000
+	x = x&0x00003fff00003fff | x<<2&0x3fff00003fff0000
+	return x&0x007f007f007f007f | x<<1&0x7f007f007f007f00
 }
 
 // Zigzag puts the sign into the lowest bit.

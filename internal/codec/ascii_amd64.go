@@ -1,0 +1,11 @@
+package codec
+
+import "unsafe"
+
+// canASCII reports whether vectorASCII may be called.
+func canASCII() bool { return hasVectors() }
+
+// vectorASCII tells whether none of the n bytes at p, asciiVector or more, has its highest bit set.
+//
+//go:noescape
+func vectorASCII(p unsafe.Pointer, n int) bool
