@@ -6,9 +6,10 @@ import (
 )
 
 // Equal reports whether two messages of one type say the same: whether they would be encoded
-// alike with Codec.Deterministic, except for numbers: 0 equals -0, and what is no number equals
-// what is none. An explicit field that is absent differs from one that is zero; other nil slices and maps are empty ones. Fields
-// without a tag are not looked at; what is kept of unknown fields is compared as bytes.
+// alike with Codec.Deterministic, except for floats: those that are no number equal each other and, but
+// for fields of one value without explicit, 0 equals -0. An explicit field that is absent differs from one
+// that is zero; nil slices and maps are empty ones. Fields without a tag are not looked at; what is
+// kept of unknown fields is compared as bytes.
 //
 // Two nils are equal, of one pointer type or without a type. Messages of different
 // types, and values that are no messages, are not equal.

@@ -95,6 +95,8 @@ func (s *Struct) add(f reflect.StructField, spec Spec, tag uint32, t *Type) {
 		x.Presence = Optional
 	case t.Kind == Ref, t.Kind == Union, t.Kind >= Bytes && spec.Rule == Free:
 		x.Presence = Nilable
+	case spec.Zero:
+		x.Presence = Zero
 	}
 	if spec.Rule == Required {
 		if s.Bits == math.MaxUint64 {

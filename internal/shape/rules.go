@@ -47,6 +47,7 @@ type Spec struct {
 	ID   int
 	Name string // in the IDL; "": that of the Go field
 	Rule Rule
+	Zero bool // a plain value that is zero is absent, and so is an empty container
 }
 
 // FieldIs tells the IDL's fields from others.

@@ -43,6 +43,7 @@ const (
 	Always   Presence = iota // never: a plain value, or a container of which nil is an empty one
 	Optional                 // when the pointer to its value is nil
 	Nilable                  // when it is nil: a pointer to a struct, a union, a container
+	Zero                     // when it is zero or empty: an IDL may not tell that from absent
 )
 
 // A Rule is what the IDL asks of a field. It is given with it, and no property of Go's types.
@@ -135,12 +136,40 @@ type Slice struct {
 
 // Absent tells whether the field at p is absent.
 func (f *Field) Absent(p unsafe.Pointer) bool {
-	if f.Presence == Always {
+	switch f.Presence {
+	case Always:
 		return false
+	case Zero:
+		return f.Type.zero(p)
 	}
 	// Safety: what can be nil begins with a word that is nil exactly if it is: a pointer, a
 	// map, a slice's memory, an itab. A union that holds a nil pointer is absent too.
 	return *(*unsafe.Pointer)(p) == nil || f.Kind == Union && (*Face)(p).Data == nil
+}
+
+// zero tells whether the value at p is all zero or, if it can be longer, empty.
+func (t *Type) zero(p unsafe.Pointer) bool {
+	// Safety: p points to a t.Go, whose layout kind says; a map's number of entries does not
+	// depend on its type.
+	switch t.Kind {
+	case Bool, Int8:
+		return *(*uint8)(p) == 0
+	case Int16:
+		return *(*uint16)(p) == 0
+	case Int32, Uint32, Float32:
+		return *(*uint32)(p) == 0
+	case Int64, Uint64, Float64:
+		return *(*uint64)(p) == 0
+	case UUID:
+		return *(*[16]byte)(p) == [16]byte{}
+	case String:
+		return *(*string)(p) == ""
+	case Bytes, List, Set, Pairs:
+		return (*Slice)(p).Len == 0
+	case Map:
+		return len(*(*map[string]string)(p)) == 0
+	}
+	return *(*unsafe.Pointer)(p) == nil
 }
 
 // Fixed tells whether values of kind k have a size of their own and refer to nothing.

@@ -232,6 +232,9 @@ func (pl *Plan) variantTag() (tag fieldTag, err error) {
 	if tag, err = parseTag(sf.Tag.Get("proto")); err != nil {
 		return tag, err
 	}
+	if f := &pl.Fields[0]; f.Presence == shape.Zero {
+		f.Presence = shape.Always // that the oneof holds it says that it is there
+	}
 	if k := pl.Fields[0].Kind; tag.oneof || tag.required || tag.explicit || k == shape.List || k == shape.Map || k == shape.Pointer {
 		return tag, errors.New("the field of a oneof has one value, and no presence of its own")
 	}
@@ -269,7 +272,7 @@ func (rules) Field(f reflect.StructField) (spec shape.Spec, err error) {
 	if err := tag.check(f.Type); err != nil {
 		return spec, err
 	}
-	spec = shape.Spec{Is: shape.IDLField, ID: tag.number, Name: tag.name}
+	spec = shape.Spec{Is: shape.IDLField, ID: tag.number, Name: tag.name, Zero: !tag.required && !tag.explicit}
 	switch {
 	case tag.oneof:
 		spec.ID = -1 - f.Index[0] // fields have numbers from 1 on, a oneof has none
