@@ -233,3 +233,17 @@ func FuzzScanner(f *testing.F) {
 		}
 	})
 }
+
+// TestStrict refuses what is replaced otherwise.
+func TestStrict(t *testing.T) {
+	for text, fine := range map[string]bool{`"aé𝄞"`: true, `"\ud834\udd1e"`: true, `"\ud834"`: false, `"\udd1e\ud834"`: false, `"\ud834\n"`: false, "\"\xff\"": false, "\"a\\n\xc3\"": false, `"\ufffd"`: true} {
+		s := Scanner{Text: []byte(text), Strict: true}
+		if _, bad := s.Quoted(); (bad == nil) != fine {
+			t.Errorf("%s: %v", text, bad)
+		}
+		s = Scanner{Text: []byte(text)}
+		if _, bad := s.Quoted(); bad != nil {
+			t.Errorf("%s: %v", text, bad)
+		}
+	}
+}

@@ -18,6 +18,8 @@ type Scanner struct {
 	// AnyBytes leaves bytes of strings that are not UTF-8 as they are; else they
 	// become U+FFFD.
 	AnyBytes bool
+	// Strict refuses strings that are not UTF-8, and half surrogate pairs in them.
+	Strict bool
 
 	// scratch has strings that are not in the text as they are. It grows with the longest one, so
 	// that a scanner takes no memory for each; that is why a Token borrows.
@@ -263,6 +265,9 @@ func (s *Scanner) unescape() ([]byte, *Fault) {
 			s.At += n
 		default:
 			r, n := utf8.DecodeRune(s.Text[s.At:])
+			if s.Strict && r == utf8.RuneError && n == 1 {
+				return nil, s.wrong("UTF-8")
+			}
 			if s.AnyBytes {
 				b = append(b, s.Text[s.At:s.At+n]...)
 			} else {
@@ -307,6 +312,9 @@ func (s *Scanner) escape(b []byte) ([]byte, *Fault) {
 			if pair = utf16.DecodeRune(r, low); pair == utf8.RuneError {
 				s.At = at // the second one stands for itself
 			}
+		}
+		if s.Strict && pair == utf8.RuneError {
+			return nil, s.wrong("the other half of a surrogate pair")
 		}
 		r = pair
 	}

@@ -22,6 +22,10 @@ type Plan struct {
 	ops    []Op // of fields and oneofs, in the order of their numbers; a oneof has that of its first field
 	fields []Op // of fields, those of oneofs among them, in the order of their numbers
 
+	Name  string         // in the .proto file, with its package; "": not known
+	json  []string       // names of Fields in JSON
+	names map[string]int // index into fields, by both names
+
 	dense  []uint16       // index into fields plus one, for numbers below len(dense)
 	others map[uint32]int // the same for the rest; nil if there is no rest
 }
@@ -38,7 +42,7 @@ type Op struct {
 	Elem   Form   // of Scalar, List, Packed, Variant
 	always bool   // a plain value is written even if it is zero
 	utf8   bool   // strings have to be that
-	_      byte
+	enum   bool   // numbers, of a map's values too, are those of an enum
 	Bit    uint64 // of a required field
 	Type   *shape.Type
 	Plan   *Plan // of messages and groups, elements' too
@@ -151,11 +155,13 @@ func (pl *Plan) makeOps() error {
 			return err // Field has seen that there is none
 		}
 		if tag.oneof {
+			pl.json = append(pl.json, "")
 			if err := pl.addUnion(f); err != nil {
 				return err
 			}
 			continue
 		}
+		pl.json = append(pl.json, cmp.Or(tag.json, JSONName(pl.Names[i].IDL)))
 		o := newOp(tag, f)
 		pl.ops, pl.fields = append(pl.ops, o), append(pl.fields, o)
 	}
@@ -164,7 +170,7 @@ func (pl *Plan) makeOps() error {
 
 // newOp makes the op of a field.
 func newOp(tag fieldTag, f *shape.Field) Op {
-	o := Op{Offset: f.Offset, Index: f.Index, Bit: f.Bit, Type: f.Type, Do: tag.form, Elem: tag.form, utf8: !tag.noUTF8, always: tag.required}
+	o := Op{Offset: f.Offset, Index: f.Index, Bit: f.Bit, Type: f.Type, Do: tag.form, Elem: tag.form, utf8: !tag.noUTF8, always: tag.required, enum: tag.typ == "enum"}
 	wire := wires[tag.form]
 	t := f.Type
 	switch {
@@ -172,7 +178,7 @@ func newOp(tag fieldTag, f *shape.Field) Op {
 		o.Do, wire = Map, raw.Bytes
 		o.in = &inner{
 			key:   Op{Do: tag.keyForm, Elem: tag.keyForm, Type: t.Key, utf8: !tag.noUTF8},
-			value: Op{Do: tag.form, Elem: tag.form, Type: t.Elem, utf8: !tag.noUTF8},
+			value: Op{Do: tag.form, Elem: tag.form, Type: t.Elem, utf8: !tag.noUTF8, enum: tag.typ == "enum"},
 		}
 		o.in.key.setTag(raw.Tag(1, wires[tag.keyForm]))
 		o.in.value.setTag(raw.Tag(2, wires[tag.form]))
@@ -215,7 +221,7 @@ func (pl *Plan) addUnion(f *shape.Field) error {
 		if err != nil {
 			return &shape.TypeError{Type: one.Go, Why: err.Error()}
 		}
-		v := Op{Do: Variant, Elem: tag.form, Offset: f.Offset, Index: f.Index, Type: f.Type, in: &inner{itab: c.Itab, one: one}}
+		v := Op{Do: Variant, Elem: tag.form, Offset: f.Offset, Index: f.Index, Type: f.Type, enum: tag.typ == "enum", in: &inner{itab: c.Itab, one: one}}
 		v.setTag(raw.Tag(tag.number, wires[tag.form]))
 		pl.fields = append(pl.fields, v)
 		if i == 0 {
@@ -304,12 +310,21 @@ func (rules) Tag(id int, _ *shape.Type) uint32 { return uint32(id) }
 // Complete implements [shape.Rules].
 func (rules) Complete(fresh []*shape.Struct) error {
 	for _, s := range fresh {
+		if n, ok := reflect.TypeAssert[named](reflect.New(s.Go)); ok {
+			at(s).Name = n.ProtoName()
+		}
 		if err := at(s).makeOps(); err != nil {
 			return err
 		}
 	}
+	for _, s := range fresh { // now that those of oneofs are made too
+		at(s).indexNames()
+	}
 	return nil
 }
+
+// A named is a generated message.
+type named interface{ ProtoName() string }
 
 // Whole implements [shape.Rules].
 func (rules) Whole(kept []byte, depth int) bool {

@@ -1,5 +1,10 @@
 package prototest
 
+import (
+	"errors"
+	"strconv"
+)
+
 // Color is an open enum.
 type Color int32
 
@@ -14,6 +19,29 @@ func (c Color) String() string {
 		return "BLUE"
 	}
 	return "Color(?)"
+}
+
+// MarshalText gives a name, or digits.
+func (c Color) MarshalText() ([]byte, error) {
+	if s := c.String(); s != "Color(?)" {
+		return []byte(s), nil
+	}
+	return strconv.AppendInt(nil, int64(c), 10), nil
+}
+
+// UnmarshalText takes a name.
+func (c *Color) UnmarshalText(p []byte) error {
+	switch string(p) {
+	case "NONE":
+		*c = 0
+	case "RED":
+		*c = 1
+	case "BLUE":
+		*c = -5
+	default:
+		return errors.New("no color")
+	}
+	return nil
 }
 
 // Leaf is a small message.

@@ -1,0 +1,233 @@
+package pjson
+
+import (
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+	"unsafe"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/json"
+	"github.com/limosa-rpc/limosa/internal/protobuf/plan"
+	"github.com/limosa-rpc/limosa/internal/shape"
+)
+
+// Bounds of well-known types.
+const (
+	leastTime   = -62135596800 // 0001-01-01T00:00:00Z
+	mostTime    = 253402300799 // 9999-12-31T23:59:59Z
+	mostSeconds = 315_576_000_000
+	nano        = 1_000_000_000
+)
+
+// A special says what form a well-known type has.
+type special uint8
+
+const (
+	plainObject special = iota
+	anyObject
+	timestamp
+	duration
+	fieldMask
+	structObject
+	anyValue
+	listValue
+	wrapped
+)
+
+// specialOf tells which well-known type a message is.
+func specialOf(pl *plan.Plan) special {
+	name, ok := strings.CutPrefix(pl.Name, "google.protobuf.")
+	if !ok {
+		return plainObject
+	}
+	switch name {
+	case "Any":
+		return anyObject
+	case "Timestamp":
+		return timestamp
+	case "Duration":
+		return duration
+	case "FieldMask":
+		return fieldMask
+	case "Struct":
+		return structObject
+	case "Value":
+		return anyValue
+	case "ListValue":
+		return listValue
+	case "DoubleValue", "FloatValue", "Int64Value", "UInt64Value", "Int32Value", "UInt32Value", "BoolValue", "StringValue", "BytesValue":
+		return wrapped
+	}
+	return plainObject
+}
+
+// at gives where the field with that number is in the struct at p.
+func at[T any](pl *plan.Plan, p unsafe.Pointer, number uint32) *T {
+	// Safety: p points to a pl.Go; a well-known type has this field, of this type.
+	return (*T)(unsafe.Add(p, pl.ByNumber(number).Offset))
+}
+
+// known writes a message that has a form of its own; false: it has none.
+func (e *encoder) known(pl *plan.Plan, p unsafe.Pointer, depth int) bool {
+	switch specialOf(pl) {
+	case plainObject:
+		return false
+	case timestamp:
+		e.timestamp(pl, *at[int64](pl, p, 1), *at[int32](pl, p, 2))
+	case duration:
+		e.duration(pl, *at[int64](pl, p, 1), *at[int32](pl, p, 2))
+	case fieldMask:
+		e.fieldMask(pl, *at[[]string](pl, p, 1))
+	case anyObject:
+		e.any(pl, *at[string](pl, p, 1), *at[[]byte](pl, p, 2), depth)
+	case anyValue:
+		e.kind(pl, p, depth)
+	default: // structObject, listValue, wrapped
+		o := pl.ByNumber(1)
+		e.field(pl, o, unsafe.Add(p, o.Offset), depth) // Safety: as in at.
+	}
+	return true
+}
+
+// kind writes a google.protobuf.Value.
+func (e *encoder) kind(pl *plan.Plan, p unsafe.Pointer, depth int) {
+	o := &pl.Ops()[0]
+	// Safety: the one field of the struct at p is the oneof.
+	f := *(*shape.Face)(unsafe.Add(p, o.Offset))
+	one, v := o.Held(f)
+	if one == nil {
+		e.fail(pl, "has no value")
+		return
+	}
+	q := unsafe.Add(f.Data, v.Offset)
+	if v.Do == plan.Fixed64 {
+		if x := *(*float64)(q); math.IsNaN(x) || math.IsInf(x, 0) {
+			e.fail(pl, "has a number that JSON does not have")
+			return
+		}
+	}
+	e.field(one, v, q, depth)
+}
+
+func (e *encoder) timestamp(pl *plan.Plan, seconds int64, nanos int32) {
+	if seconds < leastTime || seconds > mostTime || nanos < 0 || nanos >= nano {
+		e.fail(pl, "is no time between the years 1 and 9999")
+		return
+	}
+	e.b = append(e.b, '"')
+	e.b = time.Unix(seconds, 0).UTC().AppendFormat(e.b, "2006-01-02T15:04:05")
+	e.fraction(nanos)
+	e.add(`Z"`)
+}
+
+func (e *encoder) duration(pl *plan.Plan, seconds int64, nanos int32) {
+	if seconds < -mostSeconds || seconds > mostSeconds || nanos <= -nano || nanos >= nano || seconds > 0 && nanos < 0 || seconds < 0 && nanos > 0 {
+		e.fail(pl, "is no length of time within 10,000 years")
+		return
+	}
+	e.add(`"`)
+	if seconds < 0 || nanos < 0 {
+		e.add("-")
+		seconds, nanos = -seconds, -nanos
+	}
+	e.b = strconv.AppendInt(e.b, seconds, 10)
+	e.fraction(nanos)
+	e.add(`s"`)
+}
+
+// fraction writes parts of a second with 0, 3, 6 or 9 digits.
+func (e *encoder) fraction(nanos int32) {
+	if nanos == 0 {
+		return
+	}
+	text := strconv.Itoa(nano + int(nanos))[1:]
+	text = strings.TrimSuffix(strings.TrimSuffix(text, "000"), "000")
+	e.add("." + text)
+}
+
+func (e *encoder) fieldMask(pl *plan.Plan, paths []string) {
+	var all []string
+	for _, p := range paths {
+		name := plan.JSONName(p)
+		if back, ok := snake(name); !ok || back != p || !pathLike(p) {
+			e.fail(pl, "has the path "+strconv.Quote(p)+", which does not come back from JSON")
+			return
+		}
+		all = append(all, name)
+	}
+	e.b = json.AppendString(e.b, strings.Join(all, ","))
+}
+
+// pathLike tells whether p is names with dots between them.
+func pathLike(p string) bool {
+	for name := range strings.SplitSeq(p, ".") {
+		for i, c := range []byte(name) {
+			if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c-'0' > 9) {
+				return false
+			}
+		}
+		if name == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// snake is the way back of plan.JSONName; false: there is none.
+func snake(name string) (string, bool) {
+	var b strings.Builder
+	for _, c := range []byte(name) {
+		switch {
+		case c == '_':
+			return "", false
+		case 'A' <= c && c <= 'Z':
+			b.WriteByte('_')
+			c += 'a' - 'A'
+		}
+		b.WriteByte(c)
+	}
+	return b.String(), true
+}
+
+// any writes a google.protobuf.Any as the message that it holds, with its type.
+func (e *encoder) any(pl *plan.Plan, url string, value []byte, depth int) {
+	if url == "" && len(value) == 0 {
+		e.add("{}")
+		return
+	}
+	inner, p, err := e.resolve(url)
+	if err == nil {
+		_, err = plan.Decode(buf.ViewOf(value), inner, nil)
+	}
+	if err != nil {
+		e.fail(pl, "holds "+strconv.Quote(url)+": "+err.Error())
+		return
+	}
+	e.add(`{"@type":`)
+	e.b = json.AppendString(e.b, url)
+	if specialOf(p) == plainObject {
+		e.members(p, shape.Data(inner), depth-1, false)
+	} else {
+		e.add(`,"value":`)
+		e.message(p, shape.Data(inner), depth-1)
+	}
+	e.add("}")
+	reflect.ValueOf(inner) // keeps it until here
+}
+
+// resolve makes a message of the type that a URL names.
+func (o *Options) resolve(url string) (any, *plan.Plan, error) {
+	name := url[strings.LastIndexByte(url, '/')+1:]
+	if o.Any == nil || name == "" {
+		return nil, nil, errNoMessage
+	}
+	msg := o.Any(name)
+	if msg == nil {
+		return nil, nil, errNoMessage
+	}
+	pl, _, err := plan.Of(msg)
+	return msg, pl, err
+}
