@@ -18,7 +18,7 @@ import (
 // TestMessagesAcrossBlocks encodes messages whose inner ones do not stay in a block, from every kind
 // of place in one.
 func TestMessagesAcrossBlocks(t *testing.T) {
-	sizes := []int{0, 1, 100, 120, 126, 127, 128, 129, 3000, 4000, 8100, 8192, 9000, 16300, 16384, 40_000, 70_000, 200_000}
+	sizes := []int{0, 1, 120, 126, 127, 128, 3000, 4000, 8100, 8192, 16300, 16384, 70_000, 200_000}
 	for _, n := range sizes {
 		text := strings.Repeat("t", n)
 		numbers := make([]int64, n/8)
@@ -119,7 +119,7 @@ func TestEveryPrefix(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i := range min(len(b), 3000) {
+			for i := range min(len(b), 1000) {
 				sameVerdict(t, p, b[:i:i])
 				wrong := bytes.Clone(b[:min(len(b), i+200)])
 				wrong[i] ^= 1 << r.IntN(8)

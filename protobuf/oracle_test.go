@@ -41,7 +41,7 @@ func pairs() []pair {
 // TestOracle encodes random messages by both run times and decodes them by the other one.
 func TestOracle(t *testing.T) {
 	for _, p := range pairs() {
-		for seed := range uint64(200) {
+		for seed := range uint64(100) {
 			r := prototest.NewFiller(seed)
 			if seed%10 == 0 {
 				r.Depth, r.Many = 1, 40
