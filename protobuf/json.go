@@ -23,12 +23,16 @@ type JSON struct {
 	// Any makes a message of that full name, for what a google.protobuf.Any holds; nil says that it is
 	// not known, and is an error. Without it only an empty Any can be written and read.
 	Any func(name string) any
+	// Extensions makes a struct for each group of extensions of the message of that full name: pointers to structs whose
+	// fields are extensions, with json=[FULL.NAME] in their tags, as generated code has them. Without it extensions are
+	// unknown fields.
+	Extensions func(name string) []any
 }
 
 var _ rpc.Codec = JSON{}
 
 func (c JSON) options() pjson.Options {
-	return pjson.Options{ProtoNames: c.ProtoNames, Defaults: c.Defaults, Numbers: c.Numbers, Discard: c.Discard, Any: c.Any}
+	return pjson.Options{ProtoNames: c.ProtoNames, Defaults: c.Defaults, Numbers: c.Numbers, Discard: c.Discard, Any: c.Any, Extensions: c.Extensions}
 }
 
 // Append encodes msg at the end of out, in one piece and without spaces. What cannot be sent is an error,

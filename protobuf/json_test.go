@@ -252,6 +252,50 @@ func TestJSONDiscard(t *testing.T) {
 	}
 }
 
+// extended is a message with extensions, and extra is some of them.
+type extended struct {
+	ID int32 `proto:"1,int32,name=id"`
+
+	unknown []byte `proto:"unknown"`
+}
+
+func (*extended) ProtoName() string { return "test.Extended" }
+
+type extra struct {
+	Count *int32            `proto:"100,int32,explicit,json=[test.count]"`
+	Leaf  *prototest.Leaf   `proto:"101,message,json=[test.leaf]"`
+	Named []prototest.Color `proto:"102,enum,packed,json=[test.named]"`
+}
+
+// TestJSONExtensions has extensions in JSON, which are unknown fields of their message.
+func TestJSONExtensions(t *testing.T) {
+	c := protobuf.JSON{Extensions: func(name string) []any {
+		if name == "test.Extended" {
+			return []any{new(extra)}
+		}
+		return nil
+	}}
+	const text = `{"id":1,"[test.count]":0,"[test.leaf]":{"name":"n"},"[test.named]":["RED"]}`
+	msg := new(extended)
+	if err := c.Decode(buf.ViewOf([]byte(text)), msg, nil); err != nil || string(msg.unknown) != "\xa0\x06\x00\xaa\x06\x03\x12\x01n\xb2\x06\x01\x01" {
+		t.Fatalf("%x, %v", msg.unknown, err)
+	}
+	if got, err := jsonText(c, msg); err != nil || got != text {
+		t.Errorf("%s, %v", got, err)
+	}
+	if got, err := jsonText(protobuf.JSON{}, msg); err != nil || got != `{"id":1}` {
+		t.Errorf("%s, %v", got, err)
+	}
+	if err := c.Decode(buf.ViewOf([]byte(`{"[test.count]":null,"[test.leaf]":{}}`)), msg, nil); err != nil || string(msg.unknown) != "\xaa\x06\x00" {
+		t.Errorf("%x, %v", msg.unknown, err)
+	}
+	for _, bad := range []string{`{"[test.none]":1}`, `{"[test.count]":1,"[test.count]":2}`, `{"[test.count]":"x"}`, `{"test.count":1}`} {
+		if err := c.Decode(buf.ViewOf([]byte(bad)), msg, nil); rpc.CodeOf(err) != rpc.InvalidArgument {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
 // TestJSONLimits has texts that are too deep or would take too much.
 func TestJSONLimits(t *testing.T) {
 	for _, text := range []string{

@@ -105,6 +105,11 @@ func (d *decoder) message(pl *plan.Plan, p unsafe.Pointer, depth int) {
 // members reads the fields of the struct at p up to the end of the object. inAny: its type is among them.
 func (d *decoder) members(pl *plan.Plan, p unsafe.Pointer, depth int, inAny bool) {
 	seen := map[int]bool{} // by offset in the struct: the fields of a oneof have one
+	exts, err := d.extensions(pl)
+	if err != nil {
+		d.fail(err.Error())
+		return
+	}
 	for first := true; ; first = false {
 		more, bad := d.More(first, '}')
 		if !d.ok(bad) || !more {
@@ -119,6 +124,11 @@ func (d *decoder) members(pl *plan.Plan, p unsafe.Pointer, depth int, inAny bool
 		switch {
 		case inAny && text == "@type":
 			d.skip(depth)
+			continue
+		case o == nil && d.extension(text, exts, depth):
+			if d.err != nil {
+				return
+			}
 			continue
 		case o == nil && d.Discard:
 			d.skip(depth)
@@ -141,6 +151,7 @@ func (d *decoder) members(pl *plan.Plan, p unsafe.Pointer, depth int, inAny bool
 			return
 		}
 	}
+	d.keep(pl, p, exts)
 	ops := pl.Ops()
 	for i := range ops {
 		if o := &ops[i]; d.err == nil && pl.Required(o) && !seen[int(o.Offset)] {

@@ -28,6 +28,8 @@ type Options struct {
 	// Any makes a message of that full name, for what a google.protobuf.Any holds; nil: it is not
 	// known. Without it, what an Any holds is not known.
 	Any func(name string) any
+	// Extensions makes a struct for each group of extensions of the message of that full name.
+	Extensions func(name string) []any
 }
 
 // Append encodes msg at the end of out.
@@ -110,6 +112,7 @@ func (e *encoder) members(pl *plan.Plan, p unsafe.Pointer, depth int, first bool
 		first = e.name(pl, o, first)
 		e.field(pl, o, f, depth)
 	}
+	e.extend(pl, p, depth, first)
 }
 
 // name begins a field, and gives what first is for the next one.
