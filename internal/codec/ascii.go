@@ -56,9 +56,13 @@ func CopyASCII(dst unsafe.Pointer, s string) bool {
 	n := len(s)
 	p := unsafe.Pointer(unsafe.StringData(s))
 	switch {
-	case n > 32:
+	case n > 64:
 		copy(unsafe.Slice((*byte)(dst), n), s)
 		return ASCII(s)
+	case n > 32:
+		a, b := *(*[4]uint64)(p), *(*[4]uint64)(unsafe.Add(p, n-32))
+		*(*[4]uint64)(dst), *(*[4]uint64)(unsafe.Add(dst, n-32)) = a, b
+		return (a[0]|a[1]|a[2]|a[3]|b[0]|b[1]|b[2]|b[3])&high == 0
 	case n > 16:
 		a, b := *(*[2]uint64)(p), *(*[2]uint64)(unsafe.Add(p, n-16))
 		*(*[2]uint64)(dst), *(*[2]uint64)(unsafe.Add(dst, n-16)) = a, b

@@ -167,7 +167,7 @@ func (e *Encoder) fields(b []byte, pl *Plan, base unsafe.Pointer, depth int) []b
 		}
 		n += h + raw.Put((*[raw.MaxVarint]byte)(w[h:]), v)
 	}
-	if b = b[:n]; pl.HasKept() {
+	if b = b[:n]; pl.HasKept() && len(*pl.Kept(base)) > 0 {
 		return e.unknown(b, pl, base, depth)
 	}
 	return b
@@ -268,7 +268,7 @@ func (e *Encoder) value(b []byte, o *Op, form Form, p unsafe.Pointer, depth int)
 		s := *(*[]byte)(p)
 		return e.bytes(raw.Append(o.head(b), uint64(len(s))), s)
 	case Message:
-		return e.message(o.head(b), part{pl: o.Plan, p: *(*unsafe.Pointer)(p), depth: depth - 1, guess: 1})
+		return e.message(o.head(b), o.Plan, *(*unsafe.Pointer)(p), depth-1, 1)
 	case Group:
 		return e.group(b, o, *(*unsafe.Pointer)(p), depth-1)
 	}
@@ -339,9 +339,6 @@ func (e *Encoder) group(b []byte, o *Op, p unsafe.Pointer, depth int) []byte {
 // Safety: base points to a pl.Go.
 func (e *Encoder) unknown(b []byte, pl *Plan, base unsafe.Pointer, depth int) []byte {
 	u := *pl.Kept(base)
-	if len(u) == 0 {
-		return b
-	}
 	// Not to look would let one wrong byte break everything behind it.
 	if _, f := raw.Check(u, depth-1); f != raw.Fine {
 		return e.stop(b, &TypeError{Type: pl.Go, Why: "what it keeps of unknown fields is " + f.Why()})

@@ -38,7 +38,7 @@ func (e *Encoder) messages(b []byte, o *Op, s shape.Slice, depth int) []byte {
 		if b = e.room(b); e.halt {
 			return b
 		}
-		if b = e.message(o.head(b), part{pl: o.Plan, p: p, depth: depth, guess: guess}); e.halt {
+		if b = e.message(o.head(b), o.Plan, p, depth, guess); e.halt {
 			return b
 		}
 		guess = e.wide

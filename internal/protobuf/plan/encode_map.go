@@ -95,7 +95,11 @@ func (e *Encoder) entry(b []byte, o *Op, k, v unsafe.Pointer, depth int) []byte 
 		if p == nil {
 			return e.failAt(b, o.Type.Elem, shape.WhyNil)
 		}
-		return e.message(b, part{pl: in.value.Plan, p: p, depth: depth - 1, guess: 1, entry: o, key: k})
+		x := part{pl: in.value.Plan, p: p, depth: depth - 1, guess: 1, entry: o, key: k}
+		if e.inside {
+			return e.entryInside(b, x)
+		}
+		return e.outer(b, x)
 	}
 	b = raw.Append(b, uint64(e.sizeValue(&in.key, in.key.Do, k, 0)+e.sizeValue(&in.value, in.value.Do, v, 0)))
 	if b = e.room(b); e.halt {

@@ -27,12 +27,18 @@ type part struct {
 	key   unsafe.Pointer
 }
 
-// message appends length and fields of a message, whose tag is there.
-func (e *Encoder) message(b []byte, x part) []byte {
-	switch {
-	case e.inside:
-		return e.guessed(b, x)
-	case e.known.on && x.entry == nil:
+// message appends length and fields of a message, whose tag is there. guess is how many bytes its length is
+// likely to take.
+func (e *Encoder) message(b []byte, pl *Plan, p unsafe.Pointer, depth, guess int) []byte {
+	if e.inside {
+		return e.guessed(b, pl, p, depth, guess)
+	}
+	return e.part(b, part{pl: pl, p: p, depth: depth, guess: guess})
+}
+
+// part is message for one that may leave its block.
+func (e *Encoder) part(b []byte, x part) []byte {
+	if e.known.on {
 		n := e.known.list[e.known.next]
 		e.known.next++
 		e.wide = raw.Size(uint64(n))
@@ -43,19 +49,26 @@ func (e *Encoder) message(b []byte, x part) []byte {
 
 // guessed appends the message behind as many bytes as its length is guessed to take, and moves
 // it if that was wrong. All of it is in one block.
-func (e *Encoder) guessed(b []byte, x part) []byte {
+func (e *Encoder) guessed(b []byte, pl *Plan, p unsafe.Pointer, depth, guess int) []byte {
+	begin := len(b)
+	if cap(b)-begin < headroom+guess {
+		e.halt = true
+		return b
+	}
+	if b = e.fields(b[:begin+guess], pl, p, depth); e.halt {
+		return b
+	}
+	return e.close(b, begin, guess)
+}
+
+// entryInside is guessed for the entry of a map.
+func (e *Encoder) entryInside(b []byte, x part) []byte {
 	begin := len(b)
 	if cap(b)-begin < headroom+x.guess {
 		e.halt = true
 		return b
 	}
-	b = b[:begin+x.guess]
-	if x.entry == nil {
-		b = e.fields(b, x.pl, x.p, x.depth)
-	} else {
-		b = e.pair(b, x)
-	}
-	if e.halt {
+	if b = e.pair(b[:begin+x.guess], x); e.halt {
 		return b
 	}
 	return e.close(b, begin, x.guess)
@@ -70,8 +83,7 @@ func (e *Encoder) pair(b []byte, x part) []byte {
 	if b = e.room(b); e.halt {
 		return b
 	}
-	x.entry = nil
-	return e.message(in.value.head(b), x)
+	return e.message(in.value.head(b), x.pl, x.p, x.depth, x.guess)
 }
 
 // close writes the length of what is behind b[begin+guess:] to b[begin:].
@@ -103,7 +115,11 @@ func (e *Encoder) outer(b []byte, x part) []byte {
 		begin, had := len(b), cap(b)-len(b)
 		if e.last < had {
 			e.inside = true
-			b = e.guessed(b, x)
+			if x.entry == nil {
+				b = e.guessed(b, x.pl, x.p, x.depth, x.guess)
+			} else {
+				b = e.entryInside(b, x)
+			}
 			e.inside = false
 			if !e.halt {
 				e.last = len(b) - begin

@@ -113,7 +113,7 @@ func PutNumbers(dst []byte, s []uint64) int {
 		for _, v := range s[:k] {
 			p := (*[MaxVarint]byte)(dst[o:])
 			if v >= 1<<56 {
-				o += putSlow(p, v)
+				o += putLong(p, v)
 				continue
 			}
 			n := Size(v)

@@ -56,34 +56,27 @@ func Append(b []byte, v uint64) []byte {
 	return binary.AppendUvarint(b, v)
 }
 
-// Put writes v to p and gives how many bytes that took. It may write more than that.
+// Put writes v to p and gives how many bytes that took. It may write more than that. It does not
+// ask how long v is but if that is very much, since no processor could foretell that.
 func Put(p *[MaxVarint]byte, v uint64) int {
-	p[0] = byte(v) | 0x80
-	if v < 1<<14 {
-		if v < 1<<7 {
-			p[0] = byte(v)
-			return 1
-		}
-		p[1] = byte(v >> 7)
-		return 2
+	if v >= 1<<56 {
+		return putLong(p, v)
 	}
-	return putSlow(p, v)
+	n := Size(v)
+	binary.LittleEndian.PutUint64(p[:], spread(v)|marks&(1<<(8*uint(n-1)&63)-1))
+	return n
 }
 
-// putSlow writes numbers of three bytes and more without asking how many there are at each.
-func putSlow(p *[MaxVarint]byte, v uint64) int {
-	n, x := Size(v), spread(v)
-	if n > 8 {
-		binary.LittleEndian.PutUint64(p[:], x|marks)
-		p[8] = byte(v >> 56)
-		if n == 10 {
-			p[8] |= 0x80
-			p[9] = 1
-		}
-		return n
+// putLong writes numbers of nine and ten bytes.
+func putLong(p *[MaxVarint]byte, v uint64) int {
+	binary.LittleEndian.PutUint64(p[:], spread(v)|marks)
+	p[8] = byte(v >> 56)
+	if v < 1<<63 {
+		return 9
 	}
-	binary.LittleEndian.PutUint64(p[:], x|marks&(1<<(8*uint(n-1)&63)-1))
-	return n
+	p[8] |= 0x80
+	p[9] = 1
+	return 10
 }
 
 // spread puts the lower 56 bits of v into the lower seven of each byte.
