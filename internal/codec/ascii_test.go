@@ -11,7 +11,7 @@ import (
 func TestUTF8(t *testing.T) {
 	for n := range 200 {
 		text := strings.Repeat("x", n)
-		for i := range n + 1 {
+		for _, i := range []int{0, min(1, n), n / 3, n / 2, max(n-9, 0), max(n-1, 0), n} {
 			for _, c := range []string{"", "é", "𝄞", "\x80", "\xff", "\xed\xa0\x80"} {
 				s := text[:i] + c + text[i:]
 				if UTF8(s) != utf8.ValidString(s) || UTF8Bytes([]byte(s)) != utf8.ValidString(s) {

@@ -135,34 +135,39 @@ func putNumbers(b []byte, form Form, p unsafe.Pointer, n int) []byte {
 		return b[:at+raw.PutNumbers(b[at:cap(b)], unsafe.Slice((*uint64)(p), n))]
 	}
 	var some [chunk]uint64
-	for n > 0 {
-		k := min(n, chunk)
-		size := widen(some[:k], form, p)
+	size := form.wide()
+	for i := 0; i < n; i += chunk {
+		k := min(n-i, chunk)
+		// Safety: i is less than n.
+		widen(some[:k], form, unsafe.Add(p, i*size))
 		at += raw.PutNumbers(b[at:cap(b)], some[:k])
-		// Safety: the last one ends where the numbers end.
-		p, n = unsafe.Add(p, k*size), n-k
 	}
 	return b[:at]
 }
 
-// widen makes what is written of len(dst) numbers at p, and gives the size of one there.
-func widen(dst []uint64, form Form, p unsafe.Pointer) int {
+// wide is how many bytes a varint's number has in a slice.
+func (f Form) wide() int {
+	if f == Int64 || f == Sint64 {
+		return 8
+	}
+	return 4
+}
+
+// widen makes what is written of len(dst) numbers at p.
+func widen(dst []uint64, form Form, p unsafe.Pointer) {
 	// Safety: p points to len(dst) numbers of that size.
 	switch form {
 	case Sint64:
 		raw.Zigzags64(dst, unsafe.Slice((*uint64)(p), len(dst)))
-		return 8
 	case Uint32:
 		raw.Widen(dst, unsafe.Slice((*uint32)(p), len(dst)))
 	case Sint32:
 		raw.Zigzags32(dst, unsafe.Slice((*uint32)(p), len(dst)))
 	case Int64:
 		copy(dst, unsafe.Slice((*uint64)(p), len(dst)))
-		return 8
 	default: // Int32, Closed
 		raw.WidenSigned(dst, unsafe.Slice((*uint32)(p), len(dst)))
 	}
-	return 4
 }
 
 // sizeNumbers is how many bytes n numbers of a form take.
@@ -172,12 +177,11 @@ func sizeNumbers(form Form, p unsafe.Pointer, n int) int {
 		return raw.SizeNumbers(unsafe.Slice((*uint64)(p), n))
 	}
 	var some [chunk]uint64
-	all := 0
-	for n > 0 {
-		k := min(n, chunk)
-		size := widen(some[:k], form, p)
+	all, size := 0, form.wide()
+	for i := 0; i < n; i += chunk {
+		k := min(n-i, chunk)
+		widen(some[:k], form, unsafe.Add(p, i*size))
 		all += raw.SizeNumbers(some[:k])
-		p, n = unsafe.Add(p, k*size), n-k
 	}
 	return all
 }
