@@ -15,6 +15,10 @@ import "github.com/limosa-rpc/limosa/idl"
 type backend interface {
 	// suffix ends the names of generated files before ".go": ".thrift".
 	suffix() string
+	// traits are what the IDL decides for all of its files.
+	traits() traits
+	// place says where the code of a file goes.
+	place(f *idl.File) place
 	// reserved are the methods that the backend gives to every struct; no field
 	// may have their names.
 	reserved() []string
@@ -31,6 +35,10 @@ type backend interface {
 	typ(e *emitter, t *idl.Type) string
 	// tag is what stands in the tag of a struct's field for the run-time plan.
 	tag(f *idl.Field) string
+	// hidden are fields of a struct that its IDL does not have, with their tags.
+	hidden(s *idl.Struct) []string
+	// enumPrefix is what all values of an enum begin with and leave out in Go.
+	enumPrefix(d *idl.Enum) string
 	// wire is a Go expression for the rpc.Codec of a method.
 	wire(e *emitter) string
 
@@ -53,9 +61,29 @@ type backend interface {
 	schema(f *file) (text, reader string)
 }
 
+// traits are the differences between IDLs that need no code of their own.
+type traits struct {
+	// presets: a new message has the defaults of the IDL in its fields. Otherwise they
+	// are what getters give for a field that is absent.
+	presets bool
+	// zeros: a field of idl.Implicit presence is there when it is zero, in JSON too.
+	zeros bool
+}
+
+// A place is where the code of a file goes, and how other code imports it.
+type place struct {
+	dir  string // below the output directory, with slashes
+	name string // of the package
+	// path is its import path; "" if that is the output directory's with dir.
+	path string
+	// elsewhere: the code is there already, and is not written.
+	elsewhere bool
+}
+
 // newBackends makes one backend for each IDL, for one Generate.
 func newBackends(g *generator) map[idl.Language]backend {
 	return map[idl.Language]backend{
-		idl.Thrift: &thriftBackend{g: g, views: map[*idl.Type]bool{}},
+		idl.Thrift:   &thriftBackend{g: g, views: map[*idl.Type]bool{}},
+		idl.Protobuf: &protoBackend{g: g},
 	}
 }

@@ -50,7 +50,7 @@ func (e *emitter) name(decl any, part string) string { return e.g.names[key{decl
 
 // localNames are the variables of generated functions: a package of one of these
 // names would be hidden by them.
-const localNames = "args b c call ctx d depth done e err i impl in n ok p r res rest result s slab target to v x"
+const localNames = "args b c call ctx d depth done e err i impl in n ok p r req res rest result s slab target to v x"
 
 // at gives the name of a definition of file f, with its package if that is
 // another one, which is imported then.
@@ -76,12 +76,21 @@ func (e *emitter) at(f *idl.File, decl any, part string) string {
 	return alias + "." + name
 }
 
+// sum tells versions of a file apart: by its text, or by its compiled form, which tools
+// that have no text have as well.
+func (f *file) sum() [sha256.Size]byte {
+	if f.Compiled != nil {
+		return sha256.Sum256(f.Compiled)
+	}
+	return sha256.Sum256([]byte(f.Text))
+}
+
 // source gives the whole file: the head that [madeFrom] knows, the package's doc
 // comment where doc says so, imports and body, as gofmt has it.
 func (e *emitter) source(doc, note string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, head+"%s from %s. DO NOT EDIT.\n", Version, filepath.Base(e.f.Path))
-	fmt.Fprintf(&b, "// IDL: sha256:%x\n\n", sha256.Sum256([]byte(e.f.Text)))
+	fmt.Fprintf(&b, "// IDL: sha256:%x\n\n", e.f.sum())
 	b.WriteString(comment(doc, ""))
 	fmt.Fprintf(&b, "package %s\n\n%s\n%s\n", e.f.pkg.name, e.importBlock(), note)
 	b.WriteString(e.b.String())
@@ -157,6 +166,13 @@ func (e *emitter) doc(doc string, notes idl.Annotations) {
 		doc += "Deprecated: " + why
 	}
 	e.b.WriteString(comment(doc, ""))
+}
+
+// deprecated writes the paragraph alone, for what has its comment elsewhere.
+func (e *emitter) deprecated(notes idl.Annotations) {
+	if why, ok := notes.Find("deprecated"); ok {
+		e.doc("", idl.Annotations{{Key: "deprecated", Value: why}})
+	}
 }
 
 // schema embeds what a tool can ask a running program for: the text of the IDL,

@@ -48,7 +48,36 @@ type Config struct {
 	// Long leaves out the short names (Service, NewClient, Dial, Unimplemented) that
 	// a file's only service gets beside its long ones.
 	Long bool
+
+	// Packages says for .proto files which Go package they belong to, by the name under
+	// which others import them: "path" or "path;name", as protoc's option M does. It goes
+	// before what go_package says. A package that is not below Prefix is not written.
+	Packages map[string]string
+	// Layout says where the code of .proto files goes.
+	Layout Layout
+	// Module is left off the paths of [ByImport].
+	Module string
+	// OnlyListed leaves out files that are only included, as protoc's plug-ins do:
+	// whoever needs their code makes it in a run of their own.
+	OnlyListed bool
 }
+
+// A Layout is how folders of generated code are found.
+type Layout string
+
+// The layouts.
+const (
+	// BelowPrefix puts a package into the folder that its import path has below
+	// Config.Prefix; one that has none there into the folder of its namespace, or of its
+	// package in the IDL.
+	BelowPrefix Layout = ""
+	// ByImport puts a package into the folder of its whole import path, as
+	// protoc-gen-go does.
+	ByImport Layout = "import"
+	// BySource puts the code of a file beside where the file is, as protoc-gen-go does
+	// with paths=source_relative.
+	BySource Layout = "source_relative"
+)
 
 // Generate makes the Go files of all files of s, two for each, included ones as well,
 // sorted by their paths. An error is an idl.Errors, with places in the IDL; there are
@@ -72,6 +101,9 @@ func (g *generator) generate(s *idl.Schema) ([]File, error) {
 	var out []File
 	for _, p := range g.order {
 		for _, f := range p.files {
+			if p.elsewhere || g.OnlyListed && !f.Listed {
+				continue
+			}
 			types, codecs, err := g.file(f)
 			if err != nil {
 				return nil, err
@@ -90,7 +122,7 @@ func (g *generator) generate(s *idl.Schema) ([]File, error) {
 type generator struct {
 	Config
 	backs map[idl.Language]backend
-	pkgs  map[string]*pkg // by dir
+	pkgs  map[string]*pkg // by import path, or by dir
 	order []*pkg
 	files map[*idl.File]*file
 	names map[key]string
@@ -102,8 +134,8 @@ func (g *generator) back(f *idl.File) backend { return g.backs[f.Language] }
 
 // pkg is one Go package that is generated: that of all files with its namespace.
 type pkg struct {
-	dir, name string
-	files     []*file
+	place
+	files []*file
 }
 
 // file is one IDL file with its Go package.
@@ -157,10 +189,11 @@ func (g *generator) plan(s *idl.Schema) {
 			g.errorf(f, idl.Pos{}, "there is no generator for files of the language %q", f.Language)
 			return
 		}
-		dir := packageDir(f)
+		at := g.back(f).place(f)
+		dir := cmp.Or(at.path, at.dir)
 		p := g.pkgs[dir]
 		if p == nil {
-			p = &pkg{dir: dir, name: path.Base(dir)}
+			p = &pkg{place: at}
 			g.pkgs[dir] = p
 			g.order = append(g.order, p)
 		}
@@ -198,6 +231,9 @@ func (g *generator) plan(s *idl.Schema) {
 		}
 	}
 }
+
+// folder is a package in a folder below the output directory.
+func folder(dir string) place { return place{dir: dir, name: path.Base(dir)} }
 
 // packageDir turns a namespace into a folder: that of go, else that of *, else
 // the file's name in lower case, as Apache's compiler does.

@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 //
 //	IDL                  Go            optional
 //	bool, i8 … i64       bool, int8 …  *bool, *int8 …
+//	u32, u64, float      uint32, …     *uint32, …
 //	double, string       float64, …    *float64, …
 //	enum E               E             *E
 //	binary               []byte        []byte
@@ -28,7 +30,8 @@ import (
 // may be the key of a Go map.
 func isScalar(t *idl.Type) bool {
 	switch t.True().Kind {
-	case idl.Bool, idl.I8, idl.I16, idl.I32, idl.I64, idl.Double, idl.String, idl.UUID, idl.EnumRef:
+	case idl.Bool, idl.I8, idl.I16, idl.I32, idl.I64, idl.Double, idl.String, idl.UUID, idl.EnumRef,
+		idl.U32, idl.U64, idl.Float:
 		return true
 	}
 	return false
@@ -53,6 +56,7 @@ func isPointer(t *idl.Type) bool {
 var scalarNames = map[idl.Kind]string{
 	idl.Bool: "bool", idl.I8: "int8", idl.I16: "int16", idl.I32: "int32", idl.I64: "int64",
 	idl.Double: "float64", idl.String: "string", idl.Binary: "[]byte",
+	idl.U32: "uint32", idl.U64: "uint64", idl.Float: "float32",
 }
 
 // typ gives the Go type of a value.
@@ -100,22 +104,27 @@ func byPointer(f *idl.Field) bool { return f.Presence == idl.Optional && isScala
 // tag is a struct field's tag: the codec's, the name in JSON, and what go.tag adds.
 //
 // The name in JSON is that of the IDL. What is absent is left out: of containers that
-// is nil (omitzero), since an empty one is there; for pointers and interfaces both
-// words say the same, and omitempty is the one that all JSON libraries know.
+// may be absent that is nil (omitzero), since an empty one is there; for pointers and
+// interfaces both words say the same, and omitempty is the one that all JSON libraries
+// know.
 func (e *emitter) tag(f *idl.Field) string {
+	zero := f.Presence != idl.Optional && (f.Presence == idl.Required || e.back.traits().zeros)
+	switch {
+	case zero:
+		return e.tagWith(f, "")
+	case isContainer(f.Type) && f.Presence == idl.Optional:
+		return e.tagWith(f, ",omitzero")
+	}
+	return e.tagWith(f, ",omitempty")
+}
+
+// tagWith is tag, with what follows the name in JSON.
+func (e *emitter) tagWith(f *idl.Field, omit string) string {
 	s := e.back.tag(f)
 	extra, ok := f.Annotations.Find("go.tag")
 	ok = ok && strconv.CanBackquote(extra)
 	if _, own := reflect.StructTag(extra).Lookup("json"); !ok || !own {
-		omit := ""
-		switch {
-		case f.Presence != idl.Optional:
-		case isContainer(f.Type):
-			omit = ",omitzero"
-		default:
-			omit = ",omitempty"
-		}
-		s += fmt.Sprintf(" json:%q", f.Name+omit)
+		s += fmt.Sprintf(" json:%q", cmp.Or(f.JSONName, f.Name)+omit)
 	}
 	if ok {
 		s += " " + extra

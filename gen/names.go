@@ -23,7 +23,7 @@ import (
 //	*idl.Enum    "parse"           ParseColor
 //	*idl.Struct  "new", "lazy"     NewPoint, LazyPoint
 //	             "variants"        choiceVariants, of a union with many
-//	*idl.Field   "get", "variant"  GetX; of a union ChoiceText
+//	*idl.Field   "get", "variant"  GetX; of a union ChoiceText, of a oneof GetText too
 //	             "lazy get", "lazy set"
 //	             "param"           of an argument: the parameter's name
 //	*idl.Service "client", "service", "new", "dial", "unimplemented", "caller"
@@ -50,11 +50,12 @@ var goWords = func() map[string]bool {
 // generated package is one of these, so that no import has to be renamed for them.
 var imported = map[string]string{
 	"binary": "encoding/binary", "context": "context", "errors": "errors", "fmt": "fmt", "iter": "iter", "math": "math", "strconv": "strconv",
-	"limosa": "github.com/limosa-rpc/limosa",
-	"rpc":    "github.com/limosa-rpc/limosa/rpc",
-	"stub":   "github.com/limosa-rpc/limosa/rpc/stub",
-	"thrift": "github.com/limosa-rpc/limosa/thrift",
-	"impl":   "github.com/limosa-rpc/limosa/thrift/impl",
+	"limosa":   "github.com/limosa-rpc/limosa",
+	"rpc":      "github.com/limosa-rpc/limosa/rpc",
+	"stub":     "github.com/limosa-rpc/limosa/rpc/stub",
+	"thrift":   "github.com/limosa-rpc/limosa/thrift",
+	"impl":     "github.com/limosa-rpc/limosa/thrift/impl",
+	"protobuf": "github.com/limosa-rpc/limosa/protobuf",
 }
 
 // buildWords have a meaning at the end of a Go file's name: operating systems and
@@ -110,6 +111,16 @@ func camel(name string) string {
 		s = "X" + s
 	}
 	return s
+}
+
+// defined is the Go name of a definition, which in some IDLs stands within others:
+// Order.line_item -> OrderLineItem.
+func defined(name string) string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(name, ".") {
+		b.WriteString(camel(part))
+	}
+	return b.String()
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
@@ -180,10 +191,10 @@ func (s scope) take(name string) string {
 func (g *generator) nameFile(f *file) {
 	g.nameDefinitions(f)
 	for _, e := range f.Enums {
-		enum := g.names[key{e, ""}]
+		enum, prefix := g.names[key{e, ""}], g.back(f.File).enumPrefix(e)
 		g.names[key{e, "parse"}] = f.take("Parse"+enum, "enum "+e.Name, e.Pos)
 		for _, v := range e.Values {
-			g.names[key{v, ""}] = f.take(enum+enumSuffix(v.Name), "value "+v.Name+" of enum "+e.Name, v.Pos)
+			g.names[key{v, ""}] = f.take(enum+enumSuffix(strings.TrimPrefix(v.Name, prefix)), "value "+v.Name+" of enum "+e.Name, v.Pos)
 		}
 	}
 	for _, s := range f.Structs {
@@ -243,10 +254,14 @@ func (g *generator) nameDefinitions(f *file) {
 		name(d, "typedef", d.Name, camel(d.Name), d.Pos)
 	}
 	for _, d := range f.Enums {
-		name(d, "enum", d.Name, camel(d.Name), d.Pos)
+		name(d, "enum", d.Name, defined(d.Name), d.Pos)
 	}
-	for _, d := range f.Structs {
-		name(d, string(d.Kind), d.Name, camel(d.Name), d.Pos)
+	for _, oneofs := range []bool{false, true} { // which yield to messages: theirs are names of fields
+		for _, d := range f.Structs {
+			if d.Oneof == oneofs {
+				name(d, string(d.Kind), d.Name, defined(d.Name), d.Pos)
+			}
+		}
 	}
 	for _, d := range f.Services {
 		name(d, "service", d.Name, camel(d.Name), d.Pos)
@@ -277,7 +292,7 @@ func (g *generator) nameStruct(f *file, s *idl.Struct) {
 	if s.Kind == idl.Exception {
 		fields["Error"] = true
 	}
-	if hasDefaults(s.Fields) {
+	if g.presets(s) {
 		fields["SetDefaults"] = true
 		g.names[key{s, "new"}] = take("New" + name)
 	}
@@ -292,10 +307,28 @@ func (g *generator) nameStruct(f *file, s *idl.Struct) {
 			g.names[key{x, "get"}] = fields.take("Get" + g.names[key{x, ""}])
 		}
 	}
+	for _, x := range s.Fields {
+		for _, v := range oneofOf(x) {
+			g.names[key{v, "get"}] = fields.take("Get" + camel(v.Name))
+		}
+	}
 	g.back(f.File).nameStruct(f, s)
 }
 
-// hasDefaults tells whether a struct needs SetDefaults.
+// oneofOf gives the members of a oneof that is the type of x; none if it has another.
+func oneofOf(x *idl.Field) []*idl.Field {
+	if s := x.Type.True().Struct; s != nil && s.Oneof {
+		return s.Fields
+	}
+	return nil
+}
+
+// presets tells whether a struct needs SetDefaults.
+func (g *generator) presets(s *idl.Struct) bool {
+	return g.back(s.File).traits().presets && hasDefaults(s.Fields)
+}
+
+// hasDefaults tells whether one of fields has a default.
 func hasDefaults(fields []*idl.Field) bool {
 	for _, f := range fields {
 		if f.Default != nil {
@@ -364,6 +397,9 @@ func (g *generator) method(m *idl.Method, s *idl.Service) string {
 // goPath is the import path of a generated package. Without a prefix there is none;
 // that is an error only where a path is needed, and told once.
 func (g *generator) goPath(f *idl.File, p *pkg) string {
+	if p.path != "" {
+		return p.path
+	}
 	if g.Prefix == "" {
 		msg := fmt.Sprintf("%s imports the Go package %s: give -prefix, or an output directory below a go.mod", f.Path, p.dir)
 		if len(g.errs) == 0 {

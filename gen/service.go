@@ -89,9 +89,9 @@ func (e *emitter) server(s *idl.Service) {
 	e.p("// %s makes a service of an implementation.", name)
 	e.p("func %s(impl %s) rpc.Service {", name, e.name(s, ""))
 	if s.Parent == nil {
-		e.p("return rpc.Service{Name: %q, IDL: %s, Unbound: impl == nil, Methods: []rpc.Handler{", s.Name, e.idlOf())
+		e.p("return rpc.Service{Name: %q, IDL: %s, Unbound: impl == nil, Methods: []rpc.Handler{", e.fullName(s), e.idlOf())
 	} else {
-		e.p("return rpc.Service{Name: %q, IDL: %s, Unbound: impl == nil, Methods: append(%s(impl).Methods, []rpc.Handler{", s.Name, e.idlOf(),
+		e.p("return rpc.Service{Name: %q, IDL: %s, Unbound: impl == nil, Methods: append(%s(impl).Methods, []rpc.Handler{", e.fullName(s), e.idlOf(),
 			e.at(s.Parent.File, s.Parent, "service"))
 	}
 	for _, m := range s.Methods {
@@ -108,6 +108,15 @@ func (e *emitter) server(s *idl.Service) {
 	} else {
 		e.p("}...)}\n}\n")
 	}
+}
+
+// fullName is what a service is called on the wire: its name, behind the package that
+// its IDL gives it.
+func (e *emitter) fullName(s *idl.Service) string {
+	if s.File.Package == "" {
+		return s.Name
+	}
+	return s.File.Package + "." + s.Name
 }
 
 // idlOf is an expression for the text of this file and all that it includes, each once:
@@ -165,15 +174,13 @@ func (e *emitter) inheritedClient(s *idl.Service) {
 		parent[strings.LastIndexByte(parent, '.')+1:], e.at(s.Parent.File, s.Parent, "new"), caller)
 	e.p("// %s sends inherited methods to %s.", caller, s.Name)
 	e.p("type %s struct{ rpc.Caller }\n", caller)
-	e.p("func (x %s) Do(ctx context.Context, c *rpc.Call) error {\nc.Service = %q\nreturn x.Caller.Do(ctx, c)\n}\n", caller, s.Name)
+	e.p("func (x %s) Do(ctx context.Context, c *rpc.Call) error {\nc.Service = %q\nreturn x.Caller.Do(ctx, c)\n}\n", caller, e.fullName(s))
 }
 
 // call writes a client's method. Its documentation is the interface's; that it is
 // deprecated is said where it is called.
 func (e *emitter) call(s *idl.Service, m *idl.Method) {
-	if why, ok := m.Annotations.Find("deprecated"); ok {
-		e.doc("", idl.Annotations{{Key: "deprecated", Value: why}})
-	}
+	e.deprecated(m.Annotations)
 	e.p("func (c *%s) %s%s {", e.name(s, "client"), e.name(m, ""), e.signature(m))
 	if streams(m) {
 		e.streamCall(s, m)

@@ -50,7 +50,6 @@ func (e *emitter) streamParam(m *idl.Method) string {
 // streamMethod writes a method's description, into the file of codecs. It makes
 // messages, not arguments and results.
 func (e *emitter) streamMethod(s *idl.Service, m *idl.Method) {
-	in, out := e.streamMessages(m)
 	kind := "Bidi"
 	switch {
 	case !m.ClientStream:
@@ -58,10 +57,16 @@ func (e *emitter) streamMethod(s *idl.Service, m *idl.Method) {
 	case !m.ServerStream:
 		kind = "ClientStream"
 	}
+	e.described(s, m, "Kind: rpc."+kind+", ")
+}
+
+// described writes the description of a method whose messages are those of the IDL.
+func (e *emitter) described(s *idl.Service, m *idl.Method, more string) {
 	e.use("rpc")
 	e.use("stub")
+	in, out := e.streamMessages(m)
 	e.p("var %s = rpc.Method{", e.name(m, "var"))
-	e.p("Service: %q, Name: %q, Codec: %s, Kind: rpc.%s, New: stub.New[%s, %s],\n}\n", s.Name, m.Name, e.back.wire(e), kind, in, out)
+	e.p("Service: %q, Name: %q, Codec: %s, %sNew: stub.New[%s, %s],\n}\n", e.fullName(s), m.Name, e.back.wire(e), more, in, out)
 }
 
 // streamBody writes what a server does with a call c. A stream to the client runs the
@@ -90,10 +95,10 @@ func (e *emitter) streamCall(s *idl.Service, m *idl.Method) {
 	param := e.streamParam(m)
 	switch {
 	case !m.ClientStream:
-		e.p("return stub.Incoming[%s](ctx, c.caller, stub.Make(&%s, %q, %s, nil))", out, e.name(m, "var"), s.Name, param)
+		e.p("return stub.Incoming[%s](ctx, c.caller, stub.Make(&%s, %q, %s, nil))", out, e.name(m, "var"), e.fullName(s), param)
 	case !m.ServerStream:
-		e.p("return stub.Gather[%s, %s](ctx, c.caller, stub.Make(&%s, %q, nil, nil), %s)", in, out, e.name(m, "var"), s.Name, param)
+		e.p("return stub.Gather[%s, %s](ctx, c.caller, stub.Make(&%s, %q, nil, nil), %s)", in, out, e.name(m, "var"), e.fullName(s), param)
 	default:
-		e.p("return stub.Exchange[%s, %s](ctx, c.caller, stub.Make(&%s, %q, nil, nil), %s)", in, out, e.name(m, "var"), s.Name, param)
+		e.p("return stub.Exchange[%s, %s](ctx, c.caller, stub.Make(&%s, %q, nil, nil), %s)", in, out, e.name(m, "var"), e.fullName(s), param)
 	}
 }

@@ -18,8 +18,8 @@ func (e *emitter) typedef(d *idl.Typedef) {
 func (e *emitter) structure(d *idl.Struct) {
 	name := e.name(d, "")
 	e.doc(d.Doc, d.Annotations)
-	e.fields(name, d.Fields)
-	if hasDefaults(d.Fields) {
+	e.fields(name, d.Fields, e.back.hidden(d))
+	if e.g.presets(d) {
 		e.p("// %s makes one with the defaults of the IDL, which &%s{} does not have.", e.name(d, "new"), name)
 		e.p("func %s() *%s {\nx := new(%[2]s)\nx.SetDefaults()\nreturn x\n}\n", e.name(d, "new"), name)
 		e.setDefaults(name, d.Fields)
@@ -29,6 +29,7 @@ func (e *emitter) structure(d *idl.Struct) {
 	}
 	e.unionJSON(name, d.Fields)
 	e.getters(name, d.Fields)
+	e.memberGetters(name, d.Fields)
 	e.back.face(e, d)
 }
 
@@ -55,8 +56,8 @@ func holdsUnion(t *idl.Type) bool {
 
 // fields writes a struct type, with the comments of its fields. The fields are in the
 // order of the IDL, whatever their ids: the plan counts them so.
-func (e *emitter) fields(name string, fields []*idl.Field) {
-	if len(fields) == 0 {
+func (e *emitter) fields(name string, fields []*idl.Field, hidden []string) {
+	if len(fields)+len(hidden) == 0 {
 		e.p("type %s struct{}\n", name)
 		return
 	}
@@ -64,6 +65,9 @@ func (e *emitter) fields(name string, fields []*idl.Field) {
 	for _, f := range fields {
 		e.doc(f.Doc, f.Annotations)
 		e.p("%s %s %s", e.name(f, ""), e.fieldType(f), e.tag(f))
+	}
+	for _, line := range hidden {
+		e.p("%s", line)
 	}
 	e.p("}\n")
 }
@@ -96,10 +100,28 @@ func (e *emitter) getters(name string, fields []*idl.Field) {
 		if byPointer(f) {
 			star = "*"
 		}
-		if why, ok := f.Annotations.Find("deprecated"); ok {
-			e.doc("", idl.Annotations{{Key: "deprecated", Value: why}})
-		}
+		e.deprecated(f.Annotations)
 		e.p("func (x *%s) %s() %s {\nif %s {\nreturn %s\n}\nreturn %sx.%s\n}", name, e.name(f, "get"), e.typ(f.Type), test, absent, star, field)
+	}
+	e.p("")
+}
+
+// memberGetters writes methods that read a member of a oneof: its value if it is the one
+// that is set, else its default or zero.
+func (e *emitter) memberGetters(name string, fields []*idl.Field) {
+	for _, x := range fields {
+		for _, f := range oneofOf(x) {
+			absent := "nil"
+			switch {
+			case f.Default != nil:
+				absent = e.value(f.Type, f.Default)
+			case isScalar(f.Type):
+				absent = e.zero(f.Type)
+			}
+			e.deprecated(f.Annotations)
+			e.p("func (x *%s) %s() %s {\nif x != nil {", name, e.name(f, "get"), e.typ(f.Type))
+			e.p("if v, ok := x.%s.(*%s); ok && v != nil {\nreturn v.%s\n}\n}\nreturn %s\n}", e.name(x, ""), e.name(f, "variant"), e.name(f, ""), absent)
+		}
 	}
 	e.p("")
 }
@@ -173,7 +195,7 @@ func (e *emitter) union(d *idl.Struct) {
 		always := *f // in its variant, the field is there
 		always.Presence = idl.Implicit
 		e.doc(f.Doc, f.Annotations)
-		e.p("type %s struct { %s %s %s }\n", e.name(f, "variant"), e.name(f, ""), e.typ(f.Type), e.tag(&always))
+		e.p("type %s struct { %s %s %s }\n", e.name(f, "variant"), e.name(f, ""), e.typ(f.Type), e.tagWith(&always, ""))
 	}
 	for _, f := range d.Fields {
 		e.unionJSON(e.name(f, "variant"), []*idl.Field{f})

@@ -65,7 +65,12 @@ func (e *emitter) value(t *idl.Type, v *idl.Value) string {
 		return strconv.FormatBool(number(v) != 0)
 	case idl.I8, idl.I16, idl.I32, idl.I64:
 		return strconv.FormatInt(number(v), 10)
-	case idl.Double:
+	case idl.U32, idl.U64:
+		return strconv.FormatUint(uint64(number(v)), 10)
+	case idl.Double, idl.Float:
+		if s := e.notFinite(base, v); s != "" {
+			return s
+		}
 		return double(v)
 	case idl.String:
 		return strconv.Quote(v.Text)
@@ -118,6 +123,25 @@ func double(v *idl.Value) string {
 		return "0"
 	}
 	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+// notFinite is an expression for an infinity or for what is no number, which Go has no
+// constants for; "" for any other value.
+func (e *emitter) notFinite(t *idl.Type, v *idl.Value) string {
+	var s string
+	switch {
+	case v.Kind != idl.DoubleValue:
+	case v.Text == "inf":
+		s = e.use("math") + ".Inf(1)"
+	case v.Text == "-inf":
+		s = e.use("math") + ".Inf(-1)"
+	case v.Text == "nan":
+		s = e.use("math") + ".NaN()"
+	}
+	if s != "" && t.Kind == idl.Float {
+		return "float32(" + s + ")"
+	}
+	return s
 }
 
 // uuid writes the bytes: a function that parses would have to be called each time.
@@ -193,7 +217,7 @@ func (e *emitter) structValue(t *idl.Type, v *idl.Value) string {
 		}
 		return "nil"
 	}
-	if hasDefaults(s.Fields) { // what the value does not name has its default
+	if e.g.presets(s) { // what the value does not name has its default
 		var b strings.Builder
 		fmt.Fprintf(&b, "func() *%s {\nx := %s()\n", e.bare(t), e.at(s.File, s, "new"))
 		for _, x := range v.Map {

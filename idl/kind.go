@@ -24,11 +24,14 @@ const (
 	EnumRef
 	StructRef
 	TypedefRef
+	U32 // Protobuf has these, Thrift has not
+	U64
+	Float // of 32 bits
 )
 
 var kindNames = [...]string{
 	"invalid", "bool", "i8", "i16", "i32", "i64", "double", "string", "binary", "uuid",
-	"list", "set", "map", "enum", "struct", "typedef",
+	"list", "set", "map", "enum", "struct", "typedef", "u32", "u64", "float",
 }
 
 // String gives Thrift's word for it.
@@ -60,11 +63,15 @@ const MaxChain = 256
 
 // A Type is what a field, an argument, a constant or a typedef is made of.
 type Type struct {
-	Kind        Kind        `json:"kind"`
-	Name        string      `json:"name,omitempty"` // of a named type: in the file that defines it
-	File        string      `json:"file,omitempty"` // of a named type: path of the file that defines it
-	Key         *Type       `json:"key,omitempty"`  // of a map
-	Elem        *Type       `json:"elem,omitempty"` // of a list, a set; a map's value
+	Kind Kind   `json:"kind"`
+	Name string `json:"name,omitempty"` // of a named type: in the file that defines it
+	File string `json:"file,omitempty"` // of a named type: path of the file that defines it
+	Key  *Type  `json:"key,omitempty"`  // of a map
+	Elem *Type  `json:"elem,omitempty"` // of a list, a set; a map's value
+	// Word is the IDL's own word, where it has several for one kind that differ on
+	// the wire: Protobuf's scalars (int32, sint32 and sfixed32 are all I32), and
+	// "group" for a message that is written as one.
+	Word        string      `json:"word,omitempty"`
 	CppType     string      `json:"cpp_type,omitempty"`
 	Annotations Annotations `json:"annotations,omitempty"`
 	Pos         Pos         `json:"pos"`
@@ -99,6 +106,8 @@ func (t *Type) String() string {
 		return "map<" + t.Key.String() + "," + t.Elem.String() + ">"
 	case t.Name != "":
 		return t.Name
+	case t.Word != "":
+		return t.Word
 	}
 	return t.Kind.String()
 }

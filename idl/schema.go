@@ -31,26 +31,35 @@ type Schema struct {
 // A Language is an interface definition language.
 type Language string
 
-// The languages that have a reader: Thrift has package idl/thriftidl.
-const Thrift Language = "thrift"
+// The languages that have a reader: Thrift has package idl/thriftidl, Protobuf
+// idl/protoidl, which is given descriptors.
+const (
+	Thrift   Language = "thrift"
+	Protobuf Language = "protobuf"
+)
 
 // A File is one file of definitions.
 type File struct {
-	Path       string      `json:"path"` // as it was given or found
-	Language   Language    `json:"language"`
-	Name       string      `json:"name"`             // the prefix under which includers see it: the base name without its ending
-	Listed     bool        `json:"listed,omitempty"` // named in the call of Load, not only included
-	Doc        string      `json:"doc,omitempty"`
-	Package    string      `json:"package,omitempty"` // Protobuf's package; empty for Thrift
-	Namespaces []Namespace `json:"namespaces,omitempty"`
-	Includes   []*Include  `json:"includes,omitempty"`
-	CppInclude []string    `json:"cpp_includes,omitempty"`
-	Consts     []*Const    `json:"consts,omitempty"`
-	Typedefs   []*Typedef  `json:"typedefs,omitempty"`
-	Enums      []*Enum     `json:"enums,omitempty"`
-	Structs    []*Struct   `json:"structs,omitempty"`
-	Services   []*Service  `json:"services,omitempty"`
-	Text       string      `json:"text"` // the file itself
+	Path       string       `json:"path"` // as it was given or found
+	Language   Language     `json:"language"`
+	Name       string       `json:"name"`             // the prefix under which includers see it: the base name without its ending
+	Import     string       `json:"import,omitempty"` // the path by which all others include it, where there is one: Protobuf's
+	Listed     bool         `json:"listed,omitempty"` // named in the call of Load, not only included
+	Doc        string       `json:"doc,omitempty"`
+	Package    string       `json:"package,omitempty"` // Protobuf's package; empty for Thrift
+	Namespaces []Namespace  `json:"namespaces,omitempty"`
+	Includes   []*Include   `json:"includes,omitempty"`
+	CppInclude []string     `json:"cpp_includes,omitempty"`
+	Consts     []*Const     `json:"consts,omitempty"`
+	Typedefs   []*Typedef   `json:"typedefs,omitempty"`
+	Enums      []*Enum      `json:"enums,omitempty"`
+	Structs    []*Struct    `json:"structs,omitempty"`
+	Services   []*Service   `json:"services,omitempty"`
+	Extensions []*Extension `json:"extensions,omitempty"`
+	Text       string       `json:"text"` // the file itself; empty where only its compiled form is known
+	// Compiled is the file as its language's tools hand it on, nil if they have no
+	// such form: of Protobuf a FileDescriptorProto without comments and places.
+	Compiled []byte `json:"compiled,omitempty"`
 }
 
 // A Namespace is a package name for one target language, or for "*": all
@@ -135,12 +144,15 @@ type Typedef struct {
 
 // An Enum is a set of named 32-bit numbers. Several names may have one number.
 type Enum struct {
-	Name        string       `json:"name"`
-	Values      []*EnumValue `json:"values"`
-	Annotations Annotations  `json:"annotations,omitempty"`
-	Doc         string       `json:"doc,omitempty"`
-	Pos         Pos          `json:"pos"`
-	File        *File        `json:"-"`
+	Name   string       `json:"name"`
+	Values []*EnumValue `json:"values"`
+	// Closed: a number without a name is no value, and is kept with what a reader does
+	// not know. Thrift's enums are open, as most of Protobuf's.
+	Closed      bool        `json:"closed,omitempty"`
+	Annotations Annotations `json:"annotations,omitempty"`
+	Doc         string      `json:"doc,omitempty"`
+	Pos         Pos         `json:"pos"`
+	File        *File       `json:"-"`
 }
 
 // An EnumValue is one name of an Enum. Numbers without a name are values too, in
@@ -163,11 +175,17 @@ const (
 	Exception   StructKind = "exception"
 )
 
-// A Struct is a struct, a union or an exception.
+// A Struct is a struct, a union or an exception. Where definitions stand within each
+// other its name has those of the outer ones in front: Order.Item.
 type Struct struct {
-	Name        string      `json:"name"`
-	Kind        StructKind  `json:"kind"`
-	Fields      []*Field    `json:"fields"`
+	Name   string     `json:"name"`
+	Kind   StructKind `json:"kind"`
+	Fields []*Field   `json:"fields"`
+	// Oneof: of a union, that its fields are fields of the one struct that has a field
+	// of this type, with ids of that struct. The field itself has none then.
+	Oneof bool `json:"oneof,omitempty"`
+	// Extendable: other files may add fields to it, in ranges of ids that it names.
+	Extendable  bool        `json:"extendable,omitempty"`
 	XsdAll      bool        `json:"xsd_all,omitempty"`
 	Annotations Annotations `json:"annotations,omitempty"`
 	Doc         string      `json:"doc,omitempty"`
@@ -188,8 +206,9 @@ const (
 	Implicit Presence = "implicit"
 	// Required fields have to be there: the word in Thrift, the label in proto2.
 	Required Presence = "required"
-	// Optional fields know whether they are there: the word in Thrift, the label
-	// in Protobuf. All fields of a union are Optional: one of them is set.
+	// Optional fields know whether they are there: the word in Thrift; the label in
+	// Protobuf, its messages, and features.field_presence = EXPLICIT. All fields of a
+	// union are Optional: one of them is set.
 	Optional Presence = "optional"
 )
 
@@ -202,12 +221,24 @@ type Field struct {
 	Presence    Presence    `json:"presence"`
 	Reference   bool        `json:"reference,omitempty"` // written with &
 	Default     *Value      `json:"default,omitempty"`
+	JSONName    string      `json:"json_name,omitempty"` // in JSON, where the IDL has a say in it
+	Packed      bool        `json:"packed,omitempty"`    // numbers of a list stand in one piece
+	AnyBytes    bool        `json:"any_bytes,omitempty"` // of a string: it need not be UTF-8
 	XsdOptional bool        `json:"xsd_optional,omitempty"`
 	XsdNillable bool        `json:"xsd_nillable,omitempty"`
 	XsdAttrs    []*Field    `json:"xsd_attrs,omitempty"`
 	Annotations Annotations `json:"annotations,omitempty"`
 	Doc         string      `json:"doc,omitempty"`
 	Pos         Pos         `json:"pos"` // of its name
+}
+
+// An Extension is a field that a file adds to a struct of another one.
+type Extension struct {
+	Name   string `json:"name"`   // with the names of the structs that it stands within
+	Struct *Type  `json:"struct"` // that it extends
+	Field  *Field `json:"field"`
+	Pos    Pos    `json:"pos"`
+	File   *File  `json:"-"`
 }
 
 // A Service is a set of methods. A method that came from Extends is not

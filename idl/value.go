@@ -23,8 +23,8 @@ const (
 // that it is for; checkValue has made sure that it fits.
 type Value struct {
 	Kind ValueKind `json:"kind"`
-	Int  int64     `json:"int,omitempty"`
-	Text string    `json:"text,omitempty"` // a string's bytes, a double's or a name's spelling
+	Int  int64     `json:"int,omitempty"`  // of a U64 its 64 bits
+	Text string    `json:"text,omitempty"` // a string's bytes, a double's (also inf, -inf, nan) or a name's spelling
 	List []*Value  `json:"list,omitempty"`
 	Map  []Entry   `json:"map,omitempty"` // also a struct's fields by name
 	Pos  Pos       `json:"pos"`

@@ -1,0 +1,173 @@
+package gen
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/limosa-rpc/limosa/idl"
+)
+
+// protoBackend is Protobuf's [backend]. Its parts:
+//
+//	proto.go        tags, names, the embedded descriptor, methods
+//	proto_place.go  which Go package a file belongs to
+//
+// A message is a plain struct: the tags of its fields say all that the codec has to know.
+//
+//	type Order struct {
+//		ID      string          `proto:"1,string" json:"id,omitempty"`
+//		Note    *string         `proto:"2,string,explicit" json:"note,omitempty"`
+//		Items   []*Item         `proto:"3,message" json:"items,omitempty"`
+//		Counts  map[string]int32 `proto:"4,map(string,sint32)" json:"counts,omitempty"`
+//		Payment OrderPayment    `proto:"oneof" json:"payment,omitempty"`
+//		unknown []byte          `proto:"unknown"`
+//	}
+//
+// Fields that the program does not know stay in unknown, and are written again.
+type protoBackend struct{ g *generator }
+
+func (b *protoBackend) suffix() string { return ".proto" }
+
+// traits implements [backend]. A zero is absent where presence is implicit, in JSON too,
+// as Protobuf's mapping has it; what is absent has its default for who asks a getter.
+func (b *protoBackend) traits() traits { return traits{} }
+
+// reserved implements [backend]. The names are those of the methods that a message of
+// Thrift has, and unknown's.
+func (b *protoBackend) reserved() []string {
+	return []string{"AppendProto", "ReadProto", "EncodeProto", "DecodeProto"}
+}
+
+func (b *protoBackend) nameStruct(*file, *idl.Struct)               {}
+func (b *protoBackend) nameMethod(*file, *idl.Service, *idl.Method) {}
+func (b *protoBackend) check(*file)                                 {}
+func (b *protoBackend) typ(*emitter, *idl.Type) string              { return "" }
+func (b *protoBackend) wire(e *emitter) string                      { return e.use("protobuf") + ".Codec{}" }
+func (b *protoBackend) face(*emitter, *idl.Struct)                  {}
+func (b *protoBackend) codec(*emitter, *idl.Struct)                 {}
+
+// hidden implements [backend].
+func (b *protoBackend) hidden(s *idl.Struct) []string {
+	return []string{"unknown []byte `proto:\"unknown\"`"}
+}
+
+// tag implements [backend]: number, type, and what else the codec has to know. The
+// members of a oneof have the tags, the field itself has the word.
+func (b *protoBackend) tag(f *idl.Field) string {
+	if len(oneofOf(f)) > 0 {
+		return `proto:"oneof"`
+	}
+	parts := []string{fmt.Sprint(f.ID), protoType(f.Type)}
+	elem := f.Type
+	if elem.Kind == idl.List || elem.Kind == idl.Map {
+		elem = elem.Elem
+	}
+	if f.Packed {
+		parts = append(parts, "packed")
+	}
+	switch {
+	case f.Presence == idl.Required:
+		parts = append(parts, "required")
+	case f.Presence == idl.Optional && f.Type.Kind != idl.StructRef: // messages need no word for it
+		parts = append(parts, "explicit")
+	}
+	if elem.Kind == idl.EnumRef && elem.Enum.Closed {
+		parts = append(parts, "closed")
+	}
+	if f.AnyBytes {
+		parts = append(parts, "noutf8")
+	}
+	return fmt.Sprintf("proto:%q", strings.Join(parts, ","))
+}
+
+// protoType is a type as a tag has it: of a list that of its elements.
+func protoType(t *idl.Type) string {
+	switch t.Kind {
+	case idl.List:
+		return protoType(t.Elem)
+	case idl.Map:
+		return "map(" + protoType(t.Key) + "," + protoType(t.Elem) + ")"
+	case idl.EnumRef:
+		return "enum"
+	case idl.StructRef:
+		if t.Word == "" {
+			return "message"
+		}
+	}
+	return t.Word
+}
+
+// enumPrefix implements [backend]. Values of Protobuf's enums stand beside the enum, not
+// in it, so that most begin with its name: COLOR_RED of Color is ColorRED.
+func (b *protoBackend) enumPrefix(d *idl.Enum) string {
+	name := d.Name[strings.LastIndexByte(d.Name, '.')+1:]
+	prefix := ""
+	for i, v := range d.Values {
+		if i == 0 {
+			prefix = wordsOf(v.Name, name)
+		}
+		if prefix == "" || !strings.HasPrefix(v.Name, prefix) || strings.Trim(v.Name[len(prefix):], "_") == "" {
+			return ""
+		}
+	}
+	return prefix
+}
+
+// wordsOf gives the begin of value that spells name, in any case and with any
+// underscores, with the underscore behind it; "" if there is none.
+func wordsOf(value, name string) string {
+	name = strings.ReplaceAll(name, "_", "")
+	for i := range len(value) {
+		switch {
+		case value[i] == '_' && name == "":
+			return value[:i+1]
+		case value[i] == '_':
+		case name == "" || !strings.EqualFold(value[i:i+1], name[:1]):
+			return ""
+		default:
+			name = name[1:]
+		}
+	}
+	return ""
+}
+
+// messages implements [backend]: the messages are those of the IDL.
+func (b *protoBackend) messages(e *emitter, s *idl.Service, m *idl.Method) {
+	more := ""
+	if _, ok := m.Annotations.Find("idempotent"); ok {
+		more = "Idempotent: true, "
+	}
+	e.described(s, m, more)
+}
+
+// serve implements [backend].
+func (b *protoBackend) serve(e *emitter, m *idl.Method) {
+	in, _ := e.streamMessages(m)
+	e.p("req, err := %s.Args[%s](c)\nif err != nil {\nreturn err\n}", e.use("stub"), in)
+	e.p("res, err := impl.%s(ctx, req)\nreturn stub.Fill(c, res, err)", e.name(m, ""))
+}
+
+// call implements [backend].
+func (b *protoBackend) call(e *emitter, s *idl.Service, m *idl.Method) {
+	_, out := e.streamMessages(m)
+	e.p("res := new(%s)", out)
+	e.p("if err := c.caller.Do(ctx, %s.Make(&%s, %q, %s, res)); err != nil {\nreturn nil, err\n}\nreturn res, nil",
+		e.use("stub"), e.name(m, "var"), e.fullName(s), e.name(m.Args[0], "param"))
+}
+
+func (b *protoBackend) note(types string) string {
+	return "// How the types of " + types + " travel: protobuf.Codec reads the tags of their fields."
+}
+
+// schema implements [backend]: the descriptor as an entry of a FileDescriptorSet, so that
+// the texts of several files behind each other are a set of them.
+func (b *protoBackend) schema(f *file) (text, reader string) {
+	const fileField = 1<<3 | 2 // of FileDescriptorSet, with its length in front
+	p := []byte{fileField}
+	n := len(f.Compiled)
+	for ; n >= 0x80; n >>= 7 {
+		p = append(p, byte(n)|0x80)
+	}
+	p = append(p, byte(n))
+	return string(append(p, f.Compiled...)), "descriptorpb.FileDescriptorSet"
+}

@@ -1,0 +1,360 @@
+package protoidl
+
+import (
+	"errors"
+	"path"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/limosa-rpc/limosa/idl"
+)
+
+// A Reader makes schemas of descriptors. The zero value knows no more of a file than
+// its descriptor.
+type Reader struct {
+	// Source gives the path under which a file is told of, and its text, of which
+	// errors show a line; name is the one by which others import it. nil: the name,
+	// and no text.
+	Source func(name string) (path, text string)
+}
+
+// Schema makes a schema of the files with these names, which set has with all that they
+// import. Comments and places are those of the descriptors' SourceCodeInfo, if they
+// have it. The error is an idl.Errors. set is not changed, and not kept.
+func (r Reader) Schema(set *descriptorpb.FileDescriptorSet, listed ...string) (*idl.Schema, error) {
+	b, err := r.builder(set)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range listed {
+		fd, err := b.registry.FindFileByPath(name)
+		if err != nil {
+			return nil, b.failed(name, "it is not among the descriptors")
+		}
+		b.file(fd).Listed = true
+	}
+	for _, f := range b.schema.Files {
+		b.define(b.from[f])
+	}
+	for i, f := range b.schema.Files {
+		if f.Compiled, err = b.compiled(f); err != nil {
+			return nil, b.failed(f.Import, err.Error())
+		}
+		b.schema.Files[i].Includes = b.includes(f)
+	}
+	b.keepReached()
+	return b.schema, nil
+}
+
+// builder checks the descriptors, and begins a schema of them.
+func (r Reader) builder(set *descriptorpb.FileDescriptorSet) (*builder, error) {
+	b := &builder{
+		Reader: r, schema: &idl.Schema{Files: []*idl.File{}}, protos: map[string]*descriptorpb.FileDescriptorProto{},
+		files: map[string]*idl.File{}, from: map[*idl.File]protoreflect.FileDescriptor{},
+		structs: map[protoreflect.FullName]*idl.Struct{}, enums: map[protoreflect.FullName]*idl.Enum{},
+		values: map[protoreflect.EnumValueDescriptor]*idl.EnumValue{}, named: map[*idl.File]map[*idl.File]bool{},
+	}
+	if b.Source == nil {
+		b.Source = func(name string) (string, string) { return name, "" }
+	}
+	for _, fd := range set.GetFile() {
+		b.protos[fd.GetName()] = fd
+	}
+	var err error
+	set = withoutMessageSets(set)
+	if b.registry, err = protodesc.NewFiles(set); err != nil {
+		return nil, b.failed(b.blamed(set), strings.TrimPrefix(strings.Map(plain, err.Error()), "proto: "))
+	}
+	b.types = dynamicpb.NewTypes(b.registry)
+	return b, nil
+}
+
+// withoutMessageSets gives a set in which message sets are messages with extensions like
+// others: the official run time refuses them. It is set itself if it has none.
+func withoutMessageSets(set *descriptorpb.FileDescriptorSet) *descriptorpb.FileDescriptorSet {
+	const maxNumber = 1 << 29 // behind the largest number of a field that is in no message set
+	var plain func(all []*descriptorpb.DescriptorProto) bool
+	plain = func(all []*descriptorpb.DescriptorProto) (changed bool) {
+		for _, m := range all {
+			if m.GetOptions().GetMessageSetWireFormat() {
+				changed = true
+				m.Options.MessageSetWireFormat = nil
+				for _, r := range m.ExtensionRange {
+					r.End = proto.Int32(min(r.GetEnd(), maxNumber))
+				}
+			}
+			changed = plain(m.NestedType) || changed
+		}
+		return changed
+	}
+	out := new(descriptorpb.FileDescriptorSet)
+	for _, fd := range set.GetFile() {
+		if c := proto.CloneOf(fd); plain(c.MessageType) {
+			fd = c
+		}
+		out.File = append(out.File, fd)
+	}
+	return out
+}
+
+// blamed finds the file that the run time refuses: the first one that it refuses
+// with all that it imports and no others.
+func (b *builder) blamed(set *descriptorpb.FileDescriptorSet) string {
+	for _, fd := range set.GetFile() {
+		own := new(descriptorpb.FileDescriptorSet)
+		seen := map[string]bool{}
+		var add func(name string)
+		add = func(name string) {
+			if x := b.protos[name]; x != nil && !seen[name] {
+				seen[name] = true
+				own.File = append(own.File, x)
+				for _, dep := range x.GetDependency() {
+					add(dep)
+				}
+			}
+		}
+		add(fd.GetName())
+		if _, err := protodesc.NewFiles(own); err != nil {
+			return fd.GetName()
+		}
+	}
+	return ""
+}
+
+// failed is an error about a file.
+func (b *builder) failed(name, msg string) error {
+	p, _ := b.Source(name)
+	return idl.Errors{{Path: p, Msg: strings.Map(plain, msg), Err: errors.New(msg)}}
+}
+
+// plain takes the blanks that the official run time varies, so that nobody compares its
+// texts, for blanks.
+func plain(r rune) rune {
+	if r == '\u00a0' {
+		return ' '
+	}
+	return r
+}
+
+// A builder is the state of one Schema.
+type builder struct {
+	Reader
+	schema   *idl.Schema
+	protos   map[string]*descriptorpb.FileDescriptorProto // by name
+	registry *protoregistry.Files
+	types    *dynamicpb.Types // for options that the files define themselves
+
+	files   map[string]*idl.File // by name
+	from    map[*idl.File]protoreflect.FileDescriptor
+	structs map[protoreflect.FullName]*idl.Struct
+	enums   map[protoreflect.FullName]*idl.Enum
+	values  map[protoreflect.EnumValueDescriptor]*idl.EnumValue
+	named   map[*idl.File]map[*idl.File]bool // the files whose definitions a file names
+}
+
+// file begins the file of a descriptor, after those that it imports, and declares what
+// it defines, so that define finds it.
+func (b *builder) file(fd protoreflect.FileDescriptor) *idl.File {
+	if f := b.files[fd.Path()]; f != nil {
+		return f
+	}
+	f := &idl.File{
+		Language: idl.Protobuf, Import: fd.Path(), Name: strings.TrimSuffix(path.Base(fd.Path()), path.Ext(fd.Path())),
+		Package: string(fd.Package()), Namespaces: namespaces(b.protos[fd.Path()].GetOptions()),
+	}
+	f.Path, f.Text = b.Source(fd.Path())
+	const packageField = 2 // of FileDescriptorProto
+	f.Doc = docOf(fd.SourceLocations().ByPath(protoreflect.SourcePath{packageField}))
+	b.files[fd.Path()], b.from[f], b.named[f] = f, fd, map[*idl.File]bool{}
+	for i := range fd.Imports().Len() {
+		if dep := fd.Imports().Get(i); !dep.IsPlaceholder() {
+			b.file(dep.FileDescriptor)
+		}
+	}
+	b.declareEnums(f, fd.Enums())
+	b.declareMessages(f, fd.Messages())
+	b.schema.Files = append(b.schema.Files, f)
+	return f
+}
+
+// namespaces lists the packages of languages that a file's options name, Go's first.
+func namespaces(o *descriptorpb.FileOptions) []idl.Namespace {
+	var list []idl.Namespace
+	for _, n := range []idl.Namespace{
+		{Scope: "go", Name: o.GetGoPackage()}, {Scope: "java", Name: o.GetJavaPackage()}, {Scope: "csharp", Name: o.GetCsharpNamespace()},
+		{Scope: "php", Name: o.GetPhpNamespace()}, {Scope: "rb", Name: o.GetRubyPackage()},
+	} {
+		if n.Name != "" {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// relative is a definition's name within its package, dots and all: Order.Item.
+func relative(d protoreflect.Descriptor) string {
+	return strings.TrimPrefix(strings.TrimPrefix(string(d.FullName()), string(d.ParentFile().Package())), ".")
+}
+
+// compiled is a file's descriptor without comments and places, and without the imports
+// that only its options need, of which the schema has none.
+func (b *builder) compiled(f *idl.File) ([]byte, error) {
+	fd := proto.CloneOf(b.protos[f.Import])
+	fd.SourceCodeInfo, fd.OptionDependency = nil, nil
+	public, weak := map[string]bool{}, fd.GetWeakDependency()
+	for _, i := range fd.GetPublicDependency() {
+		public[fd.Dependency[i]] = true
+	}
+	deps := fd.Dependency
+	fd.Dependency, fd.PublicDependency, fd.WeakDependency = nil, nil, nil
+	for i, name := range deps {
+		if !b.needs(f, name, public[name]) {
+			continue
+		}
+		if public[name] {
+			fd.PublicDependency = append(fd.PublicDependency, int32(len(fd.Dependency)))
+		}
+		for _, w := range weak {
+			if int(w) == i {
+				fd.WeakDependency = append(fd.WeakDependency, int32(len(fd.Dependency)))
+			}
+		}
+		fd.Dependency = append(fd.Dependency, name)
+	}
+	return proto.MarshalOptions{Deterministic: true}.Marshal(fd)
+}
+
+// needs tells whether f imports the file of a name for more than its options: it is
+// public, or it has a definition that f names, or leads to one by imports that are
+// public.
+func (b *builder) needs(f *idl.File, name string, public bool) bool {
+	dep := b.files[name]
+	if dep == nil {
+		return false
+	}
+	if public || b.named[f][dep] {
+		return true
+	}
+	imports := b.from[dep].Imports()
+	for i := range imports.Len() {
+		if x := imports.Get(i); x.IsPublic && b.needs(f, x.Path(), false) {
+			return true
+		}
+	}
+	return false
+}
+
+// includes lists the files that f needs: those of its own imports, and those behind
+// public ones that have what it names.
+func (b *builder) includes(f *idl.File) []*idl.Include {
+	fd, list := b.from[f], []*idl.Include(nil)
+	seen := map[*idl.File]bool{}
+	add := func(dep *idl.File, pos idl.Pos) {
+		if !seen[dep] {
+			seen[dep] = true
+			list = append(list, &idl.Include{Path: dep.Import, File: dep, Pos: pos})
+		}
+	}
+	const dependencyField = 3 // of FileDescriptorProto
+	for i := range fd.Imports().Len() {
+		imp := fd.Imports().Get(i)
+		pos := b.pos(f, fd.SourceLocations().ByPath(protoreflect.SourcePath{dependencyField, int32(i)}))
+		if b.needs(f, imp.Path(), imp.IsPublic) {
+			add(b.files[imp.Path()], pos)
+		}
+	}
+	for _, dep := range b.schema.Files { // in their order, for the same result in every run
+		if b.named[f][dep] && dep != f {
+			add(dep, idl.Pos{})
+		}
+	}
+	return list
+}
+
+// keepReached drops the files that none of the listed ones needs.
+func (b *builder) keepReached() {
+	reached := map[*idl.File]bool{}
+	var walk func(f *idl.File)
+	walk = func(f *idl.File) {
+		if !reached[f] {
+			reached[f] = true
+			for _, inc := range f.Includes {
+				walk(inc.File)
+			}
+		}
+	}
+	for _, f := range b.schema.Files {
+		if f.Listed {
+			walk(f)
+		}
+	}
+	kept := b.schema.Files[:0]
+	for _, f := range b.schema.Files {
+		if reached[f] {
+			kept = append(kept, f)
+		}
+	}
+	b.schema.Files = kept
+}
+
+// pos is a place of the schema, if the descriptor tells of it.
+func (b *builder) pos(f *idl.File, l protoreflect.SourceLocation) idl.Pos {
+	if l.EndLine == 0 && l.EndColumn == 0 {
+		return idl.Pos{}
+	}
+	return Pos(f.Text, l.StartLine, l.StartColumn)
+}
+
+// Pos makes a place of one in Protobuf's way, with lines and columns from 0, where a tab
+// goes on to the next column that 8 divides. text is the file's, without which a tab
+// counts as such a tool has counted it.
+func Pos(text string, line, col int) idl.Pos {
+	source, at := idl.SourceLine(text, line+1), 0
+	if source == "" {
+		return idl.Pos{Line: line + 1, Col: col + 1}
+	}
+	for n := 0; at < len(source) && n < col; at++ {
+		if source[at] == '\t' {
+			n += 8 - n%8
+		} else {
+			n++
+		}
+	}
+	return idl.Pos{Line: line + 1, Col: at + 1}
+}
+
+// docOf is the comment before a definition, else the one behind it, without the blank
+// that follows the slashes.
+func docOf(l protoreflect.SourceLocation) string {
+	text := l.LeadingComments
+	if text == "" {
+		text = l.TrailingComments
+	}
+	lines := strings.Split(strings.TrimRight(text, " \t\n"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(strings.TrimPrefix(line, " "), " \t\r")
+	}
+	return strings.Trim(strings.Join(lines, "\n"), "\n")
+}
+
+// at gives the place of a definition's name, and its comment. All descriptors of
+// definitions have their names in field 1.
+func (b *builder) at(f *idl.File, d protoreflect.Descriptor) (idl.Pos, string) {
+	const nameField = 1
+	locations := d.ParentFile().SourceLocations()
+	whole := locations.ByDescriptor(d)
+	name := whole
+	if whole.Path != nil {
+		p := append(protoreflect.SourcePath(nil), whole.Path...)
+		if x := locations.ByPath(append(p, nameField)); x.Path != nil {
+			name = x
+		}
+	}
+	return b.pos(f, name), docOf(whole)
+}
