@@ -1,6 +1,10 @@
 package gen
 
-import "github.com/limosa-rpc/limosa/idl"
+import (
+	"strings"
+
+	"github.com/limosa-rpc/limosa/idl"
+)
 
 // enum writes an enum's type and values, String and Parse. A number that has no
 // name is a value too: that of a newer version of the IDL. Of several names for a
@@ -52,4 +56,17 @@ func (e *emitter) enumText(d *idl.Enum) {
 	e.p("func (x *%s) UnmarshalText(p []byte) (err error) {", name)
 	e.p("if n, bad := %s.ParseInt(string(p), 10, 32); bad == nil {\n*x = %s(n)\nreturn nil\n}", strconv, name)
 	e.p("*x, err = %s(string(p))\nreturn err\n}\n", parse)
+	if !d.Closed {
+		return
+	}
+	var names []string
+	seen := map[int32]bool{}
+	for _, v := range d.Values {
+		if !seen[v.Value] {
+			names = append(names, e.name(v, ""))
+		}
+		seen[v.Value] = true
+	}
+	e.p("// Known tells whether a number has a name: others are no values of this enum.")
+	e.p("func (x %s) Known() bool {\nswitch x {\ncase %s:\nreturn true\n}\nreturn false\n}\n", name, strings.Join(names, ", "))
 }

@@ -1,10 +1,10 @@
 package gen
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/limosa-rpc/limosa/idl"
 )
@@ -124,12 +124,22 @@ func (e *emitter) tagWith(f *idl.Field, omit string) string {
 	extra, ok := f.Annotations.Find("go.tag")
 	ok = ok && strconv.CanBackquote(extra)
 	if _, own := reflect.StructTag(extra).Lookup("json"); !ok || !own {
-		s += fmt.Sprintf(" json:%q", cmp.Or(f.JSONName, f.Name)+omit)
+		s += fmt.Sprintf(" json:%q", jsonTag(f)+omit)
 	}
 	if ok {
 		s += " " + extra
 	}
 	return "`" + s + "`"
+}
+
+// jsonTag is a field's name in JSON: what the IDL says, if a struct's tag can say it, else
+// its name.
+func jsonTag(f *idl.Field) string {
+	odd := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(",\"'`\\", r) }
+	if f.JSONName == "" || f.JSONName == "-" || strings.ContainsFunc(f.JSONName, odd) {
+		return f.Name
+	}
+	return f.JSONName
 }
 
 // zero is the zero value of a scalar.

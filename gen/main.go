@@ -53,6 +53,7 @@ type options struct {
 	include             []string
 	check, quiet        bool
 	lazy, long          bool
+	packages            map[string]string
 	paths               []string
 }
 
@@ -134,6 +135,15 @@ func (c Command) flags(args []string) (*options, error) {
 		o.include = append(o.include, c.path(s))
 		return nil
 	})
+	o.packages = map[string]string{}
+	f.Func("M", "`FILE=PATH`: the Go package of a .proto file, in place of its go_package; may be repeated", func(s string) error {
+		name, at, ok := strings.Cut(s, "=")
+		if !ok || name == "" || at == "" {
+			return errors.New("want FILE=PATH")
+		}
+		o.packages[name] = at
+		return nil
+	})
 	err := f.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintf(c.Stdout, usage, c.Name, strings.Join(c.Readers.Endings(), " and "))
@@ -204,7 +214,7 @@ func (c Command) generate(o *options, schema *idl.Schema) (files []File, code in
 			return nil, 2, err
 		}
 	}
-	files, err = Config{Prefix: strings.TrimSuffix(prefix, "/"), Lazy: o.lazy, Long: o.long}.Generate(schema)
+	files, err = Config{Prefix: strings.TrimSuffix(prefix, "/"), Lazy: o.lazy, Long: o.long, Packages: o.packages}.Generate(schema)
 	if err != nil {
 		return nil, 1, err
 	}

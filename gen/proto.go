@@ -15,12 +15,12 @@ import (
 // A message is a plain struct: the tags of its fields say all that the codec has to know.
 //
 //	type Order struct {
-//		ID      string          `proto:"1,string" json:"id,omitempty"`
-//		Note    *string         `proto:"2,string,explicit" json:"note,omitempty"`
-//		Items   []*Item         `proto:"3,message" json:"items,omitempty"`
-//		Counts  map[string]int32 `proto:"4,map(string,sint32)" json:"counts,omitempty"`
-//		Payment OrderPayment    `proto:"oneof" json:"payment,omitempty"`
-//		unknown []byte          `proto:"unknown"`
+//		ID      string           `proto:"1,string,name=id" json:"id,omitempty"`
+//		Note    *string          `proto:"2,string,explicit,name=note" json:"note,omitempty"`
+//		Items   []*Item          `proto:"3,message,name=items" json:"items,omitempty"`
+//		Counts  map[string]int32 `proto:"4,map(string,sint32),name=counts" json:"counts,omitempty"`
+//		Payment OrderPayment     `proto:"oneof,name=payment" json:"payment,omitempty"`
+//		unknown []byte           `proto:"unknown"`
 //	}
 //
 // Fields that the program does not know stay in unknown, and are written again.
@@ -35,7 +35,7 @@ func (b *protoBackend) traits() traits { return traits{} }
 // reserved implements [backend]. The names are those of the methods that a message of
 // Thrift has, and unknown's.
 func (b *protoBackend) reserved() []string {
-	return []string{"AppendProto", "ReadProto", "EncodeProto", "DecodeProto"}
+	return []string{"AppendProto", "ReadProto", "EncodeProto", "DecodeProto", "ProtoName"}
 }
 
 func (b *protoBackend) nameStruct(*file, *idl.Struct)               {}
@@ -43,8 +43,15 @@ func (b *protoBackend) nameMethod(*file, *idl.Service, *idl.Method) {}
 func (b *protoBackend) check(*file)                                 {}
 func (b *protoBackend) typ(*emitter, *idl.Type) string              { return "" }
 func (b *protoBackend) wire(e *emitter) string                      { return e.use("protobuf") + ".Codec{}" }
-func (b *protoBackend) face(*emitter, *idl.Struct)                  {}
-func (b *protoBackend) codec(*emitter, *idl.Struct)                 {}
+
+// face implements [backend].
+func (b *protoBackend) face(e *emitter, s *idl.Struct) { e.text(e.name(s, ""), s.Fields, "protobuf") }
+
+// codec implements [backend]: the full name is what an Any has in its URL.
+func (b *protoBackend) codec(e *emitter, s *idl.Struct) {
+	e.p("// ProtoName gives the message's full name in the IDL.")
+	e.p("func (*%s) ProtoName() string { return %q }\n", e.name(s, ""), fullName(s.File, s.Name))
+}
 
 // hidden implements [backend].
 func (b *protoBackend) hidden(s *idl.Struct) []string {
@@ -55,7 +62,7 @@ func (b *protoBackend) hidden(s *idl.Struct) []string {
 // members of a oneof have the tags, the field itself has the word.
 func (b *protoBackend) tag(f *idl.Field) string {
 	if len(oneofOf(f)) > 0 {
-		return `proto:"oneof"`
+		return fmt.Sprintf("proto:%q", "oneof,name="+f.Name)
 	}
 	parts := []string{fmt.Sprint(f.ID), protoType(f.Type)}
 	elem := f.Type
@@ -77,7 +84,30 @@ func (b *protoBackend) tag(f *idl.Field) string {
 	if f.AnyBytes {
 		parts = append(parts, "noutf8")
 	}
+	parts = append(parts, "name="+f.Name)
+	if f.JSONName != "" && f.JSONName != jsonName(f.Name) && jsonTag(f) == f.JSONName {
+		parts = append(parts, "json="+f.JSONName)
+	}
 	return fmt.Sprintf("proto:%q", strings.Join(parts, ","))
+}
+
+// jsonName is the name that a field has in JSON unless its option says another one.
+func jsonName(name string) string {
+	var b strings.Builder
+	up := false
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case c == '_':
+			up = true
+			continue
+		case up && c >= 'a' && c <= 'z':
+			c -= 'a' - 'A'
+		}
+		up = false
+		b.WriteByte(c)
+	}
+	return b.String()
 }
 
 // protoType is a type as a tag has it: of a list that of its elements.

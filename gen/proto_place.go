@@ -32,11 +32,12 @@ func known(name string) string {
 // The folder follows from that and from Config.Layout.
 func (b *protoBackend) place(f *idl.File) place {
 	spec, given := b.g.Packages[f.Import]
-	if !given && !f.Listed {
+	there := false // also where a tree has a copy of it
+	if spec == "" {
 		spec = known(f.Import)
-		given = spec != ""
+		there = spec != ""
 	}
-	if !given {
+	if spec == "" {
 		spec = f.Namespace("go")
 	}
 	at, name, _ := strings.Cut(spec, ";")
@@ -45,9 +46,9 @@ func (b *protoBackend) place(f *idl.File) place {
 		name = path.Base(at)
 	}
 	if b.g.Layout == BelowPrefix {
-		return b.belowPrefix(f, at, name, given)
+		return b.belowPrefix(f, at, name, given || there)
 	}
-	p := place{name: packageName(name), path: at, dir: path.Dir(f.Import), elsewhere: given && !f.Listed}
+	p := place{name: packageName(name), path: at, dir: path.Dir(f.Import), elsewhere: there || given && !f.Listed}
 	if at == "" {
 		b.g.errorf(f, idl.Pos{}, "it says no go_package, and no option M%s=PATH says one", f.Import)
 	}

@@ -110,14 +110,17 @@ func (e *emitter) server(s *idl.Service) {
 	}
 }
 
-// fullName is what a service is called on the wire: its name, behind the package that
+// fullName is what a definition is called on the wire: its name, behind the package that
 // its IDL gives it.
-func (e *emitter) fullName(s *idl.Service) string {
-	if s.File.Package == "" {
-		return s.Name
+func fullName(f *idl.File, name string) string {
+	if f.Package == "" {
+		return name
 	}
-	return s.File.Package + "." + s.Name
+	return f.Package + "." + name
 }
+
+// fullName is what a service is called on the wire.
+func (e *emitter) fullName(s *idl.Service) string { return fullName(s.File, s.Name) }
 
 // idlOf is an expression for the text of this file and all that it includes, each once:
 // what a tool needs to call the service.

@@ -139,6 +139,16 @@ func (e *emitter) setDefaults(name string, fields []*idl.Field) {
 	e.p("}\n")
 }
 
+// text writes String, unless a field has that name: that of the package lib.
+func (e *emitter) text(name string, fields []*idl.Field, lib string) {
+	for _, f := range fields {
+		if e.name(f, "") == "String" {
+			return
+		}
+	}
+	e.p("// String shows the fields, for logs: at most 1,024 bytes.\nfunc (x *%s) String() string { return %s.String(x) }\n", name, e.use(lib))
+}
+
 // exceptionText writes Error: a message if there is one, else the plain fields. Declared
 // exceptions are Go errors, and errors.As finds them: the pointer is the error.
 func (e *emitter) exceptionText(name string, d *idl.Struct) {

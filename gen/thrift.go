@@ -135,7 +135,7 @@ func (b *thriftBackend) wire(e *emitter) string { return e.use("thrift") + ".Bin
 
 // face implements [backend]: String, and the view.
 func (b *thriftBackend) face(e *emitter, s *idl.Struct) {
-	b.on(e).text(e.name(s, ""), s.Fields)
+	e.text(e.name(s, ""), s.Fields, "thrift")
 	b.on(e).lazy(s)
 }
 
@@ -165,14 +165,4 @@ func (b *thriftBackend) schema(f *file) (text, reader string) {
 // command runs, and one for each file.
 func (g *generator) packName(f *idl.File) string {
 	return g.files[f].pkg.dir + "/" + f.Name + ".thrift"
-}
-
-// text writes String, unless a field has that name.
-func (e thriftEmitter) text(name string, fields []*idl.Field) {
-	for _, f := range fields {
-		if e.name(f, "") == "String" {
-			return
-		}
-	}
-	e.p("// String shows the fields, for logs: at most 1,024 bytes.\nfunc (x *%s) String() string { return %s.String(x) }\n", name, e.use("thrift"))
 }

@@ -20,9 +20,9 @@ func (a *app) genCommand() *cli.Command {
 	return &cli.Command{
 		Name: "gen", Usage: "make Go from IDL files",
 		UsageText: "limosa gen [flags] FILES|DIRS...",
-		Description: `The same as the program limosa-gen. Makes two Go files, types and their codecs,
-of each IDL file and of all that they include; of a directory, of all .thrift
-files below it. Methods with streams become iterators, iter.Seq2[*T, error], on both sides.
+		Description: `The same as the programs limosa-gen. Makes two Go files, types and their codecs,
+of each IDL file and of all that they include; of a directory, of all .thrift and
+.proto files below it. Methods with streams become iterators, iter.Seq2[*T, error], on both sides.
 
 Example:
   limosa gen -out gen idl/hello.thrift`,
@@ -30,6 +30,7 @@ Example:
 			&cli.StringFlag{Name: "out", Value: ".", Usage: "directory under which packages are written, by their namespace go (. if not given)"},
 			&cli.StringFlag{Name: "prefix", Usage: "import path of -out; worked out from the nearest go.mod if not given"},
 			&cli.StringSliceFlag{Name: "I", Usage: "directory to search for included files; may be repeated"},
+			&cli.StringSliceFlag{Name: "M", Usage: "FILE=PATH: the Go package of a .proto file, in place of its go_package; may be repeated"},
 			&cli.StringFlag{Name: "plugin", Usage: "command that gets the schema as JSON on stdin and gives further files: [{path, content}]"},
 			&cli.BoolFlag{Name: "lazy", Usage: "give every struct a lazy view, not only those annotated with (lazy)"},
 			&cli.BoolFlag{Name: "long", Usage: "no short names (Service, NewClient, Dial, Unimplemented) for the only service of a file"},
@@ -43,6 +44,9 @@ Example:
 			args := []string{"-out", c.String("out"), "-prefix", c.String("prefix"), "-plugin", c.String("plugin")}
 			for _, dir := range c.StringSlice("I") {
 				args = append(args, "-I", dir)
+			}
+			for _, file := range c.StringSlice("M") {
+				args = append(args, "-M", file)
 			}
 			for _, name := range []string{"lazy", "long", "check", "q"} {
 				if c.Bool(name) {
@@ -65,7 +69,7 @@ Example:
 // generate makes a new project's code from its IDL, as go generate will make it
 // in the project: a test compares the two.
 func (p *project) generate(dir string) error {
-	schema, err := idls().Load(readers.Source{}, filepath.Join(dir, "idl", p.Name+".thrift"))
+	schema, err := idls().Load(readers.Source{}, filepath.Join(dir, "idl", p.Name+"."+p.IDL))
 	if err != nil {
 		return err
 	}

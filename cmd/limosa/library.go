@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -102,8 +103,13 @@ func findRelease(ctx context.Context) (*library, error) {
 // release asks the go command for a version of the library, which it takes
 // from its cache or from the network.
 func release(ctx context.Context, version string) (*library, error) {
+	return releaseOf(ctx, modulePath, version)
+}
+
+// releaseOf is release for one of the library's modules.
+func releaseOf(ctx context.Context, module, version string) (*library, error) {
 	var stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", modulePath+"@"+version)
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", module+"@"+version)
 	cmd.Dir = os.TempDir() // outside of any module, whose files it could touch
 	cmd.Env, cmd.Stderr = append(os.Environ(), "GOWORK=off"), &stderr
 	out, err := cmd.Output()
@@ -111,49 +117,99 @@ func release(ctx context.Context, version string) (*library, error) {
 	broken := json.Unmarshal(out, &got)
 	switch {
 	case got.Error != "": // it says why in its output, not on stderr
-		return nil, fmt.Errorf("%s %s: %s", modulePath, version, got.Error)
+		return nil, fmt.Errorf("%s %s: %s", module, version, got.Error)
 	case err != nil:
-		return nil, fmt.Errorf("%s %s: %w: %s", modulePath, version, err, strings.TrimSpace(stderr.String()))
+		return nil, fmt.Errorf("%s %s: %w: %s", module, version, err, strings.TrimSpace(stderr.String()))
 	case broken != nil:
 		return nil, fmt.Errorf("go mod download: %w", broken)
 	}
 	return &library{dir: got.Dir, version: version, sums: fmt.Sprintf("%s %s %s\n%[1]s %[2]s/go.mod %[4]s\n",
-		modulePath, version, got.Sum, got.GoModSum)}, nil
+		module, version, got.Sum, got.GoModSum)}, nil
 }
+
+// protoNeeds are the modules that the generator for .proto files needs besides the
+// library's own two.
+var protoNeeds = []string{"github.com/bufbuild/protocompile", "golang.org/x/sync", "google.golang.org/protobuf"}
 
 // modFiles makes go.mod and go.sum of a project that uses the library, so that
 // it builds without `go mod tidy`: all that the library requires is required
-// here as well, and its sums hold for it.
-func (l *library) modFiles(module string) (mod, sum []byte, err error) {
-	data, err := os.ReadFile(filepath.Join(l.dir, "go.mod"))
-	if err != nil {
-		return nil, nil, err
-	}
-	theirs, err := modfile.Parse("go.mod of "+modulePath, data, nil)
+// here as well, and its sums hold for it. idl is thrift or proto, whose generator
+// stands in the module cmd.
+func (l *library) modFiles(ctx context.Context, module, idl string) (mod, sum []byte, err error) {
+	theirs, sums, err := l.modules(l.dir)
 	if err != nil {
 		return nil, nil, err
 	}
 	l.goVersion = theirs.Go.Version
+	needs, sums := theirs.Require, append([]byte(l.sums), sums...)
+	tool := modulePath + "/gen/limosa-gen"
 	var b strings.Builder
-	fmt.Fprintf(&b, "module %s\n\ngo %s\n\n", modfile.AutoQuote(module), l.goVersion)
-	fmt.Fprintf(&b, "tool %s/gen/limosa-gen\n\nrequire %[1]s %s\n\n", modulePath, l.version)
-	for _, r := range theirs.Require {
+	fmt.Fprintf(&b, "module %s\n\ngo %s\n\nrequire %s %s\n\n", modfile.AutoQuote(module), l.goVersion, modulePath, l.version)
+	replaced := []string{""}
+	if idl == "proto" {
+		tool = modulePath + "/cmd/limosa-gen"
+		replaced = append(replaced, "/cmd")
+		cmd, err := l.command(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		theirs, more, err := l.modules(cmd.dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, r := range theirs.Require {
+			if slices.Contains(protoNeeds, r.Mod.Path) {
+				needs = slices.DeleteFunc(needs, func(x *modfile.Require) bool { return x.Mod.Path == r.Mod.Path })
+				needs = append(needs, r)
+			}
+		}
+		sums = mergeLines(sums, append([]byte(cmd.sums), more...))
+		fmt.Fprintf(&b, "require %s/cmd %s // indirect\n\n", modulePath, l.version)
+	}
+	fmt.Fprintf(&b, "tool %s\n\n", tool)
+	for _, r := range needs {
 		fmt.Fprintf(&b, "require %s %s // indirect\n\n", r.Mod.Path, r.Mod.Version)
 	}
-	if l.replace != "" {
-		fmt.Fprintf(&b, "replace %s => %s\n", modulePath, modfile.AutoQuote(filepath.ToSlash(l.replace)))
+	for _, part := range replaced {
+		if l.replace != "" {
+			fmt.Fprintf(&b, "replace %s%s => %s\n", modulePath, part, modfile.AutoQuote(filepath.ToSlash(l.replace)+part))
+		}
 	}
 	ours, err := modfile.Parse("go.mod", []byte(b.String()), nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	ours.Cleanup()
-	if mod, err = ours.Format(); err != nil {
+	mod, err = ours.Format()
+	return mod, sums, err
+}
+
+// command gives the module of the commands, of the same version.
+func (l *library) command(ctx context.Context) (*library, error) {
+	if l.replace != "" {
+		return &library{dir: filepath.Join(l.dir, "cmd")}, nil
+	}
+	return releaseOf(ctx, modulePath+"/cmd", l.version)
+}
+
+// modules reads a module's go.mod and go.sum, which need not be there.
+func (l *library) modules(dir string) (mod *modfile.File, sums []byte, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
 		return nil, nil, err
 	}
-	sum, err = os.ReadFile(filepath.Join(l.dir, "go.sum"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	if mod, err = modfile.Parse(filepath.Join(dir, "go.mod"), data, nil); err != nil {
 		return nil, nil, err
 	}
-	return mod, append([]byte(l.sums), sum...), nil
+	sums, err = os.ReadFile(filepath.Join(dir, "go.sum"))
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return mod, sums, err
+}
+
+// mergeLines gives the lines of both texts, sorted, each once.
+func mergeLines(a, b []byte) []byte {
+	lines := slices.Sorted(strings.Lines(string(a) + string(b)))
+	return []byte(strings.Join(slices.Compact(lines), ""))
 }

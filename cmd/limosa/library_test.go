@@ -58,7 +58,7 @@ func TestNewFromRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Dir = t.TempDir()
-	if err := p.write(lib); err != nil {
+	if err := p.write(t.Context(), lib); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(p.Dir, "go.mod"))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ import (
 func (a *app) newCommand() *cli.Command {
 	return &cli.Command{
 		Name: "new", Usage: "make a project that serves an IDL and runs at once",
-		UsageText: "limosa new NAME [-idl thrift] [-dir DIR]",
+		UsageText: "limosa new NAME [-idl thrift|proto] [-dir DIR]",
 		Description: `NAME is the project's name or its module path. The project is an IDL file, the
 code made from it, a main.go that serves it on :8888, a test, a Dockerfile and
 a README.md; it builds without network. Run from a checkout of Limosa, its
@@ -35,7 +36,7 @@ go.mod refers to that checkout.
 Example:
   limosa new hello && cd hello && go run .`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "idl", Usage: "language of the IDL: thrift, which it is if not given"},
+			&cli.StringFlag{Name: "idl", Usage: "language of the IDL: thrift, which it is if not given, or proto"},
 			&cli.StringFlag{Name: "dir", Usage: "the project's own folder, new or empty; ./NAME if not given"},
 			&cli.StringFlag{Name: "replace", Usage: "checkout of Limosa that the project is to use; found by itself if not given"},
 		},
@@ -43,12 +44,9 @@ Example:
 			if err := nargs(c, 1, 1, "one NAME"); err != nil {
 				return err
 			}
-			switch idl := c.String("idl"); idl {
-			case "", "thrift":
-			case "proto":
-				return usagef("protobuf comes with a later version; use -idl thrift")
-			default:
-				return usagef("unknown IDL %q; it is thrift", idl)
+			idl := cmp.Or(c.String("idl"), "thrift")
+			if idl != "thrift" && idl != "proto" {
+				return usagef("unknown IDL %q; it is thrift or proto", idl)
 			}
 			p, err := newProject(c.Args().First())
 			if err != nil {
@@ -57,6 +55,7 @@ Example:
 			if standard(ctx, p.Module) {
 				return usagef("%q cannot be a module's path, it is one of Go's own library; example.com/%[1]s can", p.Module)
 			}
+			p.IDL = idl
 			p.Dir = c.String("dir")
 			if p.Dir == "" {
 				p.Dir = p.Name
@@ -68,7 +67,7 @@ Example:
 			if err != nil {
 				return err
 			}
-			if err := p.write(lib); err != nil {
+			if err := p.write(ctx, lib); err != nil {
 				return err
 			}
 			_, err = io.WriteString(a.stdout, a.nextSteps(p))
@@ -112,6 +111,7 @@ type project struct {
 	Module  string // module path
 	Package string // of the generated code
 	Service string // in the IDL
+	IDL     string // thrift or proto: what its file ends with
 	Dir     string // where it is written to
 	Replace string // checkout that go.mod refers to, or ""
 	Install string // a command that installs limosa
@@ -216,7 +216,7 @@ func withinWorkspace(dir string) bool {
 
 // write makes the project's files. What it has written stays when it fails:
 // the folder was empty before.
-func (p *project) write(lib *library) error {
+func (p *project) write(ctx context.Context, lib *library) error {
 	p.Replace, p.Install = lib.replace, lib.install()
 	files, err := p.render()
 	if err != nil {
@@ -226,7 +226,7 @@ func (p *project) write(lib *library) error {
 	if err != nil {
 		return err
 	}
-	mod, sum, err := lib.modFiles(p.Module)
+	mod, sum, err := lib.modFiles(ctx, p.Module, p.IDL)
 	if err != nil {
 		return err
 	}

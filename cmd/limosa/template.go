@@ -26,8 +26,11 @@ func (p *project) render() (map[string][]byte, error) {
 		}
 		name, text := strings.TrimSuffix(t.Name(), ".tmpl"), b.Bytes()
 		switch {
-		case name == "idl.thrift":
-			name = "idl/" + p.Name + ".thrift"
+		case strings.HasPrefix(name, "idl."):
+			if name != "idl."+p.IDL {
+				continue
+			}
+			name = "idl/" + p.Name + "." + p.IDL
 		case strings.HasSuffix(name, ".go"):
 			if text, err = format.Source(text); err != nil {
 				return nil, err
