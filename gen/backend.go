@@ -68,6 +68,9 @@ type traits struct {
 	presets bool
 	// zeros: a field of idl.Implicit presence is there when it is zero, in JSON too.
 	zeros bool
+	// together: whoever generates a file of a Go package generates all of them in one
+	// run, so that a name may depend on what the others have.
+	together bool
 }
 
 // A place is where the code of a file goes, and how other code imports it.

@@ -216,10 +216,18 @@ func (g *generator) nameFile(f *file) {
 // shortNames are what the only service of a file gets beside its long names.
 var shortNames = []string{"Service", "NewClient", "Dial", "Unimplemented"}
 
-// only gives the service of f that has short names, nil if there is none.
+// only gives the service of f that has short names, nil if there is none: the only one
+// of the file, or of the package where the IDL's packages are made together.
 func (g *generator) only(f *file) *idl.Service {
 	if g.Long || len(f.Services) != 1 {
 		return nil
+	}
+	if g.back(f.File).traits().together {
+		for _, x := range f.pkg.files {
+			if x != f && len(x.Services) > 0 {
+				return nil
+			}
+		}
 	}
 	if note, ok := f.Services[0].Annotations.Find("go.short"); ok && note == "false" {
 		return nil
@@ -368,7 +376,11 @@ func (g *generator) nameMethods(f *file, s *idl.Service) {
 			params[s] = true
 		}
 		for _, x := range m.Args {
-			g.names[key{x, "param"}] = params.take(lowerFirst(camel(x.Name)))
+			name := g.names[key{x, "param"}] // the backend's, if the IDL has none
+			if name == "" {
+				name = lowerFirst(camel(x.Name))
+			}
+			g.names[key{x, "param"}] = params.take(name)
 		}
 	}
 }

@@ -30,7 +30,8 @@ func (b *protoBackend) suffix() string { return ".proto" }
 
 // traits implements [backend]. A zero is absent where presence is implicit, in JSON too,
 // as Protobuf's mapping has it; what is absent has its default for who asks a getter.
-func (b *protoBackend) traits() traits { return traits{} }
+// Packages of many files are the custom, and buf runs a plug-in for a folder at a time.
+func (b *protoBackend) traits() traits { return traits{together: true} }
 
 // reserved implements [backend]. The names are those of the methods that a message of
 // Thrift has, and unknown's.
@@ -38,11 +39,10 @@ func (b *protoBackend) reserved() []string {
 	return []string{"AppendProto", "ReadProto", "EncodeProto", "DecodeProto", "ProtoName"}
 }
 
-func (b *protoBackend) nameStruct(*file, *idl.Struct)               {}
-func (b *protoBackend) nameMethod(*file, *idl.Service, *idl.Method) {}
-func (b *protoBackend) check(*file)                                 {}
-func (b *protoBackend) typ(*emitter, *idl.Type) string              { return "" }
-func (b *protoBackend) wire(e *emitter) string                      { return e.use("protobuf") + ".Codec{}" }
+func (b *protoBackend) nameStruct(*file, *idl.Struct)  {}
+func (b *protoBackend) check(*file)                    {}
+func (b *protoBackend) typ(*emitter, *idl.Type) string { return "" }
+func (b *protoBackend) wire(e *emitter) string         { return e.use("protobuf") + ".Codec{}" }
 
 // face implements [backend].
 func (b *protoBackend) face(e *emitter, s *idl.Struct) { e.text(e.name(s, ""), s.Fields, "protobuf") }
@@ -56,6 +56,15 @@ func (b *protoBackend) codec(e *emitter, s *idl.Struct) {
 // hidden implements [backend].
 func (b *protoBackend) hidden(s *idl.Struct) []string {
 	return []string{"unknown []byte `proto:\"unknown\"`"}
+}
+
+// nameMethod implements [backend]: arguments have no names in the IDL.
+func (b *protoBackend) nameMethod(_ *file, _ *idl.Service, m *idl.Method) {
+	name := "req"
+	if m.ClientStream {
+		name = "in"
+	}
+	b.g.names[key{m.Args[0], "param"}] = name
 }
 
 // tag implements [backend]: number, type, and what else the codec has to know. The

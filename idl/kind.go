@@ -69,7 +69,7 @@ type Type struct {
 	Key  *Type  `json:"key,omitempty"`  // of a map
 	Elem *Type  `json:"elem,omitempty"` // of a list, a set; a map's value
 	// Word is the IDL's own word, where it has several for one kind that differ on
-	// the wire: Protobuf's scalars (int32, sint32 and sfixed32 are all I32), and
+	// the wire: Protobuf's scalars (int32, sint32 and sfixed32 are all I32), "enum", and
 	// "group" for a message that is written as one.
 	Word        string      `json:"word,omitempty"`
 	CppType     string      `json:"cpp_type,omitempty"`

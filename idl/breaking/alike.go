@@ -20,9 +20,11 @@ const (
 	// sameBytes: on the wire, but not in code. string and binary are bytes with a
 	// length, i32 and an enum four bytes; in containers too. Old programs read new
 	// messages as before, but what is generated has another type.
+	// In Protobuf those are the types of which its documentation says that they are
+	// compatible: a number may lose its upper half then.
 	sameBytes
-	// other: neither. Widening is no exception: an i32 is not read as an i64 in
-	// Thrift, since the kind of the type stands in front of the value.
+	// other: neither. Widening is no exception in Thrift: an i32 is not read as an i64,
+	// since the kind of the type stands in front of the value.
 	other
 )
 
@@ -37,8 +39,8 @@ func (c *comparer) types(old, new *idl.Type) alike {
 			return same
 		}
 		return other
-	case a.Kind != b.Kind:
-		if isText(a.Kind) && isText(b.Kind) || isNumber(a.Kind) && isNumber(b.Kind) {
+	case a.Kind != b.Kind || a.Word != b.Word:
+		if form := formOf(a); form != "" && form == formOf(b) {
 			return sameBytes
 		}
 		return other
@@ -62,9 +64,30 @@ func (c *comparer) types(old, new *idl.Type) alike {
 	return got
 }
 
-// isText and isNumber tell the kinds that have the same bytes as each other.
-func isText(k idl.Kind) bool   { return k == idl.String || k == idl.Binary }
-func isNumber(k idl.Kind) bool { return k == idl.I32 || k == idl.EnumRef }
+// formOf tells the types that have the same bytes as each other; "" if a type has those of
+// no other one.
+func formOf(t *idl.Type) string {
+	switch t.Word {
+	case "":
+		switch t.Kind {
+		case idl.String, idl.Binary:
+			return "text"
+		case idl.I32, idl.EnumRef:
+			return "number"
+		}
+	case "string", "bytes":
+		return "text"
+	case "int32", "int64", "uint32", "uint64", "bool", "enum":
+		return "varint"
+	case "sint32", "sint64":
+		return "zigzag"
+	case "fixed32", "sfixed32":
+		return "4 bytes"
+	case "fixed64", "sfixed64":
+		return "8 bytes"
+	}
+	return ""
+}
 
 // named compares two references. A type that is gone, where one stands that is
 // new, was renamed: it is that one from now on. So a struct that only has another
@@ -86,6 +109,10 @@ func (c *comparer) named(old, new any) alike {
 // enums compares the values: by name, and those whose name is gone by number. Of
 // several names for a number the first one is what the number is called.
 func (c *comparer) enums(a, b *idl.Enum, from, to *idl.File) {
+	if a.Closed != b.Closed {
+		word := map[bool]string{true: "closed", false: "open"}
+		c.add("enum-openness-changed", place{to, b.Pos, false}, "enum %s was %s and is %s", b.Name, word[a.Closed], word[b.Closed])
+	}
 	byName, byNumber := map[string]*idl.EnumValue{}, map[int32]*idl.EnumValue{}
 	for _, v := range b.Values {
 		byName[v.Name] = v

@@ -53,6 +53,7 @@ func Compare(old, new *idl.Schema) []*Change {
 	for _, f := range old.Files {
 		if g := c.new.files[f.Path]; g != nil {
 			c.namespaces(f, g)
+			c.extensions(f, g)
 		}
 	}
 	for _, d := range c.old.all {
@@ -232,6 +233,9 @@ func (c *comparer) gone() {
 // names. A namespace for "*" that takes the place of one for a language changes
 // nothing for it.
 func (c *comparer) namespaces(old, new *idl.File) {
+	if old.Package != new.Package {
+		c.add("package-changed", place{new, namespacePos(new, ""), false}, "the package was %q and is %q, and with it the names of services", old.Package, new.Package)
+	}
 	seen := map[string]bool{}
 	for _, n := range old.Namespaces {
 		was, is := old.Namespace(n.Scope), new.Namespace(n.Scope)
@@ -253,11 +257,19 @@ func namespacePos(f *idl.File, scope string) idl.Pos {
 	n := 0
 	for line := range strings.Lines(f.Text) {
 		n++
-		if w := strings.Fields(line); len(w) > 1 && w[0] == "namespace" && w[1] == scope {
-			return idl.Pos{Line: n, Col: strings.Index(line, "namespace") + 1}
+		w := strings.Fields(line)
+		if len(w) > 1 && (w[0] == "namespace" && w[1] == scope || w[0] == protoWords[scope] || w[0]+" "+w[1] == protoWords[scope]) {
+			return idl.Pos{Line: n, Col: strings.Index(line, w[0]) + 1}
 		}
 	}
 	return idl.Pos{Line: 1, Col: 1}
+}
+
+// protoWords begin the line of a .proto file that has the namespace of a language; of ""
+// that of the package.
+var protoWords = map[string]string{
+	"": "package", "go": "option go_package", "java": "option java_package", "csharp": "option csharp_namespace",
+	"php": "option php_namespace", "rb": "option ruby_package",
 }
 
 // definition compares two definitions that belong together. They are of one group, so

@@ -36,7 +36,64 @@ func (c *comparer) structs(a, b *idl.Struct, from, to *idl.File) {
 	default:
 		c.add("type-kind-changed", at, "%s was %s and is %s", b.Name, a.Kind, b.Kind)
 	}
-	c.fields(&fieldList{"field", fmt.Sprintf("%s %s", b.Kind, b.Name), a.Kind == idl.Union && b.Kind == idl.Union, from, to}, a.Fields, b.Fields)
+	if a.Oneof && b.Oneof {
+		return // its members are compared with the fields of the struct that has it
+	}
+	l := &fieldList{"field", fmt.Sprintf("%s %s", b.Kind, b.Name), a.Kind == idl.Union && b.Kind == idl.Union, from, to}
+	old, was := flat(a.Fields)
+	new, is := flat(b.Fields)
+	c.fields(l, old, new)
+	for _, f := range old {
+		for _, n := range new {
+			if n.Name == f.Name && n.ID == f.ID && was[f] != is[n] {
+				c.add("oneof-changed", place{to, n.Pos, false}, "field %s of %s was %s and is %s", n.Name, l.of, was[f], is[n])
+			}
+		}
+	}
+}
+
+// flat gives the fields of a struct as the wire has them, the members of oneofs among
+// them, and says of each where it stands.
+func flat(fields []*idl.Field) (all []*idl.Field, in map[*idl.Field]string) {
+	in = map[*idl.Field]string{}
+	for _, f := range fields {
+		s := f.Type.True().Struct
+		if s == nil || !s.Oneof {
+			all = append(all, f)
+			in[f] = "in no oneof"
+			continue
+		}
+		all = append(all, s.Fields...)
+		for _, member := range s.Fields {
+			in[member] = "in oneof " + f.Name
+		}
+	}
+	return all, in
+}
+
+// extensions compares what two versions of a file add to structs, struct by struct. An
+// extension is a field.
+func (c *comparer) extensions(old, new *idl.File) {
+	was, names := extensionsOf(old)
+	is, _ := extensionsOf(new)
+	for _, name := range names {
+		c.fields(&fieldList{role: "field", of: "extensions of " + name, from: old, to: new}, was[name], is[name])
+	}
+}
+
+// extensionsOf gives the fields that f adds, by the struct and with their whole names,
+// and the structs in the order of the file.
+func extensionsOf(f *idl.File) (fields map[string][]*idl.Field, structs []string) {
+	fields = map[string][]*idl.Field{}
+	for _, x := range f.Extensions {
+		field := *x.Field
+		field.Name = x.Name
+		if fields[x.Struct.Name] == nil {
+			structs = append(structs, x.Struct.Name)
+		}
+		fields[x.Struct.Name] = append(fields[x.Struct.Name], &field)
+	}
+	return fields, structs
 }
 
 // fields compares two lists. A field is the same if its name is; where a name
@@ -92,6 +149,9 @@ func (c *comparer) field(l *fieldList, a, b *idl.Field) {
 		if newDigester().value(a.Type, a.Default) != newDigester().value(b.Type, b.Default) {
 			c.add("default-changed", at, "the default of %s %s of %s was %s and is %s", l.role, b.Name, l.of, brief(a.Default), brief(b.Default))
 		}
+	}
+	if a.JSONName != b.JSONName && a.Name == b.Name {
+		c.add("json-name-changed", at, "%s %s of %s was %q in JSON and is %q", l.role, b.Name, l.of, a.JSONName, b.JSONName)
 	}
 	switch {
 	case a.Presence == b.Presence || l.role == "exception":

@@ -61,7 +61,9 @@ var rules = []Rule{
 	{"field-id-reused", Wire, "a field's id is that of another field, with another type"},
 	{"field-type-changed", Wire, "a field has another type"},
 	{"method-removed", Wire, "a service has a method no more, not from a parent either"},
+	{"json-name-changed", Wire, "a field has another name in JSON"},
 	{"oneway-changed", Wire, "a method became oneway, or ceased to be"},
+	{"package-changed", Wire, "a file has another package, and its services other names"},
 	{"required-added", Wire, "a field or argument is required that was not, or did not exist"},
 	{"required-removed", Wire, "a field or argument is not required any more, or is gone"},
 	{"result-type-changed", Wire, "a method has another result"},
@@ -83,19 +85,21 @@ var rules = []Rule{
 	{"field-removed", Source, "a field that is not required is gone"},
 	{"field-renamed", Source, "a field has another name"},
 	{"namespace-changed", Source, "code is generated into another package"},
+	{"oneof-changed", Source, "a field is in another oneof, or in one no more"},
 	{"optional-changed", Source, "a field became optional, or ceased to be"},
 	{"service-base-changed", Source, "a service extends another one, or none any more"},
 	{"type-kind-changed", Source, "a name stands for another kind of type"},
 	{"type-moved", Source, "a type or service moved to another file"},
 	{"type-removed", Source, "a struct, union, exception, enum or typedef is gone"},
 	{"type-renamed", Source, "a type has another name"},
-	{"type-respelled", Source, "a type has another one's bytes: string and binary, i32 and an enum"},
+	{"type-respelled", Source, "a type has another one's bytes: string and binary, i32 and an enum, int32 and uint64"},
 	{"typedef-changed", Source, "a typedef stands for another type"},
 
 	// Everything builds and is understood, and means something else: a value that one
 	// side fills in by itself, or an answer that the other side has no place for.
 	{"const-changed", Behavior, "a constant has another value"},
 	{"default-changed", Behavior, "a default value was changed, added or removed"},
+	{"enum-openness-changed", Behavior, "an enum takes numbers without a name, or ceased to"},
 	{"exception-added", Behavior, "a method declares one more exception, which old callers cannot read"},
 	{"union-field-added", Behavior, "a union has one more variant, which old readers see as none"},
 }

@@ -152,7 +152,7 @@ func (b *builder) single(f *idl.File, d protoreflect.FieldDescriptor, pos idl.Po
 	case protoreflect.EnumKind:
 		e := b.enums[d.Enum().FullName()]
 		b.named[f][e.File] = true
-		return &idl.Type{Kind: idl.EnumRef, Name: e.Name, File: e.File.Path, Enum: e, Pos: pos}
+		return &idl.Type{Kind: idl.EnumRef, Word: "enum", Name: e.Name, File: e.File.Path, Enum: e, Pos: pos}
 	case protoreflect.MessageKind:
 		return b.ref(f, d.Message(), pos)
 	case protoreflect.GroupKind:
@@ -226,16 +226,12 @@ func (b *builder) extensions(f *idl.File, all protoreflect.ExtensionDescriptors)
 	}
 }
 
-// method makes a method, whose one argument is called as Go code calls it.
+// method makes a method. Its one argument has no name in the file.
 func (b *builder) method(f *idl.File, d protoreflect.MethodDescriptor) *idl.Method {
 	m := &idl.Method{Name: string(d.Name()), ClientStream: d.IsStreamingClient(), ServerStream: d.IsStreamingServer(), Annotations: b.annotations(d)}
 	m.Pos, m.Doc = b.at(f, d)
 	m.StreamPos = m.Pos
-	name := "req"
-	if m.ClientStream {
-		name = "in"
-	}
-	m.Args = []*idl.Field{{ID: 1, Name: name, Type: b.ref(f, d.Input(), m.Pos), Presence: idl.Optional, Pos: m.Pos}}
+	m.Args = []*idl.Field{{ID: 1, Name: "request", Type: b.ref(f, d.Input(), m.Pos), Presence: idl.Optional, Pos: m.Pos}}
 	m.Result = b.ref(f, d.Output(), m.Pos)
 	return m
 }
