@@ -65,6 +65,9 @@ func (r Reader) builder(set *descriptorpb.FileDescriptorSet) (*builder, error) {
 	}
 	for _, fd := range set.GetFile() {
 		b.protos[fd.GetName()] = fd
+		if e := fd.GetEdition(); fd.GetSyntax() == "editions" && e != descriptorpb.Edition_EDITION_2023 && e != descriptorpb.Edition_EDITION_2024 {
+			return nil, b.failed(fd.GetName(), "edition "+e.String()+" is not known here: 2023 and 2024 are")
+		}
 	}
 	var err error
 	set = withoutMessageSets(set)
