@@ -26,11 +26,14 @@ import (
 
 // name reads the files at paths and gives the names under which they are imported.
 func (l *loader) name(paths []string) []string {
+	paths = slices.Clone(paths)
 	texts, imports := map[string]string{}, map[string]bool{}
-	for _, p := range paths {
+	for i, p := range paths {
+		p = filepath.Clean(p)
+		paths[i] = p
 		text, err := l.read(p)
 		if err != nil {
-			l.errs = append(l.errs, &idl.Error{Path: filepath.Clean(p), Msg: cause(err), Err: err})
+			l.errs = append(l.errs, &idl.Error{Path: p, Msg: cause(err), Err: err})
 			continue
 		}
 		texts[p] = text
@@ -44,13 +47,13 @@ func (l *loader) name(paths []string) []string {
 		if !ok {
 			continue
 		}
-		name, root := l.nameOf(filepath.Clean(p), text, imports)
+		name, root := l.nameOf(p, text, imports)
 		if old := l.sources[name]; old != nil && absolute(old.path) != absolute(p) {
-			l.errs = append(l.errs, &idl.Error{Path: filepath.Clean(p), Msg: fmt.Sprintf("%s would be imported as %q too: give the directories that imports are relative to with -I", old.path, name)})
+			l.errs = append(l.errs, &idl.Error{Path: p, Msg: fmt.Sprintf("%s would be imported as %q too: give the directories that imports are relative to with -I", old.path, name)})
 			continue
 		}
 		if l.sources[name] == nil {
-			l.keep(name, filepath.Clean(p), text)
+			l.keep(name, p, text)
 			names = append(names, name)
 		}
 		l.addRoots(root, filepath.Dir(p))

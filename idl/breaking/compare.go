@@ -102,7 +102,9 @@ func definitions(f *idl.File) []*definition {
 		list = append(list, &definition{d, "enum", d.Name, d.Pos, f})
 	}
 	for _, d := range f.Structs {
-		list = append(list, &definition{d, string(d.Kind), d.Name, d.Pos, f})
+		if !d.Oneof { // whose members are fields of the struct that has it
+			list = append(list, &definition{d, string(d.Kind), d.Name, d.Pos, f})
+		}
 	}
 	for _, d := range f.Services {
 		list = append(list, &definition{d, "service", d.Name, d.Pos, f})

@@ -36,9 +36,6 @@ func (c *comparer) structs(a, b *idl.Struct, from, to *idl.File) {
 	default:
 		c.add("type-kind-changed", at, "%s was %s and is %s", b.Name, a.Kind, b.Kind)
 	}
-	if a.Oneof && b.Oneof {
-		return // its members are compared with the fields of the struct that has it
-	}
 	l := &fieldList{"field", fmt.Sprintf("%s %s", b.Kind, b.Name), a.Kind == idl.Union && b.Kind == idl.Union, from, to}
 	old, was := flat(a.Fields)
 	new, is := flat(b.Fields)

@@ -308,7 +308,7 @@ func TestErrors(t *testing.T) {
 		// The official run time lets these pass, and then ends the program.
 		"the same of its own tests": {[]string{`name: "cmd/protoc-gen-go/testdata/a.proto" syntax: "editions" edition: EDITION_99999_TEST_ONLY`}, "a.proto",
 			"cmd/protoc-gen-go/testdata/a.proto: edition EDITION_99999_TEST_ONLY is not known here: 2023 and 2024 are"},
-		"a circle":                    {[]string{`name: "a.proto" dependency: "a.proto"`}, "a.proto", "a.proto: import cycle in file: \"a.proto\""},
+		"a circle": {[]string{`name: "a.proto" dependency: "a.proto"`}, "a.proto", "a.proto: import cycle in file: \"a.proto\""},
 	} {
 		s, err := Reader{}.Schema(set(t, c.files...), c.listed)
 		errs, ok := errors.AsType[idl.Errors](err)
