@@ -4,13 +4,16 @@
 package main
 
 import (
+	"io"
 	"os"
 
 	"github.com/limosa-rpc/limosa/cmd/protoparse"
 	"github.com/limosa-rpc/limosa/gen"
 )
 
-func main() {
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func run(args []string, stdout, stderr io.Writer) int {
 	readers := map[string]gen.Reader{".thrift": gen.ThriftReader, ".proto": protoparse.Schema}
-	os.Exit(gen.Command{Readers: readers, Stdout: os.Stdout, Stderr: os.Stderr}.Run(os.Args[1:]))
+	return gen.Command{Readers: readers, Stdout: stdout, Stderr: stderr}.Run(args)
 }

@@ -1,6 +1,7 @@
 package protoparse
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,81 +14,126 @@ import (
 )
 
 // A .proto file is known by the name under which others import it, and by no other, or
-// what it defines would be there twice. The name of a file that the user names is, of
-// these, the first one that there is:
+// what it defines would be there twice. What is left of its path in front of the name is
+// a root: imports are looked for there if no directory of -I has them. The name of a file
+// that the user names is, of these, the first one that there is:
 //
 //	-I idl                         the rest behind a directory of -I
 //	import "shop/v1/item.proto";   an import of a file that is named too, if the path ends with it
 //	package shop.v1;               idl/shop/v1/item.proto has its package in its path
-//	                               the path within the working directory; else its base name
+//	                               the rest behind a root of another file
+//	                               the rest behind the folder that has all such files
 //
-// What is left of the path in front of the name is a root: imports are looked for there
-// if no directory of -I has them.
+// The working directory has no say in it: names stand in what is generated.
 
 // name reads the files at paths and gives the names under which they are imported.
 func (l *loader) name(paths []string) []string {
-	paths = slices.Clone(paths)
-	texts, imports := map[string]string{}, map[string]bool{}
-	for i, p := range paths {
+	var all []*named
+	imports := map[string]bool{}
+	for _, p := range paths {
 		p = filepath.Clean(p)
-		paths[i] = p
 		text, err := l.read(p)
 		if err != nil {
 			l.errs = append(l.errs, &idl.Error{Path: p, Msg: cause(err), Err: err})
 			continue
 		}
-		texts[p] = text
+		all = append(all, &named{path: p, text: text})
 		for _, name := range importsOf(text) {
 			imports[name] = true
 		}
 	}
+	for _, f := range all {
+		f.name, f.root = l.nameOf(f, imports)
+	}
+	nameRest(all)
 	var names []string
-	for _, p := range paths {
-		text, ok := texts[p]
-		if !ok {
+	for _, f := range all {
+		old := l.sources[f.name]
+		switch {
+		case old == nil:
+			l.keep(f.name, f.path, f.text)
+			names = append(names, f.name)
+		case absolute(old.path) != absolute(f.path):
+			l.errs = append(l.errs, &idl.Error{Path: f.path, Msg: fmt.Sprintf("%s would be imported as %q too: give the directories that imports are relative to with -I", old.path, f.name)})
 			continue
 		}
-		name, root := l.nameOf(p, text, imports)
-		if old := l.sources[name]; old != nil && absolute(old.path) != absolute(p) {
-			l.errs = append(l.errs, &idl.Error{Path: p, Msg: fmt.Sprintf("%s would be imported as %q too: give the directories that imports are relative to with -I", old.path, name)})
-			continue
-		}
-		if l.sources[name] == nil {
-			l.keep(name, p, text)
-			names = append(names, name)
-		}
-		l.addRoots(root, filepath.Dir(p))
+		l.addRoots(f.root, filepath.Dir(f.path))
 	}
 	return names
 }
 
-// nameOf gives the name of a file, and the root that it is relative to.
-func (l *loader) nameOf(p, text string, imports map[string]bool) (name, root string) {
+// A named is a file that the user has named. Its name is "" until it is found.
+type named struct{ path, text, name, root string }
+
+// nameOf gives the name of a file, and the root that it is relative to, by what is said
+// of it: by -I, by imports, by its package; "" if nothing is.
+func (l *loader) nameOf(f *named, imports map[string]bool) (name, root string) {
 	for _, dir := range l.Include {
-		if rel, err := filepath.Rel(dir, p); err == nil && filepath.IsLocal(rel) {
-			return filepath.ToSlash(rel), dir
+		if name, ok := below(dir, f.path); ok {
+			return name, dir
 		}
 	}
-	whole := filepath.ToSlash(p)
+	whole := filepath.ToSlash(f.path)
+	within := func(name string) (string, bool) {
+		rest, ok := strings.CutSuffix("/"+whole, "/"+name)
+		if rest = strings.TrimPrefix(rest, "/"); rest == "" && !filepath.IsAbs(f.path) {
+			rest = "."
+		}
+		return filepath.FromSlash(cmp.Or(rest, "/")), ok
+	}
 	parts := strings.Split(whole, "/")
 	for i := range parts {
 		if name := strings.Join(parts[i:], "/"); imports[name] {
-			return name, filepath.FromSlash(path.Clean(strings.TrimSuffix(whole, name)))
+			root, _ := within(name)
+			return name, root
 		}
 	}
-	if pkg := packageOf(text); pkg != "" {
+	if pkg := packageOf(f.text); pkg != "" {
 		name := strings.ReplaceAll(pkg, ".", "/") + "/" + path.Base(whole)
-		if whole == name {
-			return name, "."
-		}
-		if rest, ok := strings.CutSuffix(whole, "/"+name); ok {
-			return name, filepath.FromSlash(rest)
+		if root, ok := within(name); ok {
+			return name, root
 		}
 	}
-	if filepath.IsLocal(p) {
-		return whole, "."
+	return "", ""
+}
+
+// nameRest names the files of which nothing is said.
+func nameRest(all []*named) {
+	common := ""
+	for _, f := range all {
+		if f.name != "" {
+			continue
+		}
+		for _, g := range all {
+			if name, ok := below(g.root, f.path); ok && g.root != "" {
+				f.name, f.root = name, g.root
+			}
+		}
+		dir := filepath.Dir(f.path)
+		if f.name == "" && common == "" {
+			common = dir
+		}
+		for _, inside := below(common, dir); f.name == "" && common != dir && !inside && common != filepath.Dir(common); _, inside = below(common, dir) {
+			common = filepath.Dir(common)
+		}
 	}
-	return path.Base(whole), filepath.Dir(p)
+	for _, f := range all {
+		if f.name == "" {
+			f.root = common
+			if f.name, _ = below(common, f.path); f.name == "" { // of another volume, or above the working directory
+				f.name, f.root = filepath.Base(f.path), filepath.Dir(f.path)
+			}
+		}
+	}
+}
+
+// below gives a path relative to a directory, with slashes, if it lies there.
+func below(dir, p string) (name string, ok bool) {
+	rel, err := filepath.Rel(dir, p)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", false
+	}
+	return filepath.ToSlash(rel), true
 }
 
 // addRoots notes where imports may lie: a root, then the folders of a file from its

@@ -47,10 +47,12 @@ func TestNames(t *testing.T) {
 		"by -I":           {map[string]string{"a/idl/x/y.proto": item}, []string{"inc", "a/idl"}, []string{"a/idl/x/y.proto"}, "x/y.proto=a/idl/x/y.proto+"},
 		"by an import":    {map[string]string{"idl/shop/v1/item.proto": item, "idl/shop/v1/order.proto": order}, nil, []string{"idl/shop/v1/item.proto", "idl/shop/v1/order.proto"}, "shop/v1/item.proto=idl/shop/v1/item.proto+ shop/v1/order.proto=idl/shop/v1/order.proto+"},
 		"by its package":  {map[string]string{"idl/shop/v1/item.proto": item, "idl/shop/v1/order.proto": order}, nil, []string{"idl/shop/v1/order.proto"}, "shop/v1/item.proto=idl/shop/v1/item.proto shop/v1/order.proto=idl/shop/v1/order.proto+"},
-		"beside the file": {map[string]string{"d/item.proto": item, "d/other.proto": other}, nil, []string{"d/other.proto"}, "item.proto=d/item.proto d/other.proto=d/other.proto+"},
+		"beside the file": {map[string]string{"d/item.proto": item, "d/other.proto": other}, nil, []string{"d/other.proto"}, "item.proto=d/item.proto other.proto=d/other.proto+"},
 		"elsewhere":       {map[string]string{"/abs/d/item.proto": item, "/abs/d/other.proto": other}, nil, []string{"/abs/d/other.proto"}, "item.proto=/abs/d/item.proto other.proto=/abs/d/other.proto+"},
-		"-I goes first":   {map[string]string{"inc/item.proto": item, "d/item.proto": "x", "d/other.proto": other}, []string{"inc"}, []string{"d/other.proto"}, "item.proto=inc/item.proto d/other.proto=d/other.proto+"},
-		"named twice":     {map[string]string{"d/item.proto": item}, nil, []string{"d/item.proto", "./d/item.proto"}, "d/item.proto=d/item.proto+"},
+		"-I goes first":   {map[string]string{"inc/item.proto": item, "d/item.proto": "x", "d/other.proto": other}, []string{"inc"}, []string{"d/other.proto"}, "item.proto=inc/item.proto other.proto=d/other.proto+"},
+		"of one root":     {map[string]string{"../i/x/a.proto": "syntax = 'proto3';", "../i/x/shop/v1/item.proto": item}, nil, []string{"../i/x/a.proto", "../i/x/shop/v1/item.proto"}, "a.proto=../i/x/a.proto+ shop/v1/item.proto=../i/x/shop/v1/item.proto+"},
+		"of one folder":   {map[string]string{"../i/x/y/a.proto": "syntax = 'proto3';", "../i/x/z/a.proto": "syntax = 'proto3';"}, nil, []string{"../i/x/y/a.proto", "../i/x/z/a.proto"}, "y/a.proto=../i/x/y/a.proto+ z/a.proto=../i/x/z/a.proto+"},
+		"named twice":     {map[string]string{"d/item.proto": item}, nil, []string{"d/item.proto", "./d/item.proto"}, "item.proto=d/item.proto+"},
 	} {
 		s, err := load(c.files, c.include, c.list...)
 		if err != nil {
@@ -100,7 +102,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: the line %q", name, e.Source)
 		}
 	}
-	_, err := load(map[string]string{"a/x.proto": "syntax = 'proto3';", "/b/x.proto": "syntax = 'proto3';", "/a/x.proto": ""}, nil, "/a/x.proto", "/b/x.proto")
+	_, err := load(map[string]string{"a/x.proto": "syntax = 'proto3';", "/b/x.proto": "syntax = 'proto3';", "/a/x.proto": ""}, []string{"/a", "/b"}, "/a/x.proto", "/b/x.proto")
 	if err == nil || !strings.Contains(err.Error(), `/a/x.proto would be imported as "x.proto" too: give the directories that imports are relative to with -I`) {
 		t.Errorf("two of one name: %v", err)
 	}
