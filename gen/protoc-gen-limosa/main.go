@@ -112,7 +112,7 @@ func options(parameter string) (gen.Config, error) {
 			c.Layout = gen.BySource
 		case name == "paths":
 			return c, fmt.Errorf("unknown option paths=%s: it is import or source_relative", value)
-		case name[0] == 'M' && value != "":
+		case name[0] == 'M' && len(name) > 1 && value != "":
 			c.Packages[name[1:]] = value
 		default:
 			return c, fmt.Errorf("unknown option %q: there are paths, module, prefix, long and MFILE=PATH", word)

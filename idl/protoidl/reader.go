@@ -230,7 +230,17 @@ func (b *builder) compiled(f *idl.File) ([]byte, error) {
 		}
 		fd.Dependency = append(fd.Dependency, name)
 	}
-	return proto.MarshalOptions{Deterministic: true}.Marshal(fd)
+	// Once more without the definitions of options, which some readers of .proto files
+	// know and others do not: the bytes are the same for all of them then.
+	raw, err := proto.MarshalOptions{AllowPartial: true}.Marshal(fd)
+	if err != nil {
+		return nil, err
+	}
+	fd = new(descriptorpb.FileDescriptorProto)
+	if err := (proto.UnmarshalOptions{AllowPartial: true, Resolver: new(protoregistry.Types)}).Unmarshal(raw, fd); err != nil {
+		return nil, err
+	}
+	return proto.MarshalOptions{AllowPartial: true, Deterministic: true}.Marshal(fd)
 }
 
 // needs tells whether f imports the file of a name for more than its options: it is
