@@ -14,6 +14,5 @@ import (
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	readers := map[string]gen.Reader{".thrift": gen.ThriftReader, ".proto": protoparse.Schema}
-	return gen.Command{Readers: readers, Stdout: stdout, Stderr: stderr}.Run(args)
+	return gen.Command{Readers: protoparse.Readers(), Stdout: stdout, Stderr: stderr}.Run(args)
 }

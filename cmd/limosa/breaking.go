@@ -27,8 +27,8 @@ func (a *app) breakingCommand() *cli.Command {
 	return &cli.Command{
 		Name: "breaking", Usage: "tell which changes of IDL files break programs or code",
 		UsageText: "limosa breaking -against DIR|REF [flags] [FILES|DIRS...]",
-		Description: `Compares .thrift files with what they were: in another directory, or in a
-commit, branch or tag of git. Of a directory all .thrift files below it are
+		Description: `Compares .thrift and .proto files with what they were: in another directory, or
+in a commit, branch or tag of git. Of a directory all of them below it are
 compared; without any argument it is idl, or else the working directory.
 
 A directory given by -against stands for the working directory, or for the one

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v3"
 
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/cmd/protoparse"
 	"github.com/limosa-rpc/limosa/idl"
 	"github.com/limosa-rpc/limosa/idl/readers"
 	"github.com/limosa-rpc/limosa/idl/thriftidl"
@@ -48,6 +50,9 @@ func findSchema(ctx context.Context, c *cli.Command, server *link) (*schema, err
 		if info, err := os.Stat(file); err == nil && info.IsDir() {
 			return nil, usagef("-idl %s is a directory; name one file in it", file)
 		}
+		if ext := filepath.Ext(file); idls().Reads(file) && !callable().Reads(file) {
+			return nil, usagef("-idl %s: limosa calls services of %s files, and not of %s files yet", file, callable(), ext)
+		}
 		return loadIDL([]string{file}, include)
 	}
 	var asked error
@@ -57,7 +62,7 @@ func findSchema(ctx context.Context, c *cli.Command, server *link) (*schema, err
 			return s, nil
 		}
 	}
-	files := idls().In("idl")
+	files := callable().In("idl")
 	switch {
 	case len(files) > 0:
 		s, err := loadIDL(files, include)
@@ -117,14 +122,17 @@ func askSchema(ctx context.Context, server *link) (*schema, error) {
 	return s, nil
 }
 
-// idls are the IDLs that limosa reads, in all of its commands: those of limosa-gen. A reader
-// whose dependencies the root module must not have joins here.
-func idls() readers.Set { return readers.Builtin() }
+// idls are the IDLs that limosa reads, those of the two limosa-gen: for what is generated
+// or compared.
+func idls() readers.Set { return protoparse.Readers() }
+
+// callable are the IDLs whose services limosa calls.
+func callable() readers.Set { return readers.Builtin() }
 
 // loadIDL reads files. Of several faults the first is told and the others are
 // counted: errors of this tool are one line, and limosa gen shows them all.
 func loadIDL(files, include []string) (*schema, error) {
-	s, err := idls().Load(readers.Source{Include: include}, files...)
+	s, err := callable().Load(readers.Source{Include: include}, files...)
 	found, ok := errors.AsType[idl.Errors](err)
 	if !ok {
 		return &schema{Schema: s}, err

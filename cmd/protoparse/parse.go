@@ -30,6 +30,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/idl"
 	"github.com/limosa-rpc/limosa/idl/protoidl"
+	"github.com/limosa-rpc/limosa/idl/readers"
 )
 
 const (
@@ -50,9 +51,13 @@ type Reader struct {
 	Open func(path string) ([]byte, error)
 }
 
-// Schema is a gen.Reader.
-func Schema(include, paths []string) (*idl.Schema, error) {
-	return Reader{Include: include}.Load(paths...)
+// Readers has the readers of limosa-gen, and the one for .proto files beside them.
+func Readers() readers.Set {
+	set := readers.Builtin()
+	set[".proto"] = func(from readers.Source, paths []string) (*idl.Schema, error) {
+		return Reader{Include: from.Include, Open: from.Open}.Load(paths...)
+	}
+	return set
 }
 
 // Load reads the files at paths and all that they import, and checks them as one

@@ -9,6 +9,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/protobuf"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -82,6 +83,7 @@ type Value struct {
 	unknown []byte    `proto:"unknown"`
 }
 
+func (x *Value) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 func (x *Value) GetKind() ValueKind {
 	if x == nil {
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/protobuf"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -154,6 +155,7 @@ type Groups struct {
 	unknown  []byte                  `proto:"unknown"`
 }
 
+func (x *Groups) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 func (x *Groups) GetInner() *GroupsInner {
 	if x == nil {
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/protobuf"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -80,6 +81,7 @@ type Mixed struct {
 	unknown    []byte            `proto:"unknown"`
 }
 
+func (x *Mixed) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 func (x *Mixed) GetExplicit() string {
 	if x == nil || x.Explicit == nil {
 		return ""

@@ -6,6 +6,7 @@ package api
 import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/protobuf"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
 // Does not compile against a runtime that this code is too old for.
@@ -326,6 +327,7 @@ type HttpRule struct {
 	unknown            []byte      `proto:"unknown"`
 }
 
+func (x *HttpRule) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 func (x *HttpRule) GetPattern() HttpRulePattern {
 	if x == nil {
 		return nil

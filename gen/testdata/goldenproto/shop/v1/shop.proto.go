@@ -117,6 +117,7 @@ type Order struct {
 	unknown []byte `proto:"unknown"`
 }
 
+func (x *Order) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 func (x *Order) GetNote() string {
 	if x == nil || x.Note == nil {
 		return ""
@@ -332,6 +333,7 @@ type OrderItem struct {
 	unknown  []byte            `proto:"unknown"`
 }
 
+func (x *OrderItem) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 func (x *OrderItem) GetPartOf() *OrderItem {
 	if x == nil {
 		return nil
