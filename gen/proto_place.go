@@ -16,8 +16,6 @@ func known(name string) string {
 	base, ok := strings.CutPrefix(name, "google/protobuf/")
 	switch {
 	case !ok:
-	case base == "descriptor.proto":
-		return knownPath + "/descriptor"
 	case strings.Contains(" any.proto api.proto duration.proto empty.proto field_mask.proto source_context.proto struct.proto timestamp.proto type.proto wrappers.proto ", " "+base+" "):
 		return knownPath
 	}

@@ -216,10 +216,19 @@ func (b *builder) defaultOf(d protoreflect.FieldDescriptor) *idl.Value {
 	return nil
 }
 
-// extensions makes the fields that a file adds to messages.
+// descriptorFile has the messages of options, which are extended to define new ones. Every
+// run time has it, so that no schema needs it for that alone.
+const descriptorFile = "google/protobuf/descriptor.proto"
+
+// extensions makes the fields that a file adds to messages. What it adds to options is no
+// field of any message that travels.
 func (b *builder) extensions(f *idl.File, all protoreflect.ExtensionDescriptors) {
 	for i := range all.Len() {
 		d := all.Get(i)
+		if d.ContainingMessage().ParentFile().Path() == descriptorFile {
+			b.options[f] = true
+			continue
+		}
 		x := &idl.Extension{Name: relative(d), Struct: b.ref(f, d.ContainingMessage(), idl.Pos{}), Field: b.field(f, d), File: f}
 		x.Pos = x.Field.Pos
 		f.Extensions = append(f.Extensions, x)

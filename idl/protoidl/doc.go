@@ -15,5 +15,6 @@
 //
 // A file that another one imports for its options alone is not in the schema, since no
 // code needs it: google/api/annotations.proto, buf/validate/validate.proto. What such
-// options say is in Annotations, as JSON under the option's name in round brackets.
+// options say is in Annotations, as JSON under the option's name in round brackets. Nor is
+// google/protobuf/descriptor.proto for who defines options.
 package protoidl

@@ -58,7 +58,7 @@ func (r Reader) builder(set *descriptorpb.FileDescriptorSet) (*builder, error) {
 		Reader: r, schema: &idl.Schema{Files: []*idl.File{}}, protos: map[string]*descriptorpb.FileDescriptorProto{},
 		files: map[string]*idl.File{}, from: map[*idl.File]protoreflect.FileDescriptor{},
 		structs: map[protoreflect.FullName]*idl.Struct{}, enums: map[protoreflect.FullName]*idl.Enum{},
-		values: map[protoreflect.EnumValueDescriptor]*idl.EnumValue{}, named: map[*idl.File]map[*idl.File]bool{},
+		values: map[protoreflect.EnumValueDescriptor]*idl.EnumValue{}, named: map[*idl.File]map[*idl.File]bool{}, options: map[*idl.File]bool{},
 	}
 	if b.Source == nil {
 		b.Source = func(name string) (string, string) { return name, "" }
@@ -159,6 +159,7 @@ type builder struct {
 	enums   map[protoreflect.FullName]*idl.Enum
 	values  map[protoreflect.EnumValueDescriptor]*idl.EnumValue
 	named   map[*idl.File]map[*idl.File]bool // the files whose definitions a file names
+	options map[*idl.File]bool               // the files that define options
 }
 
 // file begins the file of a descriptor, after those that it imports, and declares what
@@ -217,7 +218,7 @@ func (b *builder) compiled(f *idl.File) ([]byte, error) {
 	deps := fd.Dependency
 	fd.Dependency, fd.PublicDependency, fd.WeakDependency = nil, nil, nil
 	for i, name := range deps {
-		if !b.needs(f, name, public[name]) {
+		if !b.needs(f, name, public[name]) && !(name == descriptorFile && b.options[f]) {
 			continue
 		}
 		if public[name] {
