@@ -226,7 +226,7 @@ func TestBreakingAskedWrongly(t *testing.T) {
 		{"", 2, "against what?"},
 		{"new", 2, "against what?"},
 		{"-against old -except nonsense new", 2, `"nonsense": there is no such rule`},
-		{"-against empty empty", 2, "no .thrift file below empty"},
+		{"-against empty empty", 2, "no .proto or .thrift file below empty"},
 		{"-against empty new empty -o xml", 2, "output is text or json"},
 		{"-against empty new old", 2, "empty has none of new, old"},
 		{"-against old new", 1, "limosa breaking: old: "},
@@ -236,5 +236,38 @@ func TestBreakingAskedWrongly(t *testing.T) {
 		if code != c.code || out != "" || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: exit code %d\n%s%s", c.args, code, out, errs)
 		}
+	}
+}
+
+// Both IDLs are compared in one run; a .proto file finds its imports in either tree.
+func TestBreakingProto(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const order = "syntax = \"proto3\";\npackage shop.v1;\nimport \"shop/v1/item.proto\";\nmessage Order { %s items = 1; }\n"
+	put(t, below("old", map[string]string{
+		"idl/shop/v1/order.proto": strings.Replace(order, "%s", "repeated Item", 1),
+		"idl/shop/v1/item.proto":  "syntax = \"proto3\";\npackage shop.v1;\nmessage Item { int32 n = 1; }\n",
+		"idl/a.thrift":            "struct S { 1: i32 a }\n",
+	}))
+	put(t, map[string]string{
+		"idl/shop/v1/order.proto": strings.Replace(order, "%s", "Item", 1),
+		"idl/shop/v1/item.proto":  "syntax = \"proto3\";\npackage shop.v1;\nmessage Item {\n  string n = 1;\n}\n",
+		"idl/a.thrift":            "struct S { 1: i64 a }\n",
+	})
+	code, out, errs := runTool(t, "", "breaking", "-against", "old")
+	want := `idl/shop/v1/item.proto:4:10: wire: field n of struct Item was int32 and is string (field-type-changed)
+      string n = 1;
+idl/shop/v1/order.proto:4:22: wire: field items of struct Order was list<Item> and is Item (field-type-changed)
+    message Order { Item items = 1; }
+idl/shop/v1/order.proto:4:22: source: field items of struct Order is optional and was not (optional-changed)
+    message Order { Item items = 1; }
+idl/a.thrift:1:19: wire: field a of struct S was i32 and is i64 (field-type-changed)
+    struct S { 1: i64 a }
+`
+	if code != 1 || out != want || errs != "" {
+		t.Errorf("exit code %d\n%s%s\nwant\n%s", code, out, errs, want)
+	}
+	put(t, map[string]string{"old/idl/shop/v1/item.proto": "syntax = \"proto3\"\n"})
+	if code, _, errs := runTool(t, "", "breaking", "-against", "old"); code != 1 || !strings.Contains(errs, "limosa breaking: old: idl/shop/v1/item.proto:2:1: syntax error") {
+		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -44,3 +44,22 @@ func TestGen(t *testing.T) {
 		t.Errorf("stale code: exit code %d, %s", code, errs)
 	}
 }
+
+// A .proto file is one more IDL, with a flag of its own.
+func TestGenProto(t *testing.T) {
+	const text = "syntax = \"proto3\"; package a.b; message M { string s = 1; } service S { rpc Get(M) returns (M); }"
+	idl, out := writeFile(t, "m.proto", text), t.TempDir()
+	for _, args := range [][]string{{idl, "-out", out}, {idl, "-out", out, "-M", "m.proto=example.com/x/y", "-prefix", "example.com/x"}} {
+		if code, stdout, stderr := runTool(t, "", append([]string{"gen"}, args...)...); code != 0 || stdout+stderr != "" {
+			t.Errorf("gen %v: exit code %d\n%s%s", args, code, stdout, stderr)
+		}
+	}
+	for _, name := range []string{"a/b/m.proto.go", "a/b/m.proto.codec.go", "y/m.proto.go"} {
+		if _, err := os.Stat(filepath.Join(out, filepath.FromSlash(name))); err != nil {
+			t.Error(err)
+		}
+	}
+	if code, _, stderr := runTool(t, "", "gen", idl, "-out", out, "-M", "m.proto"); code != 2 || !strings.Contains(stderr, "want FILE=PATH") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}

@@ -80,17 +80,15 @@ Example:
 func (a *app) nextSteps(p *project) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "made %s in %s; next:\n\n  cd %s\n", a.bold(p.Service), p.Dir, shellWord(p.Dir))
-	steps := [][2]string{
-		{"go run .", "serves on :8888"},
-		{"limosa call :8888 " + p.Service + `/Echo '{"message":"hi"}'`, "in another terminal"},
-<<<<<<< HEAD
-		{"go generate", "after a change of idl/" + p.Name + ".thrift"},
+	call := [2]string{"limosa call :8888 " + p.Service + `/Echo '{"message":"hi"}'`, "in another terminal"}
+	if p.IDL == "proto" {
+		call = [2]string{"go test .", "calls it"}
 	}
-	if _, err := exec.LookPath("limosa"); err != nil { // this one was begun by go run, or by its path
+	steps := [][2]string{{"go run .", "serves on :8888"}, call, {"go generate", "after a change of idl/" + p.Name + "." + p.IDL}}
+	if _, err := exec.LookPath("limosa"); err != nil && p.IDL != "proto" { // this one was begun by go run, or by its path
 		steps = slices.Insert(steps, 1, [2]string{p.Install, "limosa is not in the PATH yet"})
 	}
 	for _, step := range steps {
-=======
 		{"go generate", "after a change of idl/" + p.Name + "." + p.IDL},
 	} {
 >>>>>>> 521c250 (protoparse: its reader joins those of limosa; gen: goldens of .proto files anew)
@@ -134,7 +132,7 @@ func newProject(name string) (*project, error) {
 	if err := module.CheckImportPath(name); err != nil {
 		return nil, usagef("%q cannot be a project's name or module path: %w", name, err)
 	}
-	p := &project{Name: path.Base(name), Module: name}
+	p := &project{Name: path.Base(name), Module: name, IDL: "thrift"}
 	words := strings.FieldsFunc(p.Name, func(r rune) bool { return r == '-' || r == '_' || r == '.' })
 	for _, w := range words {
 		p.Package += strings.ToLower(w)

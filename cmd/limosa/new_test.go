@@ -95,17 +95,34 @@ func TestNewBuildsAndAnswers(t *testing.T) {
 	}
 }
 
-// All of a project's files are in order, and its own tools run offline.
+// All of a project's files are in order, and its own tools run offline: for both IDLs.
 func TestNewIsClean(t *testing.T) {
 	needGo(t)
+	for _, idl := range []string{"thrift", "proto"} {
+		t.Run(idl, func(t *testing.T) { newIsClean(t, idl) })
+	}
+}
+
+func newIsClean(t *testing.T, idl string) {
 	dir := filepath.Join(t.TempDir(), "x")
-	if code, _, errs := runTool(t, "", "new", "example.com/team/my-shop", "-dir", dir, "-idl", "thrift"); code != 0 {
+	if code, _, errs := runTool(t, "", "new", "example.com/team/my-shop", "-dir", dir, "-idl", idl); code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	for _, name := range []string{"README.md", "Dockerfile", "main.go", "main_test.go", "go.mod", "go.sum", "idl/my-shop.thrift"} {
+	for _, name := range []string{"README.md", "Dockerfile", "main.go", "main_test.go", "go.mod", "go.sum", "idl/my-shop." + idl} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}
+	}
+	if other, _ := filepath.Glob(filepath.Join(dir, "idl", "*")); len(other) != 1 {
+		t.Errorf("files of the other IDL: %v", other)
+	}
+	bin := filepath.Join(t.TempDir(), "shop.exe")
+	offline(t, dir, "build", "-trimpath", "-ldflags=-s -w", "-o", bin, ".")
+	if info, err := os.Stat(bin); err != nil || info.Size() > 9e6 {
+		t.Errorf("the binary: %v, %d bytes; at most 9 MB are allowed", err, info.Size())
+	}
+	if linked := offline(t, dir, "version", "-m", bin); strings.Contains(linked, "google.golang.org/protobuf") || strings.Count(linked, "\n\tdep\t") > 3 {
+		t.Errorf("what the generator needs is linked:\n%s", linked)
 	}
 	before := tree(t, dir)
 	offline(t, dir, "vet", "./...")
@@ -120,7 +137,7 @@ func TestNewIsClean(t *testing.T) {
 			t.Errorf("go generate changed %s", name)
 		}
 	}
-	if code, _, errs := runTool(t, "", "new", "hello", "-dir", dir, "-idl", "thrift"); code != 2 || !strings.Contains(errs, "not empty") {
+	if code, _, errs := runTool(t, "", "new", "hello", "-dir", dir, "-idl", idl); code != 2 || !strings.Contains(errs, "not empty") {
 		t.Errorf("made over another project: exit code %d, %s", code, errs)
 	}
 }
@@ -158,9 +175,9 @@ func tree(t *testing.T, dir string) map[string]string {
 
 func TestProjectNames(t *testing.T) {
 	for name, want := range map[string]project{
-		"hello":                {Name: "hello", Module: "hello", Package: "hello", Service: "Hello"},
-		"example.com/a/b-c_d2": {Name: "b-c_d2", Module: "example.com/a/b-c_d2", Package: "bcd2", Service: "BCD2"},
-		"UserStore":            {Name: "UserStore", Module: "UserStore", Package: "userstore", Service: "UserStore"},
+		"hello":                {Name: "hello", Module: "hello", Package: "hello", Service: "Hello", IDL: "thrift"},
+		"example.com/a/b-c_d2": {Name: "b-c_d2", Module: "example.com/a/b-c_d2", Package: "bcd2", Service: "BCD2", IDL: "thrift"},
+		"UserStore":            {Name: "UserStore", Module: "UserStore", Package: "userstore", Service: "UserStore", IDL: "thrift"},
 	} {
 		if p, err := newProject(name); err != nil || *p != want {
 			t.Errorf("%s: %+v, %v; want %+v", name, p, err, want)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -103,6 +104,12 @@ func askSchema(ctx context.Context, server *link) (*schema, error) {
 	served, err := reflection.Services(ctx, server.client)
 	if err != nil {
 		return nil, err
+	}
+	all := len(served)
+	// Of Protobuf's services the server tells descriptors.
+	served = slices.DeleteFunc(served, func(s rpc.Service) bool { return strings.HasPrefix(s.IDL, "\n") })
+	if len(served) == 0 && all > 0 {
+		return nil, usagef("the services at %s are Protobuf's, which limosa does not call yet", server.client.Target)
 	}
 	var packed strings.Builder
 	texts := map[string]bool{}
