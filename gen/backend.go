@@ -22,6 +22,8 @@ type backend interface {
 	// reserved are the methods that the backend gives to every struct; no field
 	// may have their names.
 	reserved() []string
+	// adds are structs that a file gets besides those of its IDL.
+	adds(f *idl.File) []*idl.Struct
 	// nameStruct and nameMethod give names to what the backend makes of a struct or
 	// of a method besides what all IDLs have. The names of s and m stand already.
 	nameStruct(f *file, s *idl.Struct)
@@ -87,6 +89,6 @@ type place struct {
 func newBackends(g *generator) map[idl.Language]backend {
 	return map[idl.Language]backend{
 		idl.Thrift:   &thriftBackend{g: g, views: map[*idl.Type]bool{}},
-		idl.Protobuf: &protoBackend{g: g},
+		idl.Protobuf: &protoBackend{g: g, extends: map[*idl.Struct]*idl.Struct{}},
 	}
 }

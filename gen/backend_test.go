@@ -19,12 +19,13 @@ type toyBackend struct {
 	checked []string // the files, in the order of check
 }
 
-func (b *toyBackend) suffix() string              { return ".toy" }
-func (b *toyBackend) traits() traits              { return traits{presets: true, zeros: true} }
-func (b *toyBackend) place(f *idl.File) place     { return folder(packageDir(f)) }
-func (b *toyBackend) hidden(*idl.Struct) []string { return nil }
-func (b *toyBackend) enumPrefix(*idl.Enum) string { return "" }
-func (b *toyBackend) reserved() []string          { return []string{"AppendToy"} }
+func (b *toyBackend) suffix() string               { return ".toy" }
+func (b *toyBackend) traits() traits               { return traits{presets: true, zeros: true} }
+func (b *toyBackend) place(f *idl.File) place      { return folder(packageDir(f)) }
+func (b *toyBackend) adds(*idl.File) []*idl.Struct { return nil }
+func (b *toyBackend) hidden(*idl.Struct) []string  { return nil }
+func (b *toyBackend) enumPrefix(*idl.Enum) string  { return "" }
+func (b *toyBackend) reserved() []string           { return []string{"AppendToy"} }
 func (b *toyBackend) nameStruct(f *file, s *idl.Struct) {
 	b.g.names[key{s, "toy"}] = f.take("Toy"+b.g.names[key{s, ""}], "message "+s.Name, s.Pos)
 }

@@ -143,6 +143,7 @@ type file struct {
 	*idl.File
 	pkg   *pkg
 	out   string              // the name of its file of types
+	all   []*idl.Struct       // those of the IDL, and what the backend adds
 	names scope               // of the package, that are taken
 	decls map[string]declared // the names that f declares in it
 }
@@ -197,7 +198,7 @@ func (g *generator) plan(s *idl.Schema) {
 			g.pkgs[dir] = p
 			g.order = append(g.order, p)
 		}
-		x := &file{File: f, pkg: p, out: outName(f.Name) + g.back(f).suffix() + ".go", names: newScope(), decls: map[string]declared{}}
+		x := &file{File: f, pkg: p, out: outName(f.Name) + g.back(f).suffix() + ".go", all: slices.Concat(f.Structs, g.back(f).adds(f)), names: newScope(), decls: map[string]declared{}}
 		for _, y := range p.files {
 			if y.out == x.out {
 				g.errorf(f, idl.Pos{}, "%s is in the Go package %s as well: both would be %s", y.Path, dir, x.out)
@@ -351,7 +352,7 @@ func (g *generator) file(f *file) (types, codecs string, err error) {
 		t.enum(d)
 		c.enumText(d)
 	}
-	for _, d := range f.Structs {
+	for _, d := range f.all {
 		if d.Kind == idl.Union {
 			t.union(d)
 			continue

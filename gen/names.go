@@ -197,7 +197,7 @@ func (g *generator) nameFile(f *file) {
 			g.names[key{v, ""}] = f.take(enum+enumSuffix(strings.TrimPrefix(v.Name, prefix)), "value "+v.Name+" of enum "+e.Name, v.Pos)
 		}
 	}
-	for _, s := range f.Structs {
+	for _, s := range f.all {
 		g.nameStruct(f, s)
 	}
 	g.names[key{f.File, "idl"}] = f.take(camel(strings.Map(identChar, f.Name))+"IDL", "the file "+f.Name, idl.Pos{})
@@ -265,7 +265,7 @@ func (g *generator) nameDefinitions(f *file) {
 		name(d, "enum", d.Name, defined(d.Name), d.Pos)
 	}
 	for _, oneofs := range []bool{false, true} { // which yield to messages: theirs are names of fields
-		for _, d := range f.Structs {
+		for _, d := range f.all {
 			if d.Oneof == oneofs {
 				name(d, string(d.Kind), d.Name, defined(d.Name), d.Pos)
 			}

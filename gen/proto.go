@@ -11,6 +11,7 @@ import (
 //
 //	proto.go        tags, names, the embedded descriptor, methods
 //	proto_place.go  which Go package a file belongs to
+//	proto_extend.go extensions
 //
 // A message is a plain struct: the tags of its fields say all that the codec has to know.
 //
@@ -24,7 +25,10 @@ import (
 //	}
 //
 // Fields that the program does not know stay in unknown, and are written again.
-type protoBackend struct{ g *generator }
+type protoBackend struct {
+	g       *generator
+	extends map[*idl.Struct]*idl.Struct // the messages that those of adds extend
+}
 
 func (b *protoBackend) suffix() string { return ".proto" }
 
@@ -36,19 +40,30 @@ func (b *protoBackend) traits() traits { return traits{together: true} }
 // reserved implements [backend]. The names are those of the methods that a message of
 // Thrift has, and unknown's.
 func (b *protoBackend) reserved() []string {
-	return []string{"AppendProto", "ReadProto", "EncodeProto", "DecodeProto", "ProtoName"}
+	return []string{"AppendProto", "ReadProto", "EncodeProto", "DecodeProto", "ProtoName", "UnknownProto"}
 }
 
-func (b *protoBackend) nameStruct(*file, *idl.Struct)  {}
 func (b *protoBackend) check(*file)                    {}
 func (b *protoBackend) typ(*emitter, *idl.Type) string { return "" }
 func (b *protoBackend) wire(e *emitter) string         { return e.use("protobuf") + ".Codec{}" }
 
 // face implements [backend].
-func (b *protoBackend) face(e *emitter, s *idl.Struct) { e.text(e.name(s, ""), s.Fields, "protobuf") }
+func (b *protoBackend) face(e *emitter, s *idl.Struct) {
+	e.text(e.name(s, ""), s.Fields, "protobuf")
+	if b.extends[s] != nil {
+		b.extension(e, s)
+	}
+}
 
 // codec implements [backend]: the full name is what an Any has in its URL.
 func (b *protoBackend) codec(e *emitter, s *idl.Struct) {
+	if b.extends[s] != nil {
+		return
+	}
+	if s.Extendable {
+		e.p("// UnknownProto gives the place of the fields that x does not have, extensions among them.")
+		e.p("func (x *%s) UnknownProto() *[]byte { return &x.unknown }\n", e.name(s, ""))
+	}
 	e.p("// ProtoName gives the message's full name in the IDL.")
 	e.p("func (*%s) ProtoName() string { return %q }\n", e.name(s, ""), fullName(s.File, s.Name))
 }

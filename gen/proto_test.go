@@ -243,6 +243,40 @@ func TestProtoCalls(t *testing.T) {
 	}
 }
 
+// Extensions are read from a message and written into it; what others add to it stays.
+func TestProtoExtensions(t *testing.T) {
+	m := &legacy.Extended{Name: new("n")}
+	*m.UnknownProto() = []byte("\xc0\x3e\x05") // field 1000 as a number: of another version
+	*m.UnknownProto() = append(*m.UnknownProto(), "\xda\x0c\x01x"...)
+	x := &legacy.LegacyExtendedExtensions{Note: new("hi"), Numbers: []int32{1, -2}, Again: &legacy.Extended{Name: new("again")}, ScopeInScope: &legacy.Scope{N: new(uint32(7))}}
+	if err := legacy.SetLegacyExtendedExtensions(m, x); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := protobuf.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := new(legacy.Extended)
+	if err := protobuf.Unmarshal(raw, back); err != nil {
+		t.Fatal(err)
+	}
+	got, err := legacy.GetLegacyExtendedExtensions(back)
+	if err != nil || got.GetNote() != "hi" || !reflect.DeepEqual(got.Numbers, x.Numbers) || got.GetAgain().GetName() != "again" || got.GetScopeInScope().GetN() != 7 ||
+		got.GetRank() != legacy.LevelHIGH || back.GetName() != "n" || !strings.HasSuffix(string(raw), "\xc0\x3e\x05\xda\x0c\x01x") {
+		t.Errorf("%v, %v\n%x", got, err, raw)
+	}
+	if err := legacy.SetLegacyExtendedExtensions(back, &legacy.LegacyExtendedExtensions{}); err != nil || string(*back.UnknownProto()) != "\xc0\x3e\x05\xda\x0c\x01x" {
+		t.Errorf("%v, %x", err, *back.UnknownProto())
+	}
+	if got, err := legacy.GetLegacyExtendedExtensions(nil); err != nil || got.GetNote() != "" {
+		t.Errorf("%v, %v", got, err)
+	}
+	*back.UnknownProto() = []byte("\xff")
+	if _, err := legacy.GetLegacyExtendedExtensions(back); err == nil || legacy.SetLegacyExtendedExtensions(back, x) == nil {
+		t.Error("broken bytes are taken")
+	}
+}
+
 // Defaults are what getters give, and nothing that a message has.
 func TestProtoDefaults(t *testing.T) {
 	var none *legacy.Defaults

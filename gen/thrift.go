@@ -31,11 +31,12 @@ type thriftEmitter struct {
 
 func (b *thriftBackend) on(e *emitter) thriftEmitter { return thriftEmitter{e, b.views} }
 
-func (b *thriftBackend) suffix() string              { return ".thrift" }
-func (b *thriftBackend) traits() traits              { return traits{presets: true, zeros: true} }
-func (b *thriftBackend) place(f *idl.File) place     { return folder(packageDir(f)) }
-func (b *thriftBackend) hidden(*idl.Struct) []string { return nil }
-func (b *thriftBackend) enumPrefix(*idl.Enum) string { return "" }
+func (b *thriftBackend) suffix() string               { return ".thrift" }
+func (b *thriftBackend) traits() traits               { return traits{presets: true, zeros: true} }
+func (b *thriftBackend) place(f *idl.File) place      { return folder(packageDir(f)) }
+func (b *thriftBackend) adds(*idl.File) []*idl.Struct { return nil }
+func (b *thriftBackend) hidden(*idl.Struct) []string  { return nil }
+func (b *thriftBackend) enumPrefix(*idl.Enum) string  { return "" }
 
 // reserved implements [backend]. The four methods, as the run time knows them:
 //

@@ -221,12 +221,17 @@ func (b *builder) defaultOf(d protoreflect.FieldDescriptor) *idl.Value {
 const descriptorFile = "google/protobuf/descriptor.proto"
 
 // extensions makes the fields that a file adds to messages. What it adds to options is no
-// field of any message that travels.
+// field of any message that travels; what it adds to message sets nobody here can read,
+// and it is kept as a field that is not known.
 func (b *builder) extensions(f *idl.File, all protoreflect.ExtensionDescriptors) {
 	for i := range all.Len() {
 		d := all.Get(i)
 		if d.ContainingMessage().ParentFile().Path() == descriptorFile {
 			b.options[f] = true
+			continue
+		}
+		if b.messageSets[d.ContainingMessage().FullName()] { // which have another form on the wire
+			b.ref(f, d.ContainingMessage(), idl.Pos{})
 			continue
 		}
 		x := &idl.Extension{Name: relative(d), Struct: b.ref(f, d.ContainingMessage(), idl.Pos{}), Field: b.field(f, d), File: f}

@@ -58,7 +58,7 @@ func (r Reader) builder(set *descriptorpb.FileDescriptorSet) (*builder, error) {
 		Reader: r, schema: &idl.Schema{Files: []*idl.File{}}, protos: map[string]*descriptorpb.FileDescriptorProto{},
 		files: map[string]*idl.File{}, from: map[*idl.File]protoreflect.FileDescriptor{},
 		structs: map[protoreflect.FullName]*idl.Struct{}, enums: map[protoreflect.FullName]*idl.Enum{},
-		values: map[protoreflect.EnumValueDescriptor]*idl.EnumValue{}, named: map[*idl.File]map[*idl.File]bool{}, options: map[*idl.File]bool{},
+		values: map[protoreflect.EnumValueDescriptor]*idl.EnumValue{}, named: map[*idl.File]map[*idl.File]bool{}, options: map[*idl.File]bool{}, messageSets: map[protoreflect.FullName]bool{},
 	}
 	if b.Source == nil {
 		b.Source = func(name string) (string, string) { return name, "" }
@@ -70,7 +70,7 @@ func (r Reader) builder(set *descriptorpb.FileDescriptorSet) (*builder, error) {
 		}
 	}
 	var err error
-	set = withoutMessageSets(set)
+	set = b.withoutMessageSets(set)
 	if b.registry, err = protodesc.NewFiles(set); err != nil {
 		return nil, b.failed(b.blamed(set), strings.TrimPrefix(strings.Map(plain, err.Error()), "proto: "))
 	}
@@ -79,26 +79,28 @@ func (r Reader) builder(set *descriptorpb.FileDescriptorSet) (*builder, error) {
 }
 
 // withoutMessageSets gives a set in which message sets are messages with extensions like
-// others: the official run time refuses them. It is set itself if it has none.
-func withoutMessageSets(set *descriptorpb.FileDescriptorSet) *descriptorpb.FileDescriptorSet {
+// others, since the official run time refuses them, and notes their names.
+func (b *builder) withoutMessageSets(set *descriptorpb.FileDescriptorSet) *descriptorpb.FileDescriptorSet {
 	const maxNumber = 1 << 29 // behind the largest number of a field that is in no message set
-	var plain func(all []*descriptorpb.DescriptorProto) bool
-	plain = func(all []*descriptorpb.DescriptorProto) (changed bool) {
+	var plain func(within string, all []*descriptorpb.DescriptorProto) bool
+	plain = func(within string, all []*descriptorpb.DescriptorProto) (changed bool) {
 		for _, m := range all {
+			name := strings.TrimPrefix(within+"."+m.GetName(), ".")
 			if m.GetOptions().GetMessageSetWireFormat() {
 				changed = true
+				b.messageSets[protoreflect.FullName(name)] = true
 				m.Options.MessageSetWireFormat = nil
 				for _, r := range m.ExtensionRange {
 					r.End = proto.Int32(min(r.GetEnd(), maxNumber))
 				}
 			}
-			changed = plain(m.NestedType) || changed
+			changed = plain(name, m.NestedType) || changed
 		}
 		return changed
 	}
 	out := new(descriptorpb.FileDescriptorSet)
 	for _, fd := range set.GetFile() {
-		if c := proto.CloneOf(fd); plain(c.MessageType) {
+		if c := proto.CloneOf(fd); plain(c.GetPackage(), c.MessageType) {
 			fd = c
 		}
 		out.File = append(out.File, fd)
@@ -160,6 +162,8 @@ type builder struct {
 	values  map[protoreflect.EnumValueDescriptor]*idl.EnumValue
 	named   map[*idl.File]map[*idl.File]bool // the files whose definitions a file names
 	options map[*idl.File]bool               // the files that define options
+
+	messageSets map[protoreflect.FullName]bool
 }
 
 // file begins the file of a descriptor, after those that it imports, and declares what

@@ -57,6 +57,9 @@ func (*GroupsChosen) ProtoName() string { return "legacy.Groups.Chosen" }
 // ProtoName gives the message's full name in the IDL.
 func (*GroupsInner) ProtoName() string { return "legacy.Groups.Inner" }
 
+// UnknownProto gives the place of the fields that x does not have, extensions among them.
+func (x *Extended) UnknownProto() *[]byte { return &x.unknown }
+
 // ProtoName gives the message's full name in the IDL.
 func (*Extended) ProtoName() string { return "legacy.Extended" }
 

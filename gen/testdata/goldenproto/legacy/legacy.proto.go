@@ -342,3 +342,73 @@ func (x *ScopeKnot) GetN() int32 {
 
 // String shows the fields, for logs: at most 1,024 bytes.
 func (x *ScopeKnot) String() string { return protobuf.String(x) }
+
+// What legacy.proto adds to legacy.Extended.
+type LegacyExtendedExtensions struct {
+	ScopeInScope *Scope     `proto:"1000,message,name=Scope_in_scope,json=[legacy.Scope.in_scope]" json:"[legacy.Scope.in_scope],omitempty"`
+	ScopeNames   []string   `proto:"1001,string,noutf8,name=Scope_names,json=[legacy.Scope.names]" json:"[legacy.Scope.names],omitempty"`
+	ScopeKnot    *ScopeKnot `proto:"1002,group,name=Scope_knot,json=[legacy.Scope.knot]" json:"[legacy.Scope.knot],omitempty"`
+	Note         *string    `proto:"100,string,explicit,noutf8,name=note,json=[legacy.note]" json:"[legacy.note],omitempty"`
+	Numbers      []int32    `proto:"101,int32,packed,name=numbers,json=[legacy.numbers]" json:"[legacy.numbers],omitempty"`
+	Rank         *Level     `proto:"102,enum,explicit,closed,name=rank,json=[legacy.rank]" json:"[legacy.rank],omitempty"`
+	Again        *Extended  `proto:"103,message,name=again,json=[legacy.again]" json:"[legacy.again],omitempty"`
+	unknown      []byte     `proto:"unknown"`
+}
+
+func (x *LegacyExtendedExtensions) GetScopeInScope() *Scope {
+	if x == nil {
+		return nil
+	}
+	return x.ScopeInScope
+}
+func (x *LegacyExtendedExtensions) GetScopeKnot() *ScopeKnot {
+	if x == nil {
+		return nil
+	}
+	return x.ScopeKnot
+}
+func (x *LegacyExtendedExtensions) GetNote() string {
+	if x == nil || x.Note == nil {
+		return ""
+	}
+	return *x.Note
+}
+func (x *LegacyExtendedExtensions) GetRank() Level {
+	if x == nil || x.Rank == nil {
+		return LevelHIGH
+	}
+	return *x.Rank
+}
+func (x *LegacyExtendedExtensions) GetAgain() *Extended {
+	if x == nil {
+		return nil
+	}
+	return x.Again
+}
+
+// String shows the fields, for logs: at most 1,024 bytes.
+func (x *LegacyExtendedExtensions) String() string { return protobuf.String(x) }
+
+// GetLegacyExtendedExtensions reads the extensions that m has.
+func GetLegacyExtendedExtensions(m *Extended) (*LegacyExtendedExtensions, error) {
+	x := new(LegacyExtendedExtensions)
+	if m == nil {
+		return x, nil
+	}
+	return x, protobuf.Unmarshal(*m.UnknownProto(), x)
+}
+
+// SetLegacyExtendedExtensions gives m the extensions that x has, in place of those it had. What other files add stays.
+func SetLegacyExtendedExtensions(m *Extended, x *LegacyExtendedExtensions) error {
+	old, err := GetLegacyExtendedExtensions(m)
+	if err != nil {
+		return err
+	}
+	all := *x
+	all.unknown = old.unknown
+	raw, err := protobuf.Marshal(&all)
+	if err == nil {
+		*m.UnknownProto() = raw
+	}
+	return err
+}
