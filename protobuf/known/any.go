@@ -8,7 +8,10 @@ import (
 )
 
 // A Message is a generated message, which knows its name.
-type Message interface{ ProtoName() string }
+type Message interface {
+	// ProtoName gives the full name in the IDL: google.protobuf.Timestamp.
+	ProtoName() string
+}
 
 // urlPrefix stands before the name in an Any's URL. Whoever reads one looks at what is
 // behind the last slash only.
