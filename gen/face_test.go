@@ -284,8 +284,8 @@ func TestDocsAreTrue(t *testing.T) {
 		t.Fatal(err)
 	}
 	var golden strings.Builder
-	for _, name := range []string{"hello.thrift.go", "hello.thrift.codec.go"} {
-		p, err := os.ReadFile("testdata/golden/demo/hello/" + name)
+	for _, name := range []string{"golden/demo/hello/hello.thrift.go", "golden/demo/hello/hello.thrift.codec.go", "goldenproto/doc/doc.proto.go"} {
+		p, err := os.ReadFile("testdata/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
