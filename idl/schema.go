@@ -3,8 +3,7 @@
 //
 //	.thrift ── idl/thriftidl ──┐                 ┌── gen            Go source
 //	                           ├── idl.Schema ───┼── thrift/dynamic calls without code
-//	.proto  ── a reader of  ───┘                 └── idl/breaking   what a change breaks
-//	           its own
+//	.proto  ── idl/protoidl ───┘                 └── idl/breaking   what a change breaks
 //
 // A reader makes a [Schema]; everybody else knows the Schema alone. The model
 // knows neither of them: no syntax, no Go names, no wire format. A reader hands a

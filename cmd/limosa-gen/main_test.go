@@ -1,13 +1,19 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/limosa-rpc/limosa/cmd/protoparse"
+	"github.com/limosa-rpc/limosa/gen"
+	"github.com/limosa-rpc/limosa/idl"
 )
 
 // generate runs the command.
@@ -171,4 +177,31 @@ func TestModules(t *testing.T) {
 	if got := strings.Join(slices.Compact(mods), " "); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
+}
+
+// Whatever parses gives Go that go/format takes, or an error with a place.
+func FuzzGenerate(f *testing.F) {
+	for _, text := range []string{
+		"syntax = 'proto2'; package p; message M { optional group G = 1 { required int32 n = 1 [default = -1]; } oneof o { string s = 2; bytes b = 3 [default = '\\001']; } extensions 10 to max; } extend M { optional E e = 10 [default = B]; } enum E { A = 1; B = 2; }",
+		"syntax = 'proto3'; package a.b; option go_package = 'x.y/z;w'; message M { map<string, M> m = 1 [json_name = '`']; optional M n = 2; } service S { rpc A(M) returns (stream M); rpc B(stream M) returns (M) { option deprecated = true; } }",
+		"edition = '2023'; /* doc\n */ message type { float func = 1 [default = nan, features.field_presence = EXPLICIT]; uint64 u = 2 [default = 18446744073709551615]; }",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		r := protoparse.Reader{Open: func(path string) ([]byte, error) {
+			if path == "a.proto" {
+				return []byte(text), nil
+			}
+			return nil, fs.ErrNotExist
+		}}
+		s, err := r.Load("a.proto")
+		if err != nil {
+			return
+		}
+		_, err = gen.Config{Prefix: "x"}.Generate(s)
+		if _, ok := errors.AsType[idl.Errors](err); err != nil && !ok {
+			t.Errorf("%v", err)
+		}
+	})
 }
