@@ -34,16 +34,23 @@ import (
 const (
 	adviceShort  = `each is the only service of its file: write (go.short = "false") behind all but one, or give -long`
 	adviceRename = "rename one of them, or give one of the files another namespace go"
+	// The same for .proto files, whose packages are generated in one run.
+	adviceTogether = "generate the files of one Go package in one run, or give -long"
+	adviceOption   = "rename one of them, or give one of the files another go_package"
 )
 
-// advice says what to do about names that two files declare.
-func advice(names []string) string {
+// advice says what to do about names that two files declare, of which one is called so.
+func advice(names []string, file string) string {
+	rename, short := adviceRename, adviceShort
+	if strings.HasSuffix(file, ".proto") || strings.HasSuffix(file, ".proto.go") || strings.HasSuffix(file, ".proto"+codecEnd) {
+		rename, short = adviceOption, adviceTogether
+	}
 	for _, name := range names {
 		if !slices.Contains(shortNames, name) {
-			return adviceRename
+			return rename
 		}
 	}
-	return adviceShort
+	return short
 }
 
 // some joins names, not all of them if they are many: a service has dozens.
@@ -82,7 +89,7 @@ func (g *generator) clashes(p *pkg) {
 			names := both[at]
 			slices.Sort(names)
 			g.errorf(f.File, at.pos, "%s: the Go package %s has %s already, from %s of %s: %s",
-				at.what, p.dir, some(names), at.other.decls[names[0]].what, at.other.Path, advice(names))
+				at.what, p.dir, some(names), at.other.decls[names[0]].what, at.other.Path, advice(names, f.Path))
 		}
 	}
 }
@@ -170,7 +177,7 @@ func clashesIn(dir string, made map[string]string) error {
 		}
 		for _, file := range slices.Sorted(maps.Keys(both)) {
 			errs = append(errs, fmt.Errorf("%s: the Go package has %s already, from %s, which an earlier run made from %s: if that is no more, delete what was made from it; else %s",
-				filepath.Join(dir, file), some(both[file]), at, from, advice(both[file])))
+				filepath.Join(dir, file), some(both[file]), at, from, advice(both[file], file)))
 		}
 	}
 	return errors.Join(append(errs, err)...)

@@ -165,6 +165,43 @@ service B { rpc Close(Odd) returns (stream Odd); }
 	}
 }
 
+// What cannot be is told with its place, in the words of .proto files.
+func TestErrors(t *testing.T) {
+	file := func(pkg, rest string) string {
+		return "syntax = 'proto3'; package " + pkg + "; option go_package = 'example.com/x/gen/p';\n" + rest
+	}
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"one name": {map[string]string{"a.proto": file("a", "message M {}"), "b.proto": file("b", "enum M { Z = 0; }")},
+			"b.proto:2:6: enum M: the Go package p has M already, from struct M of DIR/a.proto: rename one of them, or give one of the files another go_package"},
+		"made names":          {map[string]string{"a.proto": file("a", "message SClient {}"), "b.proto": file("b", "service S {}")}, "b.proto:2:9: service S: the Go package p has SClient already, from struct SClient of DIR/a.proto: rename"},
+		"one file name":       {map[string]string{"a/x.proto": file("a", ""), "b/x.proto": file("b", "")}, "b/x.proto: DIR/a/x.proto is in the Go package p as well: both would be x.proto.go"},
+		"a word that is none": {map[string]string{"a.proto": "syntax = 'proto3';\nmessag M {}"}, "a.proto:2:1: syntax error"},
+	} {
+		dir := put(t, c.files)
+		code, out := generate("-prefix", "example.com/x/gen", "-I", dir, "-out", t.TempDir(), dir)
+		if out = strings.ReplaceAll(out, dir, "DIR"); code != 1 || !strings.Contains(out, "DIR/"+c.want) {
+			t.Errorf("%s: exit code %d: %s\nwant %s", name, code, out, c.want)
+		}
+	}
+	// Two services of one Go package in separate runs.
+	dir, out := put(t, map[string]string{"a.proto": file("a", "service S {}"), "b.proto": file("b", "service T {}")}), t.TempDir()
+	if code, text := generate("-prefix", "example.com/x/gen", "-out", out, filepath.Join(dir, "a.proto")); code != 0 {
+		t.Fatal(text)
+	}
+	code, text := generate("-prefix", "example.com/x/gen", "-out", out, filepath.Join(dir, "b.proto"))
+	if code != 1 || !strings.Contains(text, "generate the files of one Go package in one run, or give -long") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+	for _, args := range []string{"-long", ""} {
+		if code, text := generate(append(strings.Fields("-prefix example.com/x/gen -I "+dir+" -out "+t.TempDir()+" "+args), dir)...); code != 0 {
+			t.Errorf("in one run %s: %s", args, text)
+		}
+	}
+}
+
 // A project that names this command in its go.mod gets three modules besides ours.
 func TestModules(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", ".").Output()
