@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -96,7 +97,31 @@ func TestProtoOracle(t *testing.T) {
 			if err := proto.Unmarshal(back, got); err != nil || !proto.Equal(got, want) || len(got.GetUnknown()) > 0 {
 				t.Fatalf("%s: %v\n got %v\nwant %v", m.ProtoName(), err, got, want)
 			}
+			sameJSON(t, m.ProtoName(), x, want)
 		}
+	}
+}
+
+// sameJSON holds the JSON of a message against that of the official run time: what one has
+// no JSON for the other has none for either, such as times beyond the year 9999.
+func sameJSON(t *testing.T, name string, x any, want *dynamicpb.Message) {
+	t.Helper()
+	text, err := protobuf.MarshalJSON(x)
+	theirs, bad := protojson.Marshal(want)
+	if (err == nil) != (bad == nil) {
+		t.Fatalf("%s: %v, theirs %v\n%v", name, err, bad, want)
+	}
+	if err != nil {
+		return
+	}
+	// Of messages that are no JSON once more, such as a number that is none in a Value,
+	// only the text is looked at.
+	got, back := dynamicpb.NewMessage(want.Descriptor()), dynamicpb.NewMessage(want.Descriptor())
+	if protojson.Unmarshal(theirs, back) != nil {
+		return
+	}
+	if err := protojson.Unmarshal(text, got); err != nil || !proto.Equal(got, back) {
+		t.Fatalf("%s: %v\n%s\nwant %s", name, err, text, theirs)
 	}
 }
 
