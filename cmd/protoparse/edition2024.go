@@ -18,7 +18,7 @@ import (
 //	export message Item {}                                 message Item {}
 //	option features.enforce_naming_style = …;
 //
-// Whether a definition that is local is used by another file is not checked.
+// That a definition which is called local is used by no other file, protoidl checks.
 
 // lowered is a file of edition 2024 as one of 2023.
 type lowered struct {

@@ -90,9 +90,11 @@ func TestErrors(t *testing.T) {
 		"an import of somebody's file": {map[string]string{"idl/a.proto": "syntax = 'proto3';\nimport '../../b.proto';", "b.proto": ""}, "idl/a.proto", "idl/a.proto:2:8: cannot import ../../b.proto: it leads out of the tree", 1},
 		"an import that is broken":     {map[string]string{"idl/a.proto": "syntax = 'proto3';\nimport 'b.proto';", "idl/b.proto": "syntax = 'proto3';\n message {"}, "idl/a.proto", "idl/b.proto:2:10: syntax error: unexpected '{'", 1},
 		"a circle":                     {map[string]string{"idl/a.proto": "syntax = 'proto3';\nimport 'idl/a.proto';"}, "idl/a.proto", `idl/a.proto:2:8: cycle found in imports: "idl/a.proto" -> "idl/a.proto"`, 1},
-		"no such file":                 {nil, "x.proto", "x.proto: file does not exist", 1},
-		"too large":                    {map[string]string{"x.proto": strings.Repeat(" ", maxFileBytes+1)}, "x.proto", "x.proto: file of 16777217 bytes; 16777216 are allowed", 1},
-		"many":                         {map[string]string{"a.proto": many}, "a.proto", "a.proto:3:9: message M: fields n and n both have the same tag 1", 10},
+		"what is local": {map[string]string{"idl/a.proto": "syntax = 'proto3';\nimport 'b.proto';\nmessage M {\n\tN n = 1; }", "idl/b.proto": "edition = \"2024\"; local message N {}"}, "idl/a.proto",
+			"idl/a.proto:4:4: N is local to idl/b.proto", 1},
+		"no such file": {nil, "x.proto", "x.proto: file does not exist", 1},
+		"too large":    {map[string]string{"x.proto": strings.Repeat(" ", maxFileBytes+1)}, "x.proto", "x.proto: file of 16777217 bytes; 16777216 are allowed", 1},
+		"many":         {map[string]string{"a.proto": many}, "a.proto", "a.proto:3:9: message M: fields n and n both have the same tag 1", 10},
 	} {
 		s, err := load(c.files, nil, c.list)
 		errs, ok := errors.AsType[idl.Errors](err)

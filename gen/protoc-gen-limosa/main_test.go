@@ -2,6 +2,11 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -124,4 +129,54 @@ func TestFeatures(t *testing.T) {
 	if res.GetSupportedFeatures() != 3 || res.GetMinimumEdition() != 998 || res.GetMaximumEdition() != 1001 {
 		t.Errorf("%d, %d to %d", res.GetSupportedFeatures(), res.GetMinimumEdition(), res.GetMaximumEdition())
 	}
+}
+
+// buf, where it is installed, makes the types of package gen's goldens with the plug-in. What
+// programs carry of a descriptor has the features of edition 2024, and floats as buf
+// writes them; so files of codecs are not compared.
+func TestBuf(t *testing.T) {
+	buf, err := exec.LookPath("buf")
+	if err != nil {
+		t.Skip("SKIPPED: there is no buf here; npm install @bufbuild/buf has one")
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "protoc-gen-limosa"), ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	protos, err := filepath.Abs("../testdata/proto")
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := fmt.Sprintf(`{"version": "v2", "inputs": [{"directory": %q}], "plugins": [{"local": "protoc-gen-limosa", "out": "out", "strategy": "all", "opt": "prefix=%s"}]}`,
+		protos, "github.com/limosa-rpc/limosa/gen/testdata/goldenproto")
+	cmd := exec.Command(buf, "generate", "--template", template)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	golden, compared := os.DirFS("../testdata/goldenproto"), 0
+	err = fs.WalkDir(golden, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(name, ".codec.go") {
+			return err
+		}
+		want, err := fs.ReadFile(golden, name)
+		if err != nil {
+			return err
+		}
+		got, err := os.ReadFile(filepath.Join(dir, "out", name))
+		compared++
+		if withoutSum(got) != withoutSum(want) {
+			t.Errorf("%s: %v, or it differs", name, err)
+		}
+		return nil
+	})
+	if err != nil || compared < 10 {
+		t.Errorf("%v, %d files", err, compared)
+	}
+}
+
+// withoutSum leaves out the second line, which is a hash of the descriptor.
+func withoutSum(src []byte) string {
+	lines := strings.SplitN(string(src), "\n", 3)
+	return lines[0] + lines[len(lines)-1]
 }

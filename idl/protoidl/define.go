@@ -151,7 +151,7 @@ func (b *builder) single(f *idl.File, d protoreflect.FieldDescriptor, pos idl.Po
 	switch d.Kind() {
 	case protoreflect.EnumKind:
 		e := b.enums[d.Enum().FullName()]
-		b.named[f][e.File] = true
+		b.names(f, e.File, d.Enum(), pos)
 		return &idl.Type{Kind: idl.EnumRef, Word: "enum", Name: e.Name, File: e.File.Path, Enum: e, Pos: pos}
 	case protoreflect.MessageKind:
 		return b.ref(f, d.Message(), pos)
@@ -166,7 +166,7 @@ func (b *builder) single(f *idl.File, d protoreflect.FieldDescriptor, pos idl.Po
 // ref names a message.
 func (b *builder) ref(f *idl.File, md protoreflect.MessageDescriptor, pos idl.Pos) *idl.Type {
 	s := b.structs[md.FullName()]
-	b.named[f][s.File] = true
+	b.names(f, s.File, md, pos)
 	return &idl.Type{Kind: idl.StructRef, Name: s.Name, File: s.File.Path, Struct: s, Pos: pos}
 }
 

@@ -42,6 +42,9 @@ func (r Reader) Schema(set *descriptorpb.FileDescriptorSet, listed ...string) (*
 	for _, f := range b.schema.Files {
 		b.define(b.from[f])
 	}
+	if len(b.errs) > 0 {
+		return nil, b.errs[:min(len(b.errs), 10)]
+	}
 	for i, f := range b.schema.Files {
 		if f.Compiled, err = b.compiled(f); err != nil {
 			return nil, b.failed(f.Import, err.Error())
@@ -58,13 +61,14 @@ func (r Reader) builder(set *descriptorpb.FileDescriptorSet) (*builder, error) {
 		Reader: r, schema: &idl.Schema{Files: []*idl.File{}}, protos: map[string]*descriptorpb.FileDescriptorProto{},
 		files: map[string]*idl.File{}, from: map[*idl.File]protoreflect.FileDescriptor{},
 		structs: map[protoreflect.FullName]*idl.Struct{}, enums: map[protoreflect.FullName]*idl.Enum{},
-		values: map[protoreflect.EnumValueDescriptor]*idl.EnumValue{}, named: map[*idl.File]map[*idl.File]bool{}, options: map[*idl.File]bool{}, messageSets: map[protoreflect.FullName]bool{},
+		values: map[protoreflect.EnumValueDescriptor]*idl.EnumValue{}, named: map[*idl.File]map[*idl.File]bool{}, options: map[*idl.File]bool{}, messageSets: map[protoreflect.FullName]bool{}, local: map[protoreflect.FullName]bool{},
 	}
 	if b.Source == nil {
 		b.Source = func(name string) (string, string) { return name, "" }
 	}
 	for _, fd := range set.GetFile() {
 		b.protos[fd.GetName()] = fd
+		b.noteLocal(fd.GetPackage(), fd.GetMessageType(), fd.GetEnumType())
 		if e := fd.GetEdition(); fd.GetSyntax() == "editions" && e != descriptorpb.Edition_EDITION_2023 && e != descriptorpb.Edition_EDITION_2024 {
 			return nil, b.failed(fd.GetName(), "edition "+e.String()+" is not known here: 2023 and 2024 are")
 		}
@@ -106,6 +110,32 @@ func (b *builder) withoutMessageSets(set *descriptorpb.FileDescriptorSet) *descr
 		out.File = append(out.File, fd)
 	}
 	return out
+}
+
+// noteLocal notes what is local among definitions. Those that say nothing are visible here:
+// whether they are is a matter of features, which protoc and buf look at.
+func (b *builder) noteLocal(within string, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto) {
+	note := func(name string, v descriptorpb.SymbolVisibility) string {
+		full := strings.TrimPrefix(within+"."+name, ".")
+		if v == descriptorpb.SymbolVisibility_VISIBILITY_LOCAL {
+			b.local[protoreflect.FullName(full)] = true
+		}
+		return full
+	}
+	for _, e := range enums {
+		note(e.GetName(), e.GetVisibility())
+	}
+	for _, m := range messages {
+		b.noteLocal(note(m.GetName(), m.GetVisibility()), m.NestedType, m.EnumType)
+	}
+}
+
+// names notes that f names a definition of another file, or of itself.
+func (b *builder) names(f, of *idl.File, d protoreflect.Descriptor, pos idl.Pos) {
+	b.named[f][of] = true
+	if f != of && b.local[d.FullName()] {
+		b.errs = append(b.errs, f.Error(pos, string(d.FullName())+" is local to "+of.Path))
+	}
 }
 
 // blamed finds the file that the run time refuses: the first one that it refuses
@@ -164,6 +194,8 @@ type builder struct {
 	options map[*idl.File]bool               // the files that define options
 
 	messageSets map[protoreflect.FullName]bool
+	local       map[protoreflect.FullName]bool // what edition 2024 calls so: no other file may name it
+	errs        idl.Errors
 }
 
 // file begins the file of a descriptor, after those that it imports, and declares what
