@@ -89,9 +89,6 @@ func (a *app) nextSteps(p *project) string {
 		steps = slices.Insert(steps, 1, [2]string{p.Install, "limosa is not in the PATH yet"})
 	}
 	for _, step := range steps {
-		{"go generate", "after a change of idl/" + p.Name + "." + p.IDL},
-	} {
->>>>>>> 521c250 (protoparse: its reader joins those of limosa; gen: goldens of .proto files anew)
 		fmt.Fprintf(&b, "  %-56s  # %s\n", step[0], step[1])
 	}
 	return b.String()
