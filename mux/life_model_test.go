@@ -114,7 +114,7 @@ func runLife(t *testing.T, seed uint64) {
 			time.AfterFunc(time.Second, func() { r.cend.Stall(false) })
 		case op == 97:
 			note("drain")
-			go r.server.Drain(t.Context())
+			r.drain(t.Context())
 		case op == 98:
 			note("silence")
 			r.send.Stall(true)

@@ -60,7 +60,7 @@ func TestLeavingAlwaysTells(t *testing.T) {
 		"the server drains": {ttheader.TTHeader, func(t *testing.T, r *rig) {
 			go r.call(t.Context(), "deaf", "")
 			synctest.Wait()
-			go r.server.Drain(t.Context())
+			r.drain(t.Context())
 		}},
 		"the peer goes while nobody reads": {ttheader.TTHeader, func(_ *testing.T, r *rig) { r.server.Abort() }},
 		"the peer goes beside a stream that rests": {ttheader.TTHeader, func(t *testing.T, r *rig) {

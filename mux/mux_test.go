@@ -90,6 +90,7 @@ type rig struct {
 	finished chan error
 	once     sync.Once
 	told     atomic.Bool // the client has told that it takes no more calls
+	drains   sync.WaitGroup
 }
 
 // newRig starts both; the test's end checks that everything is joined.
@@ -141,8 +142,9 @@ func newRigAcross(t *testing.T, over pipe.Config, p wire.Protocol, clients, serv
 	}})
 	t.Cleanup(func() {
 		r.stop()
+		r.drains.Wait() // one that is under way drops what nobody hears any more
 		if n := buf.Live() - before; n != 0 {
-			t.Errorf("%d blocks were not released", n)
+			t.Errorf("%d blocks were not released: %s", n, buf.Unreleased())
 		}
 	})
 	return r
@@ -151,6 +153,9 @@ func newRigAcross(t *testing.T, over pipe.Config, p wire.Protocol, clients, serv
 // logTo gives a logger whose lines are shown if the test fails. All handlers
 // have ended before the test does.
 func logTo(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
+
+// drain has the server drain beside what the test does. The test's end waits for it.
+func (r *rig) drain(ctx context.Context) { r.drains.Go(func() { r.server.Drain(ctx) }) }
 
 // stop ends both sides and waits for them.
 func (r *rig) stop() {

@@ -74,7 +74,7 @@ func TestCallsThatCrossTheEndAreRefused(t *testing.T) {
 							go func() { ends <- cross(t.Context(), r) }()
 						}
 						synctest.Wait()
-						go func() { r.server.Drain(t.Context()) }()
+						r.drain(t.Context())
 						for range n {
 							if err := <-ends; rpc.CodeOf(err) != rpc.Unavailable || !rpc.SentOf(err).Retryable() {
 								t.Errorf("%v, %v", err, rpc.SentOf(err))
@@ -116,7 +116,7 @@ func TestTheLastWordComesAfterTheAnswers(t *testing.T) {
 		synctest.Wait()
 		r.send.Stall(true)
 		time.AfterFunc(9*time.Second, func() { r.send.Stall(false) })
-		go func() { r.server.Drain(t.Context()) }()
+		r.drain(t.Context())
 		for range cap(slow) {
 			if err := <-slow; err != nil {
 				t.Errorf("slow = %v, %v", err, rpc.SentOf(err))
@@ -195,7 +195,7 @@ func TestTheLastWordIsReadAfterSendingHasFailed(t *testing.T) {
 				if _, _, err := r.call(t.Context(), "echo", "hello"); err != nil {
 					t.Fatal(err)
 				}
-				go r.server.Drain(t.Context())
+				r.drain(t.Context())
 				// The last word is said after a second, and comes after 1.4 s.
 				time.AfterFunc(1200*time.Millisecond, func() {
 					netio.CloseWithin(r.send, time.Second) //nolint:errcheck // the client shows

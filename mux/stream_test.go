@@ -585,7 +585,7 @@ func TestLastMessagesBeforeTheLossAreReceived(t *testing.T) {
 			}
 			if n++; n == 1 {
 				time.Sleep(time.Second)
-				go r.server.Drain(t.Context())
+				r.drain(t.Context())
 				time.Sleep(5 * time.Second)
 			}
 		}

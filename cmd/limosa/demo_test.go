@@ -146,7 +146,7 @@ func TestModules(t *testing.T) {
 	}
 	paths := strings.Fields(string(out))
 	slices.Sort(paths)
-	if paths = slices.Compact(paths); len(paths) > 12 {
+	if paths = slices.Compact(paths); len(paths) > 14 { // the last three are protocompile and what it needs, for .proto files
 		t.Errorf("%d modules are linked: %v", len(paths), paths)
 	}
 }

@@ -20,7 +20,7 @@ func (a *app) genCommand() *cli.Command {
 	return &cli.Command{
 		Name: "gen", Usage: "make Go from IDL files",
 		UsageText: "limosa gen [flags] FILES|DIRS...",
-		Description: `The same as the programs limosa-gen. Makes two Go files, types and their codecs,
+		Description: `The same as the program limosa-gen. Makes two Go files, types and their codecs,
 of each IDL file and of all that they include; of a directory, of all .thrift and
 .proto files below it. Methods with streams become iterators, iter.Seq2[*T, error], on both sides.
 

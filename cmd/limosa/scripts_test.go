@@ -549,8 +549,8 @@ Usage:
   limosa gen [flags] FILES|DIRS...
 
 The same as the program limosa-gen. Makes two Go files, types and their codecs,
-of each IDL file and of all that they include; of a directory, of all .thrift
-files below it. Methods with streams become iterators, iter.Seq2[*T, error], on both sides.
+of each IDL file and of all that they include; of a directory, of all .thrift and
+.proto files below it. Methods with streams become iterators, iter.Seq2[*T, error], on both sides.
 
 Example:
   limosa gen -out gen idl/hello.thrift
@@ -559,6 +559,7 @@ Flags:
   -out string     directory under which packages are written, by their namespace go (. if not given)
   -prefix string  import path of -out; worked out from the nearest go.mod if not given
   -I string       directory to search for included files; may be repeated
+  -M string       FILE=PATH: the Go package of a .proto file, in place of its go_package; may be repeated
   -plugin string  command that gets the schema as JSON on stdin and gives further files: [{path, content}]
   -lazy           give every struct a lazy view, not only those annotated with (lazy)
   -long           no short names (Service, NewClient, Dial, Unimplemented) for the only service of a file
