@@ -255,7 +255,11 @@ func TestProtoCalls(t *testing.T) {
 		n++
 	}
 	orders := func(yield func(*shopv1.Order, error) bool) {
-		_ = yield(&shopv1.Order{}, nil) && yield(&shopv1.Order{}, nil)
+		for range 2 {
+			if !yield(&shopv1.Order{}, nil) {
+				return
+			}
+		}
 	}
 	if got, err := c.Import(ctx, orders); err != nil || got.Count != 2 || n != 3 {
 		t.Errorf("%v, %v, %d", got, err, n)

@@ -196,9 +196,6 @@ func appendPlain(b []byte, name, value string) []byte {
 	return append(b, value...)
 }
 
-// plainCost is what appendPlain takes at most besides the text.
-const plainCost = 1 + 2*6
-
 // secret names fields that no table on the way may hold: RFC 7541, section 7.1.3.
 func secret(name string) bool {
 	return name == "authorization" || name == "proxy-authorization" || name == "cookie" || name == "set-cookie"

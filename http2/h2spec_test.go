@@ -178,7 +178,7 @@ func TestSpecPreface(t *testing.T) {
 		}
 	}
 	for _, first := range []string{
-		string(newRaw().get(1).Bytes()), string(newRaw().frame(typeSettings, flagAck, 0, "").Bytes()), string(newRaw().frame(typePing, 0, 0, "12345678").Bytes()),
+		newRaw().get(1).String(), newRaw().frame(typeSettings, flagAck, 0, "").String(), newRaw().frame(typePing, 0, 0, "12345678").String(),
 	} {
 		if _, got := serve(t, []byte(Preface+first), 1<<20); got != "goaway PROTOCOL_ERROR" {
 			t.Errorf("%q first: %s", first, got)

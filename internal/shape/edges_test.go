@@ -203,7 +203,8 @@ type presets struct {
 	One    OneOf            `f:"one,7"`
 	Map    map[int32]string `f:"map,8"`
 	Same   *Small           `f:"same,9"`
-	make   func(*presets)
+	//lint:ignore U1000 a field that walkers pass over
+	make func(*presets)
 }
 
 var ours = []byte("the program's own")

@@ -15,24 +15,26 @@ import (
 
 type (
 	mixed struct {
-		Flag    bool             `json:"flag"`
-		Small   int8             `json:"small,omitempty"`
-		Large   int64            `json:"large"`
-		Unsign  uint16           `json:"unsign"`
-		Ratio   float64          `json:"ratio"`
-		Text    string           `json:"text"`
-		Raw     []byte           `json:"raw"`
-		List    []*inner         `json:"list"`
-		Byname  map[string]inner `json:"byname"`
-		Bynum   map[int8][]int32 `json:"bynum"`
-		Maybe   *string          `json:"maybe"`
-		When    time.Time        `json:"when"`
-		Quoted  int32            `json:"quoted,string"`
-		Own     own              `json:"own"`
-		Left    int              `json:"-"`
-		Dash    int              `json:"-,"`
+		Flag   bool             `json:"flag"`
+		Small  int8             `json:"small,omitempty"`
+		Large  int64            `json:"large"`
+		Unsign uint16           `json:"unsign"`
+		Ratio  float64          `json:"ratio"`
+		Text   string           `json:"text"`
+		Raw    []byte           `json:"raw"`
+		List   []*inner         `json:"list"`
+		Byname map[string]inner `json:"byname"`
+		Bynum  map[int8][]int32 `json:"bynum"`
+		Maybe  *string          `json:"maybe"`
+		When   time.Time        `json:"when"`
+		Quoted int32            `json:"quoted,string"`
+		Own    own              `json:"own"`
+		Left   int              `json:"-"`
+		//lint:ignore SA5008 a name that encoding/json takes
+		Dash    int `json:"-,"`
 		Untaged int
-		hidden  int
+		//lint:ignore U1000 a field that is passed over
+		hidden int
 	}
 	inner struct {
 		N    int32  `json:"n"`

@@ -1,3 +1,5 @@
+//lint:file-ignore U1000 unknown fields are read and written by the codec
+
 // Package known has the well-known types as tests of JSON need them.
 package known
 
