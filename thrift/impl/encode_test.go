@@ -99,20 +99,26 @@ func TestEncoderKeepsTheFirstError(t *testing.T) {
 	if !errors.As(err, &typ) || typ.Type.String() != "*impl_test.Made" || len(b) != n {
 		t.Errorf("%v, %d bytes; want %d", err, len(b), n)
 	}
+	out.Commit(b)
 	for name, x := range map[string]any{"no struct": new(int), "a map as a key": &struct {
 		M map[[2]string]int32 `thrift:"m,1"`
 	}{}} {
 		var s impl.Encoder
+		var out buf.Out
 		e, b, depth := s.Begin(impl.Output{Out: &out}, out.Block(), 5)
-		if _, err := e.End(e.Plan(b, x, depth)); !errors.As(err, &typ) {
+		b, err := e.End(e.Plan(b, x, depth))
+		if !errors.As(err, &typ) {
 			t.Errorf("%s: %v", name, err)
 		}
+		out.Commit(b)
+		out.Reset()
 	}
 	var deep impl.Encoder
 	e, b, _ = deep.Begin(impl.Output{Out: &out}, out.Block(), 1)
-	if _, err := e.End(e.Plan(b, thrifttest.Shapes()["small"], 0)); err == nil {
+	if b, err = e.End(e.Plan(b, thrifttest.Shapes()["small"], 0)); err == nil {
 		t.Error("a struct below the depth is encoded")
 	}
+	out.Commit(b)
 }
 
 // A result holds one if its first word does, whatever type it is of.
