@@ -22,6 +22,7 @@ type patience struct {
 	resume  time.Time // no dial before it
 	why     error     // what the last dial failed with; nil: it has not
 	unheard int       // connections in a row that were lost before their peer said anything
+	said    error     // the last words of one of them, such as an alert of TLS
 }
 
 // fail makes the pause before the next dial twice as long, varied so that the
@@ -69,15 +70,17 @@ func (e *Endpoint) unheardLocked(pc *pooled, cause error) {
 	if e.mu.closed || pc.conn.Heard() || pc.made.Before(e.mu.last) || time.Since(pc.made) > lastPause {
 		return // or lost with others, or as an idle one
 	}
+	if !silent(cause) {
+		e.mu.said = cause
+	}
 	if e.mu.unheard++; e.mu.unheard < attempts {
 		e.mu.last = time.Now()
 		return
 	}
 	e.mu.fail(pc.made)
 	msg := fmt.Sprintf("the last %d connections were lost before their peer said anything", e.mu.unheard)
-	if silent(cause) {
+	if e.mu.said == nil {
 		msg += "; does it speak " + e.cfg.Protocol.Name() + "?"
-		cause = nil
 	}
-	e.mu.why = e.fault(rpc.Unavailable, msg, cause)
+	e.mu.why = e.fault(rpc.Unavailable, msg, e.mu.said)
 }

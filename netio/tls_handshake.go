@@ -29,7 +29,11 @@ const (
 // runs in the caller's goroutine until ctx ends, at most 5 s if that has no deadline. config is that of
 // tls.Client. The error is an *Error.
 func Client(ctx context.Context, c Conn, config *tls.Config) (*TLS, error) {
-	return handshake(ctx, c, math.MaxInt, func(nc net.Conn) *tls.Conn { return tls.Client(nc, config) })
+	t, err := handshake(ctx, c, math.MaxInt, func(nc net.Conn) *tls.Conn { return tls.Client(nc, config) })
+	if err != nil {
+		CloseWithin(c, closeMoment) //nolint:errcheck // the handshake has failed
+	}
+	return t, err
 }
 
 // Server is Client for the other side; config is that of tls.Server. A peer that is
@@ -39,10 +43,44 @@ func Server(ctx context.Context, c Conn, config *tls.Config) (*TLS, error) {
 	if config != nil && config.ClientAuth == tls.NoClientCert && config.GetConfigForClient == nil {
 		most = clientsHello
 	}
-	return handshake(ctx, c, most, func(nc net.Conn) *tls.Conn { return tls.Server(nc, config) })
+	t, err := handshake(ctx, c, most, func(nc net.Conn) *tls.Conn { return tls.Server(nc, config) })
+	switch {
+	case errors.Is(err, errLongHandshake):
+		c.Abort()
+		c.Receive(false, nil) //nolint:errcheck // gives its memory back
+	case err != nil:
+		linger(c)
+	}
+	return t, err
 }
 
-// handshake takes at most so many bytes of the peer's.
+// linger closes c after an alert for its client, whose first requests may be there
+// already: they are received, as much as a hello may be, and dropped. The kernel would
+// answer them with a reset, which takes the alert away from who has not read it.
+func linger(c Conn) {
+	defer c.Receive(false, nil) //nolint:errcheck // gives its memory back
+	moment := time.AfterFunc(closeMoment, c.Abort)
+	defer moment.Stop()
+	if c.Output().Err() != nil || c.CloseWrite() != nil {
+		c.Abort()
+		return
+	}
+	left := clientsHello
+	for {
+		why, _ := c.Receive(false, func(in *buf.In) (bool, error) {
+			n := in.Len()
+			in.Next(n)
+			left -= n
+			return left > 0, nil
+		})
+		if why == Lost || left <= 0 {
+			c.Abort()
+			return
+		}
+	}
+}
+
+// handshake takes at most so many bytes of the peer's. Its caller closes c if it fails.
 func handshake(ctx context.Context, c Conn, most int, side func(net.Conn) *tls.Conn) (*TLS, error) {
 	t := &TLS{lower: c, hsLeft: most}
 	t.out, t.local, t.remote = c.Output(), c.Local(), c.Remote()
@@ -67,7 +105,6 @@ func handshake(ctx context.Context, c Conn, most int, side func(net.Conn) *tls.C
 		}
 	}
 	if err != nil {
-		CloseWithin(c, closeMoment) //nolint:errcheck // the handshake has failed
 		return nil, wrapError("handshake", t.remote, err)
 	}
 	t.running = true

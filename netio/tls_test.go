@@ -285,3 +285,40 @@ func TestTLSHandshakeTellsWhy(t *testing.T) {
 		}
 	}
 }
+
+// A client of TLS 1.3 is done with its handshake before the server has seen its
+// certificate: the first request is on its way, unread, when the server refuses. The
+// client is told all the same.
+func TestTLSHandshakeTellsWhyBehindARequest(t *testing.T) {
+	client, server := nettest.Certificates()
+	server = server.Clone()
+	for range 20 {
+		asked, sent := make(chan struct{}), make(chan struct{})
+		server.VerifyConnection = func(tls.ConnectionState) error {
+			close(asked)
+			<-sent
+			return errors.New("not you")
+		}
+		na, nb := nettest.Sockets(t, "tcp")
+		refused := make(chan error, 1)
+		go func() { _, err := netio.Server(t.Context(), netio.Wrap(nb, nil), server); refused <- err }()
+		tc := tls.Client(na, client)
+		if err := tc.Handshake(); err != nil {
+			t.Fatal(err)
+		}
+		<-asked
+		tc.Write([]byte("a request"))
+		close(sent)
+		_, err := tc.Read(make([]byte, 1))
+		if !strings.Contains(fmt.Sprint(err), "bad certificate") {
+			t.Fatalf("the client is told %v", err)
+		}
+		if _, err := na.Read(make([]byte, 1)); err != io.EOF {
+			t.Fatalf("the connection ends with %v", err)
+		}
+		na.Close()
+		if err := <-refused; err == nil {
+			t.Fatal("the server takes a client that it refuses")
+		}
+	}
+}
