@@ -66,7 +66,6 @@ func (c *ServerConn) backedUpLocked() bool {
 func (c *ServerConn) lateLocked(r *request, err error) {
 	r.err = err
 	r.enter(finished)
-	r.lone = false // its worker counts it out now
 	c.account.unstakeLocked(&r.stake)
 	c.late.push(r)
 	if !c.lateRuns {

@@ -78,7 +78,7 @@ type request struct {
 	call  *rpc.Call   // nil until admit has made it
 	timed bool        // note what the handler takes
 	zip   bool        // it came packed: so does its answer go
-	lone  bool        // it runs without a spare worker behind it
+	lone  uint32      // it runs without a spare worker behind it, in this turn; 0: with one
 	conn  *ServerConn // set with call
 
 	// Guarded by the call's lock of its body.

@@ -97,13 +97,13 @@ func (c *ServerConn) serveLocked(r *request) {
 	if c.out.ClaimLocked() { // a request before r was refused
 		c.owed = true
 	}
-	if !lone && c.cfg.Handlers == Spare {
+	if lone == 0 && c.cfg.Handlers == Spare {
 		c.spareLocked()
 	}
 	c.out.Unlock()
 	c.serveLocks(r)
-	if lone {
-		c.lone.done(c.arrived)
+	if lone != 0 {
+		c.lone.done(lone, c.arrived)
 	}
 	if m != nil {
 		c.unsent += int64(m.Cost())
@@ -360,9 +360,7 @@ func (c *ServerConn) replace(r *request, told *rpc.Error) {
 // goOn goes on with a worker that was to answer r, on the caller's goroutine; told is
 // what r is answered with.
 func (c *ServerConn) goOn(r *request, told *rpc.Error) {
-	if r.lone {
-		c.lone.seq.Add(1)
-	}
+	c.lone.over(r.lone)
 	c.answerLocks(r, told)
 	c.workUnlocks()
 }
@@ -384,9 +382,7 @@ func (c *ServerConn) codecExitedUnlocks(r *request) {
 	if log != nil {
 		c.spawnLocked(func() { log(codecExits) })
 	}
-	if r.lone {
-		c.lone.seq.Add(1)
-	}
+	c.lone.over(r.lone)
 	ordered := r.ordered
 	c.answerLocked(r, told)
 	if ordered {

@@ -33,7 +33,8 @@ type lone struct {
 	left int         // requests of the batch that nobody has begun
 	last *rpc.Method // of the one that was begun last
 
-	// Atomic: odd while a lone request runs, changed with each.
+	// Atomic: odd while a lone request runs that nobody was rescued from, and its turn
+	// then; changed with each.
 	seq atomic.Uint32
 
 	// Atomic: the StallWatch looks at the connection. It is written under its lock.
@@ -56,21 +57,33 @@ func (l *lone) begin(c *ServerConn, n int) {
 	c.cfg.Watch.watch(c)
 }
 
-// next counts a request of m in; false: it is none of a lone batch.
-func (l *lone) next(m *rpc.Method) bool {
+// next counts a request of m in, and gives its turn; 0: it is none of a lone batch.
+func (l *lone) next(m *rpc.Method) (turn uint32) {
 	if l.left == 0 {
-		return false
+		return 0
 	}
 	l.left--
 	l.last = m
-	l.seq.Add(1)
-	return true
+	for {
+		was := l.seq.Load()
+		if turn = (was + 1) | 1; l.seq.CompareAndSwap(was, turn) {
+			return turn
+		}
+	}
 }
 
-// done counts it out. A batch that takes much longer than was thought is one no
-// more: the clock is read now and then.
-func (l *lone) done(arrived time.Time) {
-	l.seq.Add(1)
+// over ends a turn, 0 for none, unless that was done before: a handler that was rescued
+// from may return while another runs.
+func (l *lone) over(turn uint32) {
+	if turn != 0 {
+		l.seq.CompareAndSwap(turn, turn+1)
+	}
+}
+
+// done ends the turn of a request that was answered. A batch that takes much longer
+// than was thought is one no more: the clock is read now and then.
+func (l *lone) done(turn uint32, arrived time.Time) {
+	l.over(turn)
 	if l.left%clockEvery == clockEvery-1 && time.Since(arrived) > 2*loneTime {
 		l.left = 0
 	}
@@ -131,7 +144,11 @@ func (w *StallWatch) run(stop chan struct{}) {
 // go. It says when to look next, 0: none is left.
 func (w *StallWatch) round() (next time.Duration) {
 	w.mu.Lock()
-	var stuck []*ServerConn
+	type stall struct {
+		c    *ServerConn
+		turn uint32
+	}
+	var stuck []stall
 	kept := w.mu.conns[:0]
 	next = watchEvery
 	for _, c := range w.mu.conns {
@@ -144,7 +161,7 @@ func (w *StallWatch) round() (next time.Duration) {
 		case seq != l.seen:
 			l.seen, l.still = seq, 0
 		case seq&1 == 1:
-			stuck = append(stuck, c)
+			stuck = append(stuck, stall{c, seq})
 			l.still = 0
 		default:
 			l.still++
@@ -161,16 +178,17 @@ func (w *StallWatch) round() (next time.Duration) {
 		w.mu.stop, next = nil, 0
 	}
 	w.mu.Unlock()
-	for _, c := range stuck {
-		c.rescue() // takes the lock of a connection, which nobody is to wait for under w's
+	for _, s := range stuck {
+		s.c.rescue(s.turn) // takes the lock of a connection, which nobody is to wait for under w's
 	}
 	return next
 }
 
 // rescue starts the spare that a lone batch went without: its handler takes
-// longer than it used to.
-func (c *ServerConn) rescue() {
+// longer than it used to. The turn is over then: the next lone batch has its own.
+func (c *ServerConn) rescue(turn uint32) {
 	c.out.Lock()
+	c.lone.over(turn)
 	c.lone.left = 0
 	if m := c.lone.last; m != nil {
 		m.NoteCost(watchSoon) // at least; it is not timed each time

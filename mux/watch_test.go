@@ -72,6 +72,65 @@ func TestLoneBatchThatBlocksIsRescued(t *testing.T) {
 	})
 }
 
+// While one rescued handler is stuck, another that blocks in a later lone batch is
+// rescued as well.
+func TestSecondLoneBatchThatBlocksIsRescued(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := rpc.Limits{}.WithDefaults()
+		gate := make(chan struct{})
+		methods := map[string]rpc.Handler{}
+		for _, name := range []string{"first", "second", "quick"} {
+			m := method(name, rpc.Unary)
+			m.NoteCost(time.Microsecond) // known, and quick
+			methods[name] = rpc.Handler{Method: m, Serve: func(_ context.Context, c *rpc.Call) error {
+				arg, err := stub.Args[string](c)
+				if err == nil && *arg == "wait" {
+					<-gate
+				}
+				return err
+			}}
+		}
+		var watch mux.StallWatch
+		defer watch.Close()
+		a, b := pipe.New(pipe.Config{})
+		p := ttheader.Protocol{}
+		r := &rig{finished: make(chan error, 1)}
+		r.server = mux.NewServerConn(b, p.Open(wire.Server, lim), &mux.ServerConfig{
+			Config: mux.Config{Limits: lim}, Base: t.Context(), Watch: &watch,
+			Route: func(_, name string) (rpc.Handler, string, bool) { return methods[name], "", true },
+		})
+		go r.server.Run(func(err error) { r.finished <- err })
+		r.client = mux.NewConn(a, p.Open(wire.Client, lim), mux.Config{Limits: lim})
+		defer r.stop()
+		call := func(name, arg string) <-chan error {
+			done := make(chan error, 1)
+			go func() { _, _, err := r.call(t.Context(), name, arg); done <- err }()
+			return done
+		}
+		if err := <-call("quick", ""); err != nil {
+			t.Fatal(err)
+		}
+		blocked := []<-chan error{call("first", "wait")}
+		time.Sleep(time.Second) // virtual: it is rescued
+		blocked = append(blocked, call("second", "wait"))
+		time.Sleep(time.Second)
+		start := time.Now()
+		quick := call("quick", "")
+		time.AfterFunc(time.Minute, func() { close(gate) })
+		if err := <-quick; err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took > 18*time.Millisecond {
+			t.Errorf("behind the second that blocks, a call took %v", took)
+		}
+		for _, c := range blocked {
+			if err := <-c; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 // Interceptors see calls of unknown methods too, and may block: such a call is not one
 // that takes no time.
 func TestUnknownMethodsAreNotLoneBesideInterceptors(t *testing.T) {
