@@ -16,7 +16,7 @@ const apartBytes = 32 << 10
 // delivered is what deliver has come to.
 type delivered struct {
 	over bool // the holder is done: the leader answered, the reader without a role
-	owed bool // a reader that goes on has a flush to pay
+	owed bool // a holder that goes on has a flush to pay
 	full bool // this side holds what it may: a leader has given the role to a reader, which waits before it reads on
 }
 
@@ -37,7 +37,8 @@ type delivery struct {
 // sends at once. So they run one after the other on one processor, unless one
 // of them keeps it; then the rest of the chain is taken over by an idle one.
 func (c *Conn) deliver(l leader, after roleAfter) delivered {
-	d := delivery{leader: l, fx: c.lookUp()}
+	d := delivery{leader: l}
+	c.lookUp(&d)
 	for i := range c.batch.list {
 		c.giveOut(&d, &c.batch.list[i], c.found[i])
 	}
@@ -46,12 +47,9 @@ func (c *Conn) deliver(l leader, after roleAfter) delivered {
 	return d.delivered
 }
 
-// giveOut gives an event to the call that it answers, whose slot s is, and to the
-// connection what is its own. What is a stream's, lookUp has given to it.
+// giveOut gives an event to the call that it answers, whose slot s is. What is a
+// stream's or the connection's, lookUp has given to it.
 func (c *Conn) giveOut(d *delivery, ev *wire.Event, s *slot) {
-	if concerns(ev) {
-		d.fx = d.fx.and(c.apply(ev))
-	}
 	if ev.Flags&wire.HasLast != 0 {
 		fx, over := c.refuseAbove(ev.ID, d.leader.slot)
 		d.fx, d.over = d.fx.and(fx), d.over || over
@@ -122,7 +120,8 @@ func (c *Conn) settle(d *delivery, after roleAfter) {
 	case d.leader.none():
 		if after == keepRole && d.woken.first != nil {
 			wake(d.fx.wake)
-			d.fx.wake, d.owed = nil, c.gatherLocked(&d.woken)
+			d.fx.wake = nil
+			d.owed = c.gatherLocked(&d.woken) || d.owed
 		}
 	case d.over:
 		h = leaderLeaves
@@ -137,8 +136,8 @@ func (c *Conn) settle(d *delivery, after roleAfter) {
 	c.peekLocked()
 	d.over = d.over || h == readerHolds && c.life.role != reader
 	c.unlock()
-	d.woken.start()       // after the unlock: who is woken finds the lock free
-	if d.over && d.owed { // by a call that was given up since
+	d.woken.start()                  // after the unlock: who is woken finds the lock free
+	if d.over || after != keepRole { // who reads from now on owes nothing
 		d.owed = c.payFirst(d.owed)
 	}
 	c.carryOut(d.fx)
@@ -166,19 +165,29 @@ func (c *Conn) gatherLocked(woken *chain) (owed bool) {
 	return owed
 }
 
-// lookUp finds the slots of the answers in the batch, in one critical section,
-// and gives streams what is theirs: the waits that are over are its effects.
-func (c *Conn) lookUp() (fx effects) {
+// lookUp has what the batch says about the connection take effect, finds the slots
+// of its answers, and gives streams what is theirs: all in one critical section, event
+// by event. The waits that are over are effects of d.
+//
+// What the session answers to settings leaves at once, since the peer may wait for it.
+// The rest, acknowledgements and credit, leaves with the calls that follow.
+func (c *Conn) lookUp(d *delivery) {
 	c.found = c.found[:0]
 	if len(c.batch.list) == 0 {
-		return fx
+		return
 	}
 	var woken *waiter
+	settings := false
 	c.out.Lock()
 	c.account.turnLocked()
 	for i := range c.batch.list {
 		var s *slot
-		if ev := &c.batch.list[i]; ev.Flags&wire.Stream != 0 {
+		ev := &c.batch.list[i]
+		if ev.Flags&wire.Applied != 0 {
+			settings = settings || ev.Flags&wire.Settings != 0
+			d.fx = d.fx.and(c.takeLocked(ev))
+		}
+		if ev.Flags&wire.Stream != 0 {
 			woken = c.streamLocked(ev, woken)
 		} else if ev.Flags&wire.End != 0 {
 			if s = c.slots.find(ev.ID); !c.caps.Mux && (s == nil || s.word.Load() != word(ev.ID, waiting) || ev.Flags&wire.Packed != 0) {
@@ -190,10 +199,15 @@ func (c *Conn) lookUp() (fx effects) {
 		}
 		c.found = append(c.found, s)
 	}
-	fx = c.life.met(woken)
+	fx := c.life.met(woken)
 	fx.kick = false // the caller is who leads
-	c.unlock()
-	return fx
+	d.fx = d.fx.and(fx)
+	if d.owed = c.out.ClaimLocked(); d.owed && settings {
+		c.out.Unlock()
+		d.owed = c.payFirst(true)
+		return
+	}
+	c.out.Unlock()
 }
 
 // misplacedLocked ends a stream that was answered as if it were a call of one
@@ -231,23 +245,16 @@ func errStrange() *rpc.Error {
 	return &rpc.Error{Code: rpc.DataLoss, Op: "call", Msg: "the answer has another call's id", Sent: rpc.Processed}
 }
 
-// apply takes what the peer said about the connection into effect.
-func (c *Conn) apply(ev *wire.Event) (fx effects) {
-	c.out.Lock()
-	out := c.out.Out()
-	before := out.Len()
-	c.sess.Apply(out, ev)
-	c.appended += uint64(out.Len() - before)
-	if ev.Flags&wire.Settings != 0 {
+// takeLocked takes what the peer said about the connection into effect.
+func (c *Conn) takeLocked(ev *wire.Event) (fx effects) {
+	flags := ev.Flags
+	c.appended += uint64(c.applyLocked(ev))
+	if flags&wire.Settings != 0 {
 		c.knownLocked()
 		fx.tell = true
 	}
-	if ev.Flags&wire.GoAway != 0 {
+	if flags&wire.GoAway != 0 {
 		fx = fx.and(c.life.close(leaving))
-	}
-	c.unlock()
-	if ev.Flags&wire.Credit != 0 {
-		c.granted.raise()
 	}
 	return fx
 }

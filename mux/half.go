@@ -163,10 +163,16 @@ func (h *half) linger() {
 	}
 }
 
-// concerns reports whether ev is, besides what else it may be, about the connection
-// and is to be applied to its session; credit of a stream is the stream's.
-func concerns(ev *wire.Event) bool {
-	return ev.Flags&(wire.Settings|wire.Ping|wire.GoAway) != 0 || ev.Flags&(wire.Credit|wire.Stream) == wire.Credit
+// applyLocked has the session take ev into effect, before anything else is made of it,
+// and returns how many bytes that has appended. The caller holds the read role.
+func (h *half) applyLocked(ev *wire.Event) int {
+	out := h.out.Out()
+	before, flags := out.Len(), ev.Flags
+	h.sess.Apply(out, ev)
+	if flags&(wire.Credit|wire.Stream) == wire.Credit {
+		h.granted.raise()
+	}
+	return out.Len() - before
 }
 
 // awaitPiece waits until the next piece of a large message may be queued: the output

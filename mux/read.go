@@ -14,9 +14,10 @@ func (c *Conn) lead(ctx context.Context, r registered) error {
 		// A kick that comes late costs the next leader one turn of its loop.
 		defer context.AfterFunc(ctx, c.nc.Kick)()
 	}
-	owed := r.flusher
-	for c.frames.resume(); ; owed = false {
-		switch c.leadOn(leader{slot: r.slot}, owed) {
+	c.frames.resume()
+	for owed := r.flusher; ; {
+		var p progress
+		switch p, owed = c.leadOn(leader{slot: r.slot}, owed); p {
 		case ownCame:
 			return c.own(r)
 		case rolePassed:
@@ -24,6 +25,7 @@ func (c *Conn) lead(ctx context.Context, r registered) error {
 			return c.follow(ctx, r)
 		}
 		if ctx.Err() != nil && r.slot.word.CompareAndSwap(word(r.id, waiting), word(r.id, gone)) {
+			c.payFirst(owed)
 			return c.abandon(ctx, r)
 		}
 	}
@@ -31,8 +33,9 @@ func (c *Conn) lead(ctx context.Context, r registered) error {
 
 // leadStream reads the connection until w is off. The caller holds the read role.
 func (c *Conn) leadStream(w *waiter, owed bool) {
-	for c.frames.resume(); ; owed = false {
-		switch c.leadOn(leader{wait: w}, owed) {
+	for c.frames.resume(); ; {
+		var p progress
+		switch p, owed = c.leadOn(leader{wait: w}, owed); p {
 		case ownCame:
 			return
 		case rolePassed:
@@ -61,12 +64,13 @@ const (
 	ownCame                    // it is done
 )
 
-// leadOn receives once, as a leader, and delivers what has come.
+// leadOn receives once, as a leader, and delivers what has come. owes: there is a
+// flush to pay; only a leader that leads on owes any.
 //
 // The flush that is owed is Receive's: it reads first and so finds an end of the
 // connection or a goodbye before the request leaves, and after the send only sleep
 // is left to do.
-func (c *Conn) leadOn(l leader, owed bool) progress {
+func (c *Conn) leadOn(l leader, owed bool) (p progress, owes bool) {
 	why, err := c.receive(owed)
 	after := keepRole
 	switch why {
@@ -87,11 +91,11 @@ func (c *Conn) leadOn(l leader, owed bool) progress {
 	}
 	switch {
 	case d.over:
-		return ownCame
+		return ownCame, false
 	case why == netio.Lost, why == netio.Full, d.full:
-		return rolePassed
+		return rolePassed, false
 	}
-	return roleKept
+	return roleKept, d.owed
 }
 
 // receive is Receive that takes no failure to send for the end: what the peer has said

@@ -166,6 +166,7 @@ type aftermath struct {
 	woken *waiter         // waits of streams that are over
 	ended []abandonedCall // contexts to be ended
 	shut  bool            // our side is to be closed
+	later int             // bytes that were appended and may wait for the answers
 }
 
 // An abandonedCall runs, and nobody waits for it any more. Its deadline is noted under

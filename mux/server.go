@@ -219,14 +219,20 @@ func (c *ServerConn) tookLocks(why netio.Outcome, err error) {
 	c.out.Lock()
 	c.arrived, c.fresh = now, true
 	var fx aftermath
+	before := c.out.Out().Len()
 	c.batchLocked(&fx)
 	c.reading = false
 	if why == netio.Lost || c.cutErr != nil {
 		c.loseLocked(cmp.Or(c.cutErr, err, io.EOF), &fx)
 	}
 	c.noticeEndLocked()
-	// What answers the batch itself, a hello above all, leaves before any handler runs.
-	if flusher := c.out.ClaimLocked(); flusher || fx.any() {
+	// What answers the batch itself, a hello above all, leaves before any handler runs;
+	// acknowledgements and credit leave with the answers.
+	flusher := c.out.ClaimLocked()
+	if flusher && c.out.Out().Len()-before == fx.later {
+		c.owed, flusher = true, false
+	}
+	if flusher || fx.any() {
 		c.out.Unlock()
 		if flusher {
 			c.flush(atOnce)
@@ -248,10 +254,10 @@ func (c *ServerConn) batchLocked(fx *aftermath) {
 	c.stint.batchLocked(len(c.batch.list))
 	for i := range c.batch.list {
 		ev := &c.batch.list[i]
-		if concerns(ev) {
-			c.sess.Apply(c.out.Out(), ev)
-			if ev.Flags&wire.Credit != 0 {
-				c.granted.raise()
+		if ev.Flags&wire.Applied != 0 {
+			settings := ev.Flags&wire.Settings != 0
+			if n := c.applyLocked(ev); !settings {
+				fx.later += n
 			}
 		}
 		switch {

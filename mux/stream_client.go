@@ -158,7 +158,7 @@ func (c *Conn) supposeLocked() {
 		c.out.Lock()
 		var woken *waiter
 		if c.life.door != dead && c.sess.Caps().Pending {
-			c.sess.Apply(c.out.Out(), &wire.Event{Flags: wire.Settings})
+			c.appended += uint64(c.applyLocked(&wire.Event{Flags: wire.Settings}))
 			for _, s := range c.slots.all {
 				if s.stream != nil {
 					woken = s.stream.stirLocked(woken)
@@ -198,9 +198,6 @@ func (c *Conn) waitUnlocks(s *stream, w *waiter) {
 
 // streamLocked takes an event of a stream. It returns those whose wait is over.
 func (c *Conn) streamLocked(ev *wire.Event, list *waiter) *waiter {
-	if ev.Flags&wire.Credit != 0 {
-		c.sess.Apply(c.out.Out(), ev)
-	}
 	sl := c.slots.find(ev.ID)
 	if sl == nil {
 		return list

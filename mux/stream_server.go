@@ -152,9 +152,6 @@ func (s *serverStream) cancel() {
 
 // streamLocked takes an event of a stream.
 func (c *ServerConn) streamLocked(ev *wire.Event, fx *aftermath) {
-	if ev.Flags&wire.Credit != 0 {
-		c.sess.Apply(c.out.Out(), ev)
-	}
 	if ev.Flags&wire.Open != 0 {
 		c.openStreamLocked(ev)
 	}

@@ -8,6 +8,7 @@
 package wire
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 // Flags say what an Event carries; they combine: a first request may bring an
 // offer (Settings), an answer a goodbye (GoAway). A unary request on any protocol is one
 // Event (Open | Message | End), and so is its answer.
-type Flags uint16
+type Flags uint32
 
 const (
 	// Open starts a call: Service, Method, Header, Timeout are set.
@@ -69,9 +70,15 @@ const (
 	// Early, beside Stream and Message, says that the peer had not heard of credit
 	// yet when it sent the message, and so may have had none for it.
 	Early
+	// Note has the event given to Apply, whatever else it is: Cut found something that
+	// the sending side has to know, or has to decide.
+	Note
 )
 
-var flagNames = [...]string{"open", "message", "end", "oneway", "reset", "credit", "ping", "settings", "goaway", "last", "unordered", "piece", "close", "stream", "packed", "early"}
+// Applied are the flags of the events that Apply is to see.
+const Applied = Settings | Credit | Ping | GoAway | Note
+
+var flagNames = [...]string{"open", "message", "end", "oneway", "reset", "credit", "ping", "settings", "goaway", "last", "unordered", "piece", "close", "stream", "packed", "early", "note"}
 
 // String gives the flags in words, joined by |.
 func (f Flags) String() string {
@@ -185,19 +192,33 @@ type Session interface {
 	// read role.
 	Unfinished() uint64
 
-	// Apply takes an event with Settings, Credit, Ping or GoAway into effect
-	// on the sending side and appends what is to be answered; the caller
-	// holds the output lock. Once per event, before anything else is made of it.
+	// Apply takes an event with a flag of Applied into effect on the sending side, and
+	// appends what is to be answered. It is called once for each such event, in the
+	// order in which they were cut and before anything else is made of them, by a
+	// caller that holds both the read role and the output lock: it is the only place
+	// where facts cross between what the two own. It may give ev another ID, set Stream,
+	// replace Body or take it away, and clear Flags, of which none may be left. What it
+	// appends to an event with Settings is sent at once, the rest with what follows.
+	//
+	// To a session with Caps.Pending, and to no other, an engine that has waited
+	// long enough also gives an Event with nothing but Settings, without the read role:
+	// the peer is to count as one that was asked and says nothing.
 	Apply(out *buf.Out, ev *Event)
 
 	// Begin appends the head of a frame for ev; the caller, which holds the
 	// output lock, lets the codec append the body and calls End. It returns
-	// the mark that End needs and that takes a failed encode back.
+	// the mark that End needs and that takes a failed encode back. Nothing that Begin
+	// has done counts until End has returned nil: where the body cannot be encoded the
+	// engine truncates out and does not call End, and the next Begin or Apply undoes
+	// what this one did.
 	Begin(out *buf.Out, ev *Event) buf.Mark
 
 	// End finishes the frame begun at m: lengths are patched, trailers added.
 	// It fails when the frame has become too large for the protocol or the
-	// limits; the caller truncates out to m then.
+	// limits; the caller truncates out to m then. What the peer cannot be told, or
+	// needs not be told any more, such as the answer to a call that it has reset, is
+	// no error: nothing is appended. ErrSpent says that this connection can carry no
+	// further call; those that were begun go on.
 	End(out *buf.Out, m buf.Mark, ev *Event) error
 
 	// Credit is the number of bytes of messages that may be framed for a stream
@@ -210,6 +231,10 @@ type Session interface {
 	// Caps says what the peer is known to understand; the output lock is held.
 	Caps() Caps
 }
+
+// ErrSpent is the error of [Session.End] for a request that its connection has no id
+// left for, and will have none.
+var ErrSpent = errors.New("wire: the ids of the connection are used up")
 
 // Caps is what a connection can carry, as negotiated so far.
 type Caps struct {
