@@ -63,12 +63,13 @@ type Conn struct {
 	half
 
 	// Set by NewConn, then constant.
-	tell  func()        // Config.Notify
-	enc   rpc.Encoding  // of requests
-	ready chan struct{} // closed once the peer's abilities are known
-	ended chan struct{} // closed when the connection is gone and every call was told
-	turn  chan struct{} // capacity 1: the reader is the last link of a chain of wake-ups
-	work  sync.WaitGroup
+	tell    func()        // Config.Notify
+	enc     rpc.Encoding  // of requests
+	unnamed bool          // answers do not say the method
+	ready   chan struct{} // closed once the peer's abilities are known
+	ended   chan struct{} // closed when the connection is gone and every call was told
+	turn    chan struct{} // capacity 1: the reader is the last link of a chain of wake-ups
+	work    sync.WaitGroup
 
 	// Guarded by the output lock.
 	slots     slots
@@ -111,7 +112,7 @@ func NewConn(nc netio.Conn, s wire.Session, cfg Config) *Conn {
 	c.life.streams = &c.streams
 	c.account.init(cfg.Total, cfg.Limits.HeldPerConn, c.out)
 	c.caps = s.Caps()
-	c.enc = c.caps.Encoding
+	c.enc, c.unnamed = c.caps.Encoding, c.caps.Unnamed
 	if !c.caps.Pending {
 		close(c.ready)
 	}

@@ -185,7 +185,7 @@ func (c *Conn) lookUp(d *delivery) {
 		ev := &c.batch.list[i]
 		if ev.Flags&wire.Applied != 0 {
 			settings = settings || ev.Flags&wire.Settings != 0
-			d.fx = d.fx.and(c.takeLocked(ev))
+			woken = c.takeLocked(ev, d, woken)
 		}
 		if ev.Flags&wire.Stream != 0 {
 			woken = c.streamLocked(ev, woken)
@@ -245,18 +245,22 @@ func errStrange() *rpc.Error {
 	return &rpc.Error{Code: rpc.DataLoss, Op: "call", Msg: "the answer has another call's id", Sent: rpc.Processed}
 }
 
-// takeLocked takes what the peer said about the connection into effect.
-func (c *Conn) takeLocked(ev *wire.Event) (fx effects) {
+// takeLocked takes what the peer said about the connection into effect. It adds those
+// whose waits are over to list.
+func (c *Conn) takeLocked(ev *wire.Event, d *delivery, list *waiter) *waiter {
 	flags := ev.Flags
-	c.appended += uint64(c.applyLocked(ev))
+	n, list := c.applyLocked(ev, list)
+	c.appended += uint64(n)
 	if flags&wire.Settings != 0 {
-		c.knownLocked()
-		fx.tell = true
+		if !c.knownLocked() {
+			c.caps = c.sess.Caps()
+		}
+		d.fx.tell = true
 	}
 	if flags&wire.GoAway != 0 {
-		fx = fx.and(c.life.close(leaving))
+		d.fx = d.fx.and(c.life.close(leaving))
 	}
-	return fx
+	return list
 }
 
 // knownLocked ends the wait for the peer's hello: it has said it, or it has
@@ -304,7 +308,7 @@ func (c *Conn) fill(call *rpc.Call, ev *wire.Event, exits func()) (err error) {
 		e.Peer = c.peer
 		return &e
 	}
-	if ev.Method != call.Method.Name {
+	if ev.Method != call.Method.Name && !c.unnamed {
 		return &rpc.Error{Code: rpc.DataLoss, Op: "call", Peer: c.peer, Sent: rpc.Processed,
 			Msg: fmt.Sprintf("%q was answered, %q was called", ev.Method, call.Method.Name)}
 	}

@@ -122,3 +122,11 @@ func FlushAround(c *Conn, between func()) {
 
 // Count counts n bytes into t.
 func Count(t *Total, n int) { t.add(n) }
+
+// Misplaced is by how much c has lost count of what it has appended, while nothing is
+// queued: calls are told by it whether they were sent.
+func Misplaced(c *Conn) int64 {
+	c.out.Lock()
+	defer c.unlock()
+	return int64(c.appended) - int64(c.out.HandedToKernel()) - int64(c.out.Out().Len())
+}

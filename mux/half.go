@@ -164,15 +164,19 @@ func (h *half) linger() {
 }
 
 // applyLocked has the session take ev into effect, before anything else is made of it,
-// and returns how many bytes that has appended. The caller holds the read role.
-func (h *half) applyLocked(ev *wire.Event) int {
+// and returns how many bytes that has appended. It adds the streams that may go on
+// sending to list. The caller holds the read role.
+func (h *half) applyLocked(ev *wire.Event, list *waiter) (n int, woken *waiter) {
 	out := h.out.Out()
 	before, flags := out.Len(), ev.Flags
 	h.sess.Apply(out, ev)
 	if flags&(wire.Credit|wire.Stream) == wire.Credit {
 		h.granted.raise()
 	}
-	return out.Len() - before
+	if flags&wire.Settings != 0 || flags&(wire.Credit|wire.Stream) == wire.Credit {
+		list = h.streams.stirLocked(list)
+	}
+	return out.Len() - before, list
 }
 
 // awaitPiece waits until the next piece of a large message may be queued: the output

@@ -219,7 +219,6 @@ func (c *ServerConn) tookLocks(why netio.Outcome, err error) {
 	c.out.Lock()
 	c.arrived, c.fresh = now, true
 	var fx aftermath
-	before := c.out.Out().Len()
 	c.batchLocked(&fx)
 	c.reading = false
 	if why == netio.Lost || c.cutErr != nil {
@@ -229,7 +228,7 @@ func (c *ServerConn) tookLocks(why netio.Outcome, err error) {
 	// What answers the batch itself, a hello above all, leaves before any handler runs;
 	// acknowledgements and credit leave with the answers.
 	flusher := c.out.ClaimLocked()
-	if flusher && c.out.Out().Len()-before == fx.later {
+	if flusher && fx.later > 0 && c.out.Out().Len() == fx.later {
 		c.owed, flusher = true, false
 	}
 	if flusher || fx.any() {
@@ -256,7 +255,8 @@ func (c *ServerConn) batchLocked(fx *aftermath) {
 		ev := &c.batch.list[i]
 		if ev.Flags&wire.Applied != 0 {
 			settings := ev.Flags&wire.Settings != 0
-			if n := c.applyLocked(ev); !settings {
+			var n int
+			if n, fx.woken = c.applyLocked(ev, fx.woken); !settings {
 				fx.later += n
 			}
 		}

@@ -77,8 +77,10 @@ type stream struct {
 	granted  time.Time            // when the last credit was
 	frame    func(*buf.Out) error // appends sending or private; made by the first Send
 	inRow    int                  // messages that were sent without waiting in between
-	recv     waiter               // Receive waits
-	send     waiter               // Send waits for credit
+	before   *stream              // in the list of those whose Send waits
+	behind   *stream
+	recv     waiter // Receive waits
+	send     waiter // Send waits for credit
 
 	// receiving is held by who receives, and then by who ends the call. Lock
 	// order: receiving before the output lock.
@@ -92,10 +94,11 @@ type stream struct {
 
 // streams is what the streams of a connection share, guarded by the output lock.
 type streams struct {
-	open  int
-	held  int // what waits in their queues
-	grown int // what their windows have beyond the first
-	pace  pace
+	open    int
+	senders struct{ first, last *stream } // those whose Send waits, in order
+	held    int                           // what waits in their queues
+	grown   int                           // what their windows have beyond the first
+	pace    pace
 }
 
 // crowdsLocked reports whether the connections of a server hold all that they may.
@@ -280,11 +283,16 @@ func (s *stream) unsentLocked(err error) error {
 	return err
 }
 
-// CloseSend implements [rpc.Stream].
+// CloseSend implements [rpc.Stream]. What a server ends with is known, and framed, once
+// its handler has returned.
 func (s *stream) CloseSend() error {
 	s.h.out.Lock()
 	defer s.h.unlockSent()
 	if s.sendDone || s.over || s.gone {
+		return nil
+	}
+	if s.first&wire.Open == 0 {
+		s.sendDone = true
 		return nil
 	}
 	_, err := s.appendLocked(wire.End, nil)
@@ -324,18 +332,56 @@ func (s *stream) stirLocked(list *waiter) *waiter {
 		list = s.recv.offLocked(list)
 	}
 	if s.send.on && (s.over || s.gone || s.sendDone || s.h.sess.Credit(s.ev.ID) > 0) {
+		s.h.streams.removeLocked(s)
 		list = s.send.offLocked(list)
 	}
 	return list
 }
 
-// onLocked begins a wait. From here on a change that ends it may signal ch before the
-// waiter gets there; the signal stays in ch.
-func (w *waiter) onLocked() {
+// stirLocked is stirLocked of each stream whose Send waits: the connection has more room.
+func (t *streams) stirLocked(list *waiter) *waiter {
+	for s := t.senders.first; s != nil; {
+		next := s.behind
+		list = s.stirLocked(list)
+		s = next
+	}
+	return list
+}
+
+// addLocked puts s behind all others whose Send waits.
+func (t *streams) addLocked(s *stream) {
+	if s.before = t.senders.last; s.before != nil {
+		s.before.behind = s
+	} else {
+		t.senders.first = s
+	}
+	t.senders.last = s
+}
+
+// removeLocked takes s, whose Send waits no more, out.
+func (t *streams) removeLocked(s *stream) {
+	if s.before != nil {
+		s.before.behind = s.behind
+	} else {
+		t.senders.first = s.behind
+	}
+	if s.behind != nil {
+		s.behind.before = s.before
+	} else {
+		t.senders.last = s.before
+	}
+	s.before, s.behind = nil, nil
+}
+
+// onLocked begins the wait w of s. From here on a change that ends it may signal ch
+// before the waiter gets there; the signal stays in ch.
+func (s *stream) onLocked(w *waiter) {
 	if w.ch == nil { // most streams of a flood never wait
 		w.ch = make(chan struct{}, 1)
 	}
-	w.on = true
+	if w.on = true; w == &s.send {
+		s.h.streams.addLocked(s)
+	}
 }
 
 // offLocked ends a wait: the waiter is put on the list of those to be woken after the

@@ -158,12 +158,9 @@ func (c *Conn) supposeLocked() {
 		c.out.Lock()
 		var woken *waiter
 		if c.life.door != dead && c.sess.Caps().Pending {
-			c.appended += uint64(c.applyLocked(&wire.Event{Flags: wire.Settings}))
-			for _, s := range c.slots.all {
-				if s.stream != nil {
-					woken = s.stream.stirLocked(woken)
-				}
-			}
+			var n int
+			n, woken = c.applyLocked(&wire.Event{Flags: wire.Settings}, nil)
+			c.appended += uint64(n)
 		}
 		fx := c.life.met(woken)
 		c.unlock()
@@ -180,7 +177,7 @@ func (c *Conn) waitUnlocks(s *stream, w *waiter) {
 	if w == &s.send && c.sess.Caps().Pending {
 		c.supposeLocked()
 	}
-	w.onLocked()
+	s.onLocked(w)
 	leads, fx := c.life.await(w, !c.fullLocked())
 	c.watchLocked()
 	others := among(c.life.inflight - 1)

@@ -138,24 +138,27 @@ func (s *stream) arrivedLocked(ev *wire.Event) *rpc.Error {
 			return err
 		}
 		if ev.Flags&wire.End != 0 {
-			s.endLocked(nil)
+			s.endLocked(s.endOf(ev))
 		}
 	case ev.Err != nil && ev.Flags&(wire.End|wire.Reset) == 0:
 		return ev.Err
 	case ev.Flags&(wire.End|wire.Reset) != 0:
-		var err error
-		switch {
-		case ev.Err == nil:
-		case s.first&wire.Open == 0: // a handler may return it, as one of rpc.Errorf
-			err = &rpc.Error{Code: ev.Err.Code, Msg: "the caller has given the call up"}
-		default:
-			e := *ev.Err
-			e.Peer = s.h.peer
-			err = &e
-		}
-		s.endLocked(err)
+		s.endLocked(s.endOf(ev))
 	}
 	return nil
+}
+
+// endOf is what the peer has ended its side with, nil if that is in order.
+func (s *stream) endOf(ev *wire.Event) error {
+	switch {
+	case ev.Err == nil:
+		return nil
+	case s.first&wire.Open == 0: // a handler may return it, as one of rpc.Errorf
+		return &rpc.Error{Code: ev.Err.Code, Msg: "the caller has given the call up"}
+	}
+	e := *ev.Err
+	e.Peer = s.h.peer
+	return &e
 }
 
 // toldLocked keeps the metadata of an event. All of a stream's together is bounded

@@ -184,8 +184,8 @@ func (c *ServerConn) stirredLocked() haste {
 }
 
 // waitUnlocks implements [side]; the connection's workers read.
-func (c *ServerConn) waitUnlocks(_ *stream, w *waiter) {
-	w.onLocked()
+func (c *ServerConn) waitUnlocks(s *stream, w *waiter) {
+	s.onLocked(w)
 	c.unlockSent()
 	<-w.ch
 }

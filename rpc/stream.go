@@ -10,8 +10,8 @@ type Stream interface {
 	// while the peer takes no more. io.EOF: the peer has ended the call, and
 	// Receive tells how.
 	Send(msg any) error
-	// CloseSend says that nothing more is sent. On a server returning from
-	// the handler says it.
+	// CloseSend says that nothing more is sent. A server's peer is told, with what
+	// became of the call, once the handler has returned.
 	CloseSend() error
 	// Receive waits for the next message and fills msg, which is a new one.
 	// After the last it returns io.EOF, or what the call has failed with.

@@ -105,6 +105,7 @@ type Event struct {
 	Trailer rpc.Metadata
 	Timeout time.Duration // the rest of the caller's deadline; 0: none
 	Credit  int           // bytes, with the flag Credit
+	Took    int           // what a message has used up of its stream's window, where Caps has Strict
 	Total   int           // bytes of the whole body, with the flag Piece
 	Offset  int           // bytes of the body that went before, with the flag Piece
 	Err     *rpc.Error    // code, text and details, as the peer said or is to be told
@@ -236,7 +237,8 @@ type Session interface {
 // left for, and will have none.
 var ErrSpent = errors.New("wire: the ids of the connection are used up")
 
-// Caps is what a connection can carry, as negotiated so far.
+// Caps is what a connection can carry, as negotiated so far. The engine asks again
+// after each event with Settings.
 type Caps struct {
 	Mux       bool // calls carry ids: many may be in flight, answers in any order
 	Streams   bool // calls of several messages, many at once
@@ -244,7 +246,18 @@ type Caps struct {
 	Deadlines bool // the caller's deadline reaches the server
 	Pending   bool // the peer was asked and has not said yet what it can do
 
-	Encoding rpc.Encoding // of the bodies of requests; constant
+	// Calls is how many calls and streams the peer takes at once, those of which it was
+	// told that they were given up not among them; the others wait. 0: any number.
+	Calls int
+
+	// What follows is the protocol's, and constant.
+
+	Encoding  rpc.Encoding // of the bodies of requests
+	Unnamed   bool         // answers do not say the method
+	Final     bool         // a Reset ends a call at once, here as well: its answer does not come any more, and its ID not again
+	Exclusive bool         // one call or stream at a time, the next behind its end; a Reset ends the connection
+	Strict    bool         // the session sees to it that the peer sends no more than it was granted; events say in Took what that was
+	Listens   bool         // what the peer says while nothing is called wants an answer soon
 
 	// Window is what either side of a stream may send before the other has
 	// granted more by Credit, bytes; 0: the peer knows no credit. Each message
