@@ -1,0 +1,334 @@
+package mux_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/mux"
+	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/netio/pipe"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// A half rig is one end of a connection whose other end the test plays, in the frames
+// of a two.
+type halfRig struct {
+	*rig
+	peer *pipe.Conn
+	got  twoFrames
+}
+
+// newTwoClient is a client of the test's.
+func newTwoClient(t *testing.T, p *two, lim rpc.Limits) *halfRig {
+	r := &halfRig{rig: &rig{}}
+	r.cend, r.peer = pipe.New(pipe.Config{})
+	r.client = mux.NewConn(r.cend, p.Open(wire.Client, lim.WithDefaults()), mux.Config{Limits: lim.WithDefaults()})
+	t.Cleanup(func() { hangUp(r.peer); r.client.Close() })
+	return r
+}
+
+// newTwoServer is a server of the test's.
+func newTwoServer(t *testing.T, p *two, route mux.Router, where mux.Handlers) *halfRig {
+	r := &halfRig{rig: &rig{finished: make(chan error, 1)}}
+	r.peer, r.send = pipe.New(pipe.Config{})
+	lim := rpc.Limits{}.WithDefaults()
+	r.server = mux.NewServerConn(r.send, p.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim, Logger: logTo(t)}, Route: route, Base: t.Context(), Handlers: where})
+	go r.server.Run(func(err error) { r.finished <- err })
+	t.Cleanup(func() { hangUp(r.peer); <-r.finished })
+	return r
+}
+
+// say sends frames, all at once.
+func (r *halfRig) say(frames ...[]byte) { put(r.peer, slices.Concat(frames...)) }
+
+// hears gives what has come since the last call, once nothing more does.
+func (r *halfRig) hears() string {
+	synctest.Wait()
+	r.got = nil
+	for {
+		wake := time.AfterFunc(0, r.peer.Kick)
+		why, _ := r.peer.Receive(false, func(in *buf.In) (bool, error) { r.got.take(in); return true, nil })
+		wake.Stop()
+		if why == netio.Lost {
+			r.got = append(r.got, "lost")
+		}
+		if why != netio.Enough {
+			return r.got.String()
+		}
+	}
+}
+
+// begin makes a unary call.
+func (r *rig) beginCall(ctx context.Context, name, arg string) <-chan string {
+	done := make(chan string, 1)
+	go func() {
+		got, call, err := r.call(ctx, name, arg)
+		if err != nil {
+			got = fmt.Sprintf("%v %v", rpc.CodeOf(err), rpc.SentOf(err))
+		}
+		for _, p := range call.Trailer {
+			got += " " + p.Key + "=" + p.Value
+		}
+		done <- got
+	}()
+	return done
+}
+
+// now is what has come of a call by now, "" if nothing has.
+func now(c <-chan string) string {
+	synctest.Wait()
+	select {
+	case s := <-c:
+		return s
+	default:
+		return ""
+	}
+}
+
+// settings, answer and trailers are what a server says.
+func settings(calls, window int) []byte { return twoFrame('S', 0, word(calls)+word(window)) }
+func answer(id uint32, body string) []byte {
+	return twoFrame('M', id, twoMessage(twoText|twoEnd, 0, "", "", body))
+}
+
+// Calls and streams work where the session gives them ids of its own, and learns only
+// in Apply what it has cut: also many at once, and with windows.
+func TestSessionThatLearnsInApply(t *testing.T) {
+	for _, window := range []int{0, 4096} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			r := newRigOver(t, &two{caps: twoCaps, window: window}, rpc.Limits{}, simple.route, mux.Spare)
+			var waits []<-chan string
+			for i := range 50 {
+				waits = append(waits, r.beginCall(ctx, "echo", fmt.Sprint("hello ", i)))
+			}
+			for i, c := range waits {
+				if got, want := now(c), fmt.Sprintf("hello %d seen=hello %d", i, i); got != want {
+					t.Errorf("window %d: echo = %q, want %q", window, got, want)
+				}
+			}
+			if got, err := r.sum(ctx, strs(100, strings.Repeat("x", 50))); err != nil || *got != "5190" {
+				t.Errorf("window %d: sum: %v", window, err)
+			}
+			n := 0
+			for _, err := range r.count(ctx, "300") {
+				if err != nil {
+					t.Fatalf("window %d: message %d: %v", window, n, err)
+				}
+				n++
+			}
+			for m, err := range r.chat(ctx, strs(100, "y")) {
+				if err != nil || !strings.HasSuffix(*m, "!") {
+					t.Fatalf("window %d: chat: %v", window, err)
+				}
+				n++
+			}
+			if n != 400 {
+				t.Errorf("window %d: %d messages", window, n)
+			}
+			r.quiet(t)
+			if off := mux.Misplaced(r.client); off != 0 {
+				t.Errorf("window %d: the client has lost count of %d bytes", window, off)
+			}
+		})
+	}
+}
+
+// What Apply answers to settings leaves before a handler runs; the rest waits for what
+// is to be sent besides, and does not wait for a handler that blocks.
+func TestAppliedIsFlushed(t *testing.T) {
+	for where, first := range map[mux.Handlers]string{mux.Inline: "", mux.Spare: `p0 ""`, mux.Goroutines: `p0 ""`} {
+		synctest.Test(t, func(t *testing.T) {
+			open := make(chan struct{})
+			h := handlers{"wait": func(context.Context, string) (string, error) { <-open; return "done", nil }}
+			r := newTwoServer(t, &two{caps: twoCaps}, plainRoute(h), where)
+			r.say(settings(0, 0), twoFrame('P', 0, ""))
+			if got, want := r.hears(), `S0 "\x00\x00\x00\x00\x00\x00\x00\x00" s0 "" p0 ""`; got != want {
+				t.Errorf("%v: to settings %s, want %s", where, got, want)
+			}
+			r.say(twoFrame('P', 0, ""), twoFrame('Q', 1, "wait\x00"))
+			if got := r.hears(); got != first {
+				t.Errorf("%v: while the handler runs %s, want %s", where, got, first)
+			}
+			r.say(settings(0, 0))
+			close(open)
+			if got := r.hears(); !strings.Contains(got, "done") || !strings.Contains(first+got, "p0") || !strings.Contains(got, "s0") {
+				t.Errorf("%v: then %s", where, got)
+			}
+		})
+	}
+}
+
+// A client's acknowledgements leave with its next call, and without one at once.
+func TestClientAcknowledges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTwoClient(t, &two{caps: twoCaps}, rpc.Limits{})
+		one := r.beginCall(t.Context(), "echo", "a")
+		r.hears()
+		r.say(twoFrame('P', 0, ""))
+		if got := r.hears(); got != `p0 ""` {
+			t.Errorf("to a ping while a call waits: %s", got)
+		}
+		r.say(twoFrame('P', 0, ""), settings(7, 0), answer(1, "A"))
+		if got := r.hears(); got != `p0 "" s0 ""` || now(one) != "A" {
+			t.Errorf("to a ping with the answer: %s", got)
+		}
+		if caps, _ := r.client.Status(); caps.Calls != 7 {
+			t.Errorf("the peer takes %d calls at once", caps.Calls)
+		}
+		two := r.beginCall(t.Context(), "echo", "b")
+		r.hears()
+		r.say(settings(8, 0), twoFrame('M', 3, twoMessage(twoEnd, rpc.NotFound, "no", "why=gone", ""))) // M11
+		if got := now(two); got != "NotFound processed why=gone" {
+			t.Errorf("a call that failed: %s", got)
+		}
+		if caps, _ := r.client.Status(); caps.Calls != 8 { // M3
+			t.Errorf("the peer takes %d calls at once", caps.Calls)
+		}
+		if off := mux.Misplaced(r.client); off != 0 { // M2
+			t.Errorf("the client has lost count of %d bytes", off)
+		}
+	})
+}
+
+// What waits in the session for a window leaves in Apply, and is counted.
+func TestKeptMessagesAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTwoClient(t, &two{caps: twoCaps, window: 50}, rpc.Limits{})
+		var calls []<-chan string
+		for i := range 3 {
+			calls = append(calls, r.beginCall(t.Context(), "echo", fmt.Sprint(strings.Repeat("x", 100), i)))
+			if got := strings.Contains(r.hears(), fmt.Sprint("x", i)); got != (i < 2) {
+				t.Fatalf("the message of call %d was sent: %v", i, got)
+			}
+		}
+		if off := mux.Misplaced(r.client); off != 0 {
+			t.Errorf("with a message kept the client has lost count of %d bytes", off)
+		}
+		r.say(twoFrame('W', 0, word(1000)))
+		if got := r.hears(); !strings.Contains(got, "x2") {
+			t.Fatalf("with credit %s", got)
+		}
+		calls = append(calls, r.beginCall(t.Context(), "echo", "b"))
+		r.hears()
+		if off := mux.Misplaced(r.client); off != 0 {
+			t.Errorf("the client has lost count of %d bytes", off)
+		}
+		r.say(answer(1, "a"), answer(5, "c"), answer(3, "b"), answer(7, "d"))
+		for i, c := range calls {
+			if got := now(c); got != string(rune('a'+i)) {
+				t.Errorf("call %d: %s", i, got)
+			}
+		}
+	})
+}
+
+// Room of the connection wakes the streams that wait for it, in either direction.
+func TestConnectionsRoomWakesStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 3
+		r := newTwoClient(t, &two{caps: twoCaps, window: 100}, rpc.Limits{})
+		sends := make(chan string, many)
+		for range many {
+			go func() {
+				_, err := r.sum(t.Context(), strs(10, strings.Repeat("x", 100)))
+				sends <- fmt.Sprint(err)
+			}()
+		}
+		r.hears()
+		r.say(settings(0, 100_000)) // the streams have room, the connection's 400 bytes are soon used up
+		if got := strings.Count(r.hears(), "xxx9"); got != 0 {
+			t.Fatalf("%d streams have sent all", got)
+		}
+		r.say(twoFrame('W', 0, word(100_000)))
+		if got := strings.Count(r.hears(), "xxx9"); got != many {
+			t.Errorf("%d streams of %d have sent all", got, many)
+		}
+		for i := range uint32(many) {
+			r.say(twoFrame('M', 2*i+1, twoMessage(twoText|twoEnd, 0, "", "", "1")))
+			if got := now(sends); got != "<nil>" {
+				t.Errorf("sum: %s", got)
+			}
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := newTwoServer(t, &two{caps: twoCaps, window: 100}, simple.route, mux.Spare)
+		r.say(settings(0, 100_000), twoFrame('O', 1, "count"), twoFrame('M', 1, twoMessage(twoText|twoPlain, 0, "", "", "100")))
+		if got := r.hears(); strings.Contains(got, "m99") || !strings.Contains(got, "m1") {
+			t.Fatalf("the peer hears %s", got)
+		}
+		r.say(twoFrame('W', 0, word(100_000)))
+		if got := r.hears(); !strings.Contains(got, "m99") || !strings.Contains(got, `M1 "\x02\x00`) {
+			t.Errorf("with room %s", got)
+		}
+	})
+}
+
+// collect receives all of a stream.
+func collect(in iter.Seq2[*string, error]) (got string) {
+	for m, err := range in {
+		if err != nil {
+			return got + rpc.CodeOf(err).String()
+		}
+		got += *m + " "
+	}
+	return got
+}
+
+// The last message of a stream may bring the error that the call ends with, and a trailer.
+func TestLastMessageWithAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTwoClient(t, &two{caps: twoCaps}, rpc.Limits{})
+		done := make(chan string, 1)
+		go func() {
+			x := stub.NewCall[string, string](countMethod, "Test")
+			got := collect(stub.Incoming[string](t.Context(), r.client, &x.Call))
+			done <- got + " " + x.Trailer.Get("why")
+		}()
+		r.hears()
+		r.say(twoFrame('M', 1, twoMessage(twoText, 0, "", "", "one")), twoFrame('M', 1, twoMessage(twoText|twoEnd, rpc.DataLoss, "no", "why=disk", "two")))
+		if got := now(done); got != "one two DataLoss disk" {
+			t.Errorf("received %s", got)
+		}
+	})
+}
+
+// The end that a handler has announced is framed with what it returns.
+func TestServersEndSaysWhatTheHandlerReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		closed, open := make(chan error, 3), make(chan struct{})
+		route := func(string, string) (rpc.Handler, string, bool) {
+			return rpc.Handler{Method: chatMethod, Serve: func(_ context.Context, c *rpc.Call) error {
+				s := rpc.EngineOf(c).Stream()
+				closed <- s.Send(new("one"))
+				closed <- s.CloseSend()
+				<-open
+				closed <- s.Send(new("two"))
+				c.Trailer.Add("k", "v")
+				return rpc.Errorf(rpc.DataLoss, "after all")
+			}}, "", true
+		}
+		r := newTwoServer(t, &two{caps: twoCaps}, route, mux.Spare)
+		r.say(twoFrame('O', 1, "chat"))
+		if got := r.hears(); strings.Contains(got, `M1 "\x02`) || !strings.Contains(got, "one") {
+			t.Errorf("while the handler runs %s", got)
+		}
+		close(open)
+		if got, want := r.hears(), fmt.Sprintf("M1 %q", twoMessage(twoEnd, rpc.DataLoss, "after all", "k=v", "")); got != want {
+			t.Errorf("the end is %s, want %s", got, want)
+		}
+		if one, end, two := <-closed, <-closed, <-closed; one != nil || end != nil || rpc.CodeOf(two) != rpc.FailedPrecondition {
+			t.Errorf("Send %v, CloseSend %v, Send %v", one, end, two)
+		}
+	})
+}

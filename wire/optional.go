@@ -1,0 +1,27 @@
+package wire
+
+import "time"
+
+// What a Session may have besides. The engine looks once, when the connection begins.
+
+// A Clocked session is told the time before each batch of Cuts, by the holder of the
+// read role: floods make no events, so the session counts them, and needs the time for it.
+type Clocked interface {
+	Clock(now time.Time)
+}
+
+// A Keeper keeps messages that were framed until the peer has room for them; Apply
+// appends what has got some.
+type Keeper interface {
+	// Kept is how many bytes wait, and a number that changes whenever some have left;
+	// the output lock is held.
+	Kept() (bytes int, moved uint64)
+}
+
+// An Orderer gives calls ids of its own on the wire, in the order in which they are begun.
+type Orderer interface {
+	// Unstarted says of a call, behind an event with HasLast, whether the peer has
+	// not started it, and will not; the output lock is held. Where a session has no
+	// such method, the IDs of events are those that the peer has named.
+	Unstarted(id uint64) bool
+}
