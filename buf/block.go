@@ -60,6 +60,7 @@ type Block struct {
 type Source interface {
 	// Block gives a block of at least n bytes with one reference, which the
 	// caller owns. A Source that has run out of memory answers with Acquire(n).
+	// Several Outs may ask at once.
 	Block(n int) *Block
 }
 

@@ -152,7 +152,7 @@ func (c *ServerConn) turnLocked() {
 // prepare encodes a result outside the lock, and compresses it there if that is
 // due. Of a large one it sends all but the last piece.
 func (c *ServerConn) prepare(r *request) (err error) {
-	if r.private, err = encodePrivate(rpc.EngineOf(r.call).AppendResponse, func() { go c.codecExited(r) }); err != nil {
+	if r.private, err = c.encodePrivate(rpc.EngineOf(r.call).AppendResponse, func() { go c.codecExited(r) }); err != nil {
 		return c.public(r, err)
 	}
 	// Now: this answer may wait for long, and others are about to begin.

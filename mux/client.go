@@ -65,7 +65,9 @@ type Conn struct {
 	// Set by NewConn, then constant.
 	tell    func()        // Config.Notify
 	enc     rpc.Encoding  // of requests
+	orders  wire.Orderer  // nil: ids of events are the peer's
 	unnamed bool          // answers do not say the method
+	final   bool          // a call that was given up has no late answer
 	ready   chan struct{} // closed once the peer's abilities are known
 	ended   chan struct{} // closed when the connection is gone and every call was told
 	turn    chan struct{} // capacity 1: the reader is the last link of a chain of wake-ups
@@ -88,6 +90,8 @@ type Conn struct {
 	// Owned by the holder of the read role, as half's.
 	found   []*slot // of each event of the batch
 	unsends bool    // sending has failed, and the connection is read to its end
+	cutErr  error   // why nothing more can be cut
+	parts   bool    // the peer was told why the connection ends: it is given the time to read that
 
 	pulse pulse
 }
@@ -104,15 +108,17 @@ func NewConn(nc netio.Conn, s wire.Session, cfg Config) *Conn {
 	}
 	c.step = func(in *buf.In) (more bool, err error) {
 		c.pulse.note(in)
-		more, err = cut(c.sess, in, &c.batch, &c.frames)
+		// To netio the connection is in order still: the last word is yet to be said.
+		more, c.cutErr = cut(c.sess, in, &c.batch, &c.frames)
 		c.pulse.left = in.Len()
 		c.account.received(in, c.sess)
-		return more, err
+		return more && c.cutErr == nil, nil
 	}
 	c.life.streams = &c.streams
 	c.account.init(cfg.Total, cfg.Limits.HeldPerConn, c.out)
 	c.caps = s.Caps()
-	c.enc, c.unnamed = c.caps.Encoding, c.caps.Unnamed
+	c.orders, _ = s.(wire.Orderer)
+	c.enc, c.unnamed, c.final = c.caps.Encoding, c.caps.Unnamed, c.caps.Final
 	if !c.caps.Pending {
 		close(c.ready)
 	}
@@ -200,7 +206,7 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err erro
 			return r, err
 		}
 	}
-	if r.private, err = encodePrivate(rpc.EngineOf(call).AppendRequest, nil); err != nil {
+	if r.private, err = c.encodePrivate(rpc.EngineOf(call).AppendRequest, nil); err != nil {
 		return r, err
 	}
 	if r.private.Len() <= pieceFrom {

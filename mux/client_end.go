@@ -15,6 +15,7 @@ import (
 // oneway call that was accepted before may be lost with it.
 //
 //	ids                         Reset to the peer; the slot is gone until the answer
+//	ids, and Caps.Final         Reset to the peer; the slot is free
 //	no ids, a oneway call came  no new calls; the connection ends in order
 //	no ids                      Abort
 //
@@ -41,7 +42,12 @@ func (c *Conn) abandon(ctx context.Context, r registered) error {
 	if c.life.door != dead {
 		c.appendLocked(&wire.Event{Flags: wire.Reset, ID: r.id}, nil) //nolint:errcheck // a peer that cannot be told frames nothing
 	}
-	fx := c.life.abandon(r.leads, c.lim.Abandoned)
+	var fx effects
+	if !c.final {
+		fx = c.life.abandon(r.leads, c.lim.Abandoned)
+	} else if fx = c.life.leave(r.leads); r.slot.word.Load() == word(r.id, gone) {
+		c.slots.put(r.slot)
+	}
 	if r.leads {
 		c.pauseUnreadLocked()
 	}
@@ -90,8 +96,10 @@ func (c *Conn) end() {
 // It runs once, by whom the role closed was reached.
 func (c *Conn) fail(cause error, own *slot) {
 	c.frames.stop()
-	c.nc.Abort()
-	c.nc.Receive(false, nil) // gives back the memory of what was lent
+	if !c.parts {
+		c.nc.Abort()
+		c.nc.Receive(false, nil) // gives back the memory of what was lent
+	}
 	handed := c.out.HandedToKernel()
 	c.out.Lock()
 	cause = cmp.Or(c.why, cause)
@@ -100,22 +108,31 @@ func (c *Conn) fail(cause error, own *slot) {
 	for _, a := range []*alarm{&c.peek.alarm, &c.supposing, &c.pulse.alarm} {
 		a.stop()
 	}
-	met, _ := c.endCallsLocked(0, own, func(s *slot) error { return lost(c.peer, s.sentAt(handed), cause) })
+	met, _ := c.endCallsLocked(func(uint64) bool { return true }, own, func(s *slot) error { return lost(c.peer, s.sentAt(handed), cause) })
 	c.unlock()
 	c.granted.raise()
 	c.carryOut(fx.and(met))
-	close(c.ended) // after it, so that who has waited for Close is told nothing more
+	if !c.parts {
+		close(c.ended) // after it, so that who has waited for Close is told nothing more
+		return
+	}
+	c.work.Go(func() {
+		c.linger()
+		c.nc.Abort()
+		c.nc.Receive(false, nil)
+		close(c.ended)
+	})
 }
 
-// endCallsLocked ends all that wait for the peer and whose ids are above last, each
+// endCallsLocked ends those that wait for the peer and of whose ids which is true, each
 // with what why says. The caller holds the read role: over says that own, whose call
 // leads, is among them, and a stream that leads finds out by itself.
-func (c *Conn) endCallsLocked(last uint64, own *slot, why func(*slot) error) (fx effects, over bool) {
+func (c *Conn) endCallsLocked(which func(id uint64) bool, own *slot, why func(*slot) error) (fx effects, over bool) {
 	var woken *waiter
 	for _, s := range c.slots.all {
 		w := s.word.Load()
 		switch {
-		case state(w&0xff) != waiting || w>>8 <= last:
+		case state(w&0xff) != waiting || !which(w>>8):
 		case s.stream != nil:
 			s.stream.endLocked(why(s))
 			woken = s.stream.stirLocked(woken)
@@ -135,12 +152,16 @@ func (c *Conn) endCallsLocked(last uint64, own *slot, why func(*slot) error) (fx
 }
 
 // refuseAbove ends the calls of which the peer has said that it did not start them,
-// and will not: those with ids above last that it has not answered. They may be made
-// elsewhere. The rest is endCallsLocked's.
+// and will not: those with ids above last that it has not answered, or of which the
+// session knows it. They may be made elsewhere. The rest is endCallsLocked's.
 func (c *Conn) refuseAbove(last uint64, own *slot) (fx effects, over bool) {
 	c.out.Lock()
 	handed := c.out.HandedToKernel()
-	fx, over = c.endCallsLocked(last, own, func(s *slot) error {
+	unstarted := func(id uint64) bool { return id > last }
+	if c.orders != nil {
+		unstarted = c.orders.Unstarted
+	}
+	fx, over = c.endCallsLocked(unstarted, own, func(s *slot) error {
 		sent := s.sentAt(handed)
 		if sent == rpc.Maybe {
 			sent = rpc.Refused

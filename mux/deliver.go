@@ -17,6 +17,7 @@ const apartBytes = 32 << 10
 type delivered struct {
 	over bool // the holder is done: the leader answered, the reader without a role
 	owed bool // a holder that goes on has a flush to pay
+	shut bool // the connection is to be closed
 	full bool // this side holds what it may: a leader has given the role to a reader, which waits before it reads on
 }
 
@@ -77,9 +78,7 @@ func (c *Conn) giveOut(d *delivery, ev *wire.Event, s *slot) {
 		c.late(s, ev.ID)
 	}
 	ev.Body.Release()
-	if ev.Flags&wire.Close != 0 {
-		c.nc.Abort()
-	}
+	d.shut = d.shut || ev.Flags&wire.Close != 0
 }
 
 // holderExits ends the connection of a holder of the read role whose goroutine a codec
@@ -136,9 +135,12 @@ func (c *Conn) settle(d *delivery, after roleAfter) {
 	c.peekLocked()
 	d.over = d.over || h == readerHolds && c.life.role != reader
 	c.unlock()
-	d.woken.start()                  // after the unlock: who is woken finds the lock free
-	if d.over || after != keepRole { // who reads from now on owes nothing
+	d.woken.start()                            // after the unlock: who is woken finds the lock free
+	if d.over || d.shut || after != keepRole { // who reads from now on owes nothing
 		d.owed = c.payFirst(d.owed)
+	}
+	if d.shut && !c.parts {
+		c.nc.Abort()
 	}
 	c.carryOut(d.fx)
 }
@@ -251,6 +253,7 @@ func (c *Conn) takeLocked(ev *wire.Event, d *delivery, list *waiter) *waiter {
 	flags := ev.Flags
 	n, list := c.applyLocked(ev, list)
 	c.appended += uint64(n)
+	c.parts = c.parts || n > 0 && flags&wire.Close != 0
 	if flags&wire.Settings != 0 {
 		if !c.knownLocked() {
 			c.caps = c.sess.Caps()
@@ -284,7 +287,9 @@ func (c *Conn) late(s *slot, id uint64) {
 		return
 	}
 	c.out.Lock()
-	c.life.abandoned--
+	if !c.final {
+		c.life.abandoned--
+	}
 	c.slots.put(s)
 	c.unlock()
 }

@@ -155,12 +155,16 @@ func (l *life) close(to door) (fx effects) {
 // says that it held the read role. Too many of them are not let grow: the
 // connection is to be replaced.
 func (l *life) abandon(leads bool, most int) (fx effects) {
+	return l.overdue(most).and(l.leave(leads))
+}
+
+// leave is abandon for a call whose slot is free at once.
+func (l *life) leave(leads bool) effects {
 	l.inflight--
-	fx = l.overdue(most)
 	if leads {
-		return fx.and(l.settle(leaderLeaves, keepRole))
+		return l.settle(leaderLeaves, keepRole)
 	}
-	return fx.and(l.unread())
+	return l.unread()
 }
 
 // overdue counts a slot whose late answer is awaited.

@@ -92,9 +92,10 @@ func coded(err error, code rpc.Code, op string) *rpc.Error {
 // encodePrivate encodes a body into an Out of its own, without the lock: so a
 // large message holds nobody up while it is encoded, and is then moved in. A body
 // that panics is an error. out is the caller's to Reset, nil with an error. If body
-// ends the goroutine, exits is called on it, unless it is nil.
-func encodePrivate(body func(*buf.Out) error, exits func()) (out *buf.Out, err error) {
-	out = new(buf.Out)
+// ends the goroutine, exits is called on it, unless it is nil. The blocks are the
+// connection's: what is moved into its output is not copied again by its transport.
+func (h *half) encodePrivate(body func(*buf.Out) error, exits func()) (out *buf.Out, err error) {
+	out = buf.NewOut(h.out.Source())
 	err = errExits // until something is returned
 	defer func() {
 		if p := recover(); p != nil {

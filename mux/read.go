@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -101,7 +102,13 @@ func (c *Conn) leadOn(l leader, owed bool) (p progress, owes bool) {
 // receive is Receive that takes no failure to send for the end: what the peer has said
 // last is read before that, since it may say what became of the calls.
 func (c *Conn) receive(owed bool) (why netio.Outcome, err error) {
+	if c.parts {
+		return netio.Lost, cmp.Or(c.cutErr, errParted)
+	}
 	why, err = c.nc.Receive(owed, c.step)
+	if c.cutErr != nil && why != netio.Full { // who meets a full socket comes again
+		return netio.Lost, c.cutErr
+	}
 	if why != netio.Lost || c.unsends {
 		return why, err
 	}
@@ -112,6 +119,9 @@ func (c *Conn) receive(owed bool) (why netio.Outcome, err error) {
 	}
 	return why, err
 }
+
+// errParted is why a connection ends that the session has ended.
+var errParted = errors.New("the protocol has ended the connection")
 
 // own takes the answer of a call whose slot is done.
 func (c *Conn) own(r registered) error {

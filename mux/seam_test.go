@@ -332,3 +332,91 @@ func TestServersEndSaysWhatTheHandlerReturns(t *testing.T) {
 		}
 	})
 }
+
+// Calls and streams that are given up leave nothing behind where a reset is final: any
+// number of timeouts does not cost the connection, and what was on its way is ignored.
+func TestFinalResetsFreeTheirSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTwoClient(t, &two{caps: twoCaps}, rpc.Limits{Abandoned: 2})
+		for i := range uint32(10) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			call := r.beginCall(ctx, "echo", "a")
+			stream := make(chan string, 1)
+			go func() {
+				_, err := r.sum(ctx, strs(1, "s"))
+				stream <- rpc.CodeOf(err).String()
+			}()
+			r.hears()
+			time.Sleep(time.Second)
+			if a, b := now(call), now(stream); a != "DeadlineExceeded maybe" || b != "DeadlineExceeded" {
+				t.Errorf("round %d: call %s, stream %s", i, a, b)
+			}
+			if got := r.hears(); strings.Count(got, "R") != 2 {
+				t.Errorf("the peer is told %s", got)
+			}
+			r.say(answer(4*i+1, "late"), answer(4*i+3, "late"))
+			cancel()
+		}
+		last := r.beginCall(t.Context(), "echo", "a")
+		r.hears()
+		r.say(answer(41, "in time"))
+		if got := now(last); got != "in time" || mux.Abandoned(r.client) != 0 {
+			t.Errorf("afterwards %s, %d slots wait for late answers", got, mux.Abandoned(r.client))
+		}
+		if bad := mux.Inconsistent(r.client); bad != "" {
+			t.Error(bad)
+		}
+	})
+}
+
+// What tells the peer why a client ends the connection leaves before the end.
+func TestClientsLastWordLeaves(t *testing.T) {
+	for _, calls := range []int{1, 2} { // one that leads, or a reader
+		synctest.Test(t, func(t *testing.T) {
+			r := newTwoClient(t, &two{caps: twoCaps}, rpc.Limits{})
+			var all []<-chan string
+			for range calls {
+				all = append(all, r.beginCall(t.Context(), "echo", "a"))
+			}
+			r.hears()
+			r.say(twoFrame('P', 0, ""), twoFrame('?', 0, ""))
+			if got := r.hears(); got != `p0 "" G65536 "" lost` {
+				t.Errorf("%d calls: the peer hears %s", calls, got)
+			}
+			for _, c := range all {
+				if got := now(c); got != "Unavailable maybe" {
+					t.Errorf("call: %s", got)
+				}
+			}
+		})
+	}
+}
+
+// A goodbye with the last call that was started ends those behind it as ones that may
+// be made elsewhere; the others go on.
+func TestGoodbyeNamesTheLastCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTwoClient(t, &two{caps: twoCaps}, rpc.Limits{})
+		var calls []<-chan string
+		for range 3 {
+			calls = append(calls, r.beginCall(t.Context(), "echo", "a"))
+			r.hears()
+		}
+		r.say(twoFrame('G', 0, "")) // go elsewhere
+		if _, usable := r.client.Status(); usable && r.hears() == "" {
+			if _, usable = r.client.Status(); usable {
+				t.Error("the connection takes calls")
+			}
+		}
+		r.say(twoFrame('G', 3, ""), answer(3, "second"))
+		for i, want := range []string{"", "second", "Unavailable refused"} {
+			if got := now(calls[i]); got != want {
+				t.Errorf("call %d: %q, want %q", i, got, want)
+			}
+		}
+		r.say(answer(1, "first"))
+		if got := now(calls[0]); got != "first" {
+			t.Errorf("the first call: %s", got)
+		}
+	})
+}

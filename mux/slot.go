@@ -15,6 +15,7 @@ import (
 //	free ──take──► waiting ──its answer──► filling ──decoded──► done ──own──► free
 //	                 │  └──refused, or the connection lost──────►─┘
 //	                 └──its caller leaves──► gone ──late answer──► done ──put──► free
+//	                                           └──Caps.Final: at once─────────────►─┘
 //
 // A stream's slot is waiting as long as its call, filling never; the rest is in its
 // stream. In state filling the slot is the reader's, in the others its caller's.

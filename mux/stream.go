@@ -162,7 +162,7 @@ func (s *stream) Send(msg any) error {
 	}
 	if large() {
 		var err error
-		if private, err = encodePrivate(func(out *buf.Out) error { return s.call.Method.Codec.Append(out, msg) }, nil); err != nil {
+		if private, err = s.h.encodePrivate(func(out *buf.Out) error { return s.call.Method.Codec.Append(out, msg) }, nil); err != nil {
 			s.h.out.Lock()
 			err = s.unsentLocked(err)
 			s.h.unlockSent()

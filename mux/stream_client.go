@@ -110,6 +110,10 @@ func (s *clientStream) finish(err error) error {
 		if !s.reset {
 			s.resetLocked(&rpc.Error{Code: rpc.CodeOf(cmp.Or[error](s.ctx.Err(), rpc.Canceled))})
 		}
+		if c.final {
+			c.slots.put(s.slot)
+			break
+		}
 		s.slot.word.Store(word(s.id, gone))
 		s.slot.call, s.slot.stream = nil, nil
 		fx = c.life.overdue(c.lim.Abandoned)

@@ -149,7 +149,7 @@ func (s *twoSession) event(typ byte, id uint32, v buf.View) wire.Event {
 			ev.Flags |= wire.Stream
 		} else {
 			ev.Flags |= wire.Message | wire.End
-			ev.Body, ev.Took = buf.ViewOf([]byte(body)), len(body)
+			ev.Body, ev.Took = buf.ViewOf([]byte(body)), int32(len(body))
 		}
 	case 'M':
 		s.messageOf(&ev, p)
@@ -195,7 +195,7 @@ func (s *twoSession) messageOf(ev *wire.Event, p []byte) {
 	}
 	if flags&twoText != 0 {
 		ev.Flags |= wire.Message
-		ev.Body, ev.Took = buf.ViewOf(append([]byte(nil), p...)), len(p)
+		ev.Body, ev.Took = buf.ViewOf(append([]byte(nil), p...)), int32(len(p))
 	}
 	if flags&twoPlain != 0 {
 		ev.Flags |= wire.End
@@ -234,7 +234,7 @@ func (s *twoSession) Apply(out *buf.Out, ev *wire.Event) {
 	s.undo()
 	s.greet(out)
 	if ev.Took > 0 && s.p.window > 0 { // the connection's window does not wait for consumers
-		out.Append(twoFrame('W', 0, word(ev.Took)))
+		out.Append(twoFrame('W', 0, word(int(ev.Took))))
 	}
 	switch {
 	case ev.Flags&wire.Settings != 0:

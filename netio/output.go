@@ -93,6 +93,9 @@ func (o *Output) Out() *buf.Out {
 	return o.mu.out
 }
 
+// Source is where Out draws its blocks, nil for the pools. It does not change.
+func (o *Output) Source() buf.Source { return o.source }
+
 // Unlock gives the lock back. True: there is output and nobody sends it, so the
 // caller is the flusher now, and must call Flush, or Receive with owed set. On
 // a connection that has failed, what was appended is dropped.

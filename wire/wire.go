@@ -98,6 +98,7 @@ func (f Flags) String() string {
 // Begin and End the Session keeps nothing.
 type Event struct {
 	Flags   Flags
+	Took    int32  // what a message has used up of its stream's window, bytes, where Caps has Strict
 	ID      uint64 // the call on this connection; chosen by the client's engine
 	Service string // may be empty where the protocol does not say
 	Method  string
@@ -105,7 +106,6 @@ type Event struct {
 	Trailer rpc.Metadata
 	Timeout time.Duration // the rest of the caller's deadline; 0: none
 	Credit  int           // bytes, with the flag Credit
-	Took    int           // what a message has used up of its stream's window, where Caps has Strict
 	Total   int           // bytes of the whole body, with the flag Piece
 	Offset  int           // bytes of the body that went before, with the flag Piece
 	Err     *rpc.Error    // code, text and details, as the peer said or is to be told
