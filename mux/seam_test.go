@@ -420,3 +420,46 @@ func TestGoodbyeNamesTheLastCall(t *testing.T) {
 		}
 	})
 }
+
+// A message of a stream counts as what it has taken of the window, and is unpacked by
+// who receives it. What the peer may send is the session's to know.
+func TestMessagesKnowTheirCost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTwoClient(t, &two{caps: twoCaps, window: 4096}, rpc.Limits{})
+		done := make(chan string, 1)
+		go func() {
+			x := stub.NewCall[string, string](countMethod, "Test")
+			done <- collect(stub.Incoming[string](t.Context(), r.client, &x.Call))
+		}()
+		r.hears()
+		for i := range 3 {
+			r.say(twoFrame('M', 1, twoMessage(twoText, 0, "", "", strings.Repeat("x", 1000))))
+			got := r.hears()
+			if credit := fmt.Sprintf("W1 %q", word(3000)); strings.Contains(got, credit) != (i == 2) { // half the window
+				t.Errorf("to message %d: %s", i, got)
+			}
+		}
+		r.say(twoFrame('M', 1, twoMessage(twoText|twoPack, 0, "", "", "CAPITALS")), twoFrame('M', 1, twoMessage(twoText|twoEnd|twoPack, 0, "", "", "GARBAGE")))
+		if got := strings.TrimLeft(now(done), "x "); got != "capitals DataLoss" {
+			t.Errorf("received %s", got)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // more than the engine would let any other peer send
+		open := make(chan struct{})
+		h := streamHandlers{sum: func(ctx context.Context, in iter.Seq2[*string, error]) (*string, error) {
+			<-open
+			return simple.sum(ctx, in)
+		}}
+		r := newTwoServer(t, &two{caps: twoCaps, window: 64}, h.route, mux.Spare)
+		frames := [][]byte{twoFrame('O', 1, "sum")}
+		for range 100 {
+			frames = append(frames, twoFrame('M', 1, twoMessage(twoText, 0, "", "", strings.Repeat("x", 1000))))
+		}
+		r.say(append(frames, twoFrame('M', 1, twoMessage(twoPlain, 0, "", "", "")))...)
+		r.hears()
+		close(open)
+		if got := r.hears(); !strings.Contains(got, "100000") {
+			t.Errorf("the peer hears %s", got)
+		}
+	})
+}

@@ -44,13 +44,14 @@ const (
 // is sent. gone: what arrives is dropped, and who waits is told.
 type stream struct {
 	// Set when made, then constant.
-	h     *half
-	call  *rpc.Call       // server: set by the handler's goroutine before the handler runs
-	ctx   context.Context // server: set with call
-	base  int             // the first window
-	cost  int             // what a message counts besides its bytes
-	lone  bool            // client: there is one message from this side
-	first wire.Flags      // what the first frame of this side has besides: a client's Open
+	h      *half
+	call   *rpc.Call       // server: set by the handler's goroutine before the handler runs
+	ctx    context.Context // server: set with call
+	base   int             // the first window
+	cost   int             // what a message counts besides its bytes
+	lone   bool            // client: there is one message from this side
+	strict bool            // the session sees to it that the peer sends no more than it was granted
+	first  wire.Flags      // what the first frame of this side has besides: a client's Open
 
 	// Guarded by the output lock.
 	ev       wire.Event // of the frame at hand, and what all its frames have in common
@@ -65,7 +66,7 @@ type stream struct {
 	err      error      // with ended: why; nil is the peer's orderly end
 	trailer  rpc.Metadata
 	told     int // bytes of trailer
-	queue    []buf.View
+	queue    []inbound
 	held     int                          // of the queue, in bytes as they weigh
 	lent     int                          // the same of what Receive has taken
 	stakes   struct{ held, lent []stake } // in the blocks of both, one each
@@ -86,7 +87,7 @@ type stream struct {
 	// order: receiving before the output lock.
 	receiving struct {
 		sync.Mutex
-		taken []buf.View
+		taken []inbound
 		at    int // in taken
 		eaten int // bytes, as they count, that were consumed and not granted anew
 	}
@@ -123,6 +124,13 @@ func (h *half) unclogged() int {
 	return h.lim.QueuedBytes
 }
 
+// An inbound message waits to be received.
+type inbound struct {
+	body   buf.View
+	cost   int  // what it has taken of the window
+	packed bool // it is to be unpacked by who receives it
+}
+
 // messageLeast is what a message that waits weighs at the least: its place in
 // the queue.
 const messageLeast = 64
@@ -138,7 +146,7 @@ type waiter struct {
 // is called under the output lock, once h is set.
 func (s *stream) init(caps wire.Caps) {
 	s.credit, s.window, s.base = caps.Window, caps.Window, caps.Window
-	s.cost = caps.MessageCost
+	s.cost, s.strict = caps.MessageCost, caps.Strict
 	if p := &s.h.streams.pace; p.eased == nil {
 		p.eased = newSignal()
 	}
@@ -403,8 +411,8 @@ func wake(list *waiter) {
 // dropLocked ends the stream here and takes it out of its connection's
 // accounts. Who waits is to be woken; then drain gives back what was received.
 func (s *stream) dropLocked() {
-	for _, v := range s.queue {
-		v.Release()
+	for _, m := range s.queue {
+		m.body.Release()
 	}
 	s.queue = nil
 	s.h.streams.held -= s.held

@@ -24,12 +24,28 @@ func (s *stream) Receive(msg any) error {
 			return err
 		}
 	}
-	v := r.taken[r.at]
-	r.taken[r.at] = buf.View{}
+	m := r.taken[r.at]
+	r.taken[r.at] = inbound{}
 	r.at++
-	r.eaten += v.Len() + s.cost
-	err := s.decode(v, msg)
-	v.Release()
+	r.eaten += m.cost
+	if m.packed {
+		return s.decodePacked(m.body, msg)
+	}
+	err := s.decode(m.body, msg)
+	m.body.Release()
+	return err
+}
+
+// decodePacked is decode for a message as the peer has compressed it.
+func (s *stream) decodePacked(v buf.View, msg any) error {
+	ev := wire.Event{Flags: wire.Stream | wire.Message | wire.Packed, ID: s.ev.ID, Tag: s.ev.Tag, Method: s.ev.Method, Body: v}
+	if fault := s.h.sess.Unpack(&ev, s.h.lim.MessageBytes); fault != nil {
+		e := *fault
+		e.Op, e.Peer, e.Sent = "receive", s.h.peer, rpc.Processed
+		return &e
+	}
+	err := s.decode(ev.Body, msg)
+	ev.Body.Release()
 	return err
 }
 
@@ -101,11 +117,11 @@ func (s *stream) grantLocked() {
 		return
 	}
 	s.receiving.eaten = 0
-	if s.window == 0 || s.ended {
+	if s.window == 0 && !s.strict || s.ended {
 		return
 	}
 	now := time.Now()
-	if s.window < windowMax && s.h.streams.grown+s.window <= growBudget && !s.granted.IsZero() && now.Sub(s.granted) < growWithin {
+	if !s.strict && s.window < windowMax && s.h.streams.grown+s.window <= growBudget && !s.granted.IsZero() && now.Sub(s.granted) < growWithin {
 		s.h.streams.grown += s.window
 		n += s.window
 		s.window *= 2
@@ -133,7 +149,7 @@ func (s *stream) arrivedLocked(ev *wire.Event) *rpc.Error {
 		body.Release()
 	case ev.Flags&wire.Message != 0:
 		s.early = ev.Flags&wire.Early != 0
-		if err := s.holdLocked(body); err != nil {
+		if err := s.holdLocked(ev, body); err != nil {
 			body.Release()
 			return err
 		}
@@ -196,15 +212,19 @@ func weight(md rpc.Metadata) (n int) {
 	return n + n/8 // the allocator rounds up
 }
 
-// holdLocked puts a message into the queue, within the limits.
-func (s *stream) holdLocked(body buf.View) *rpc.Error {
+// holdLocked puts a message of ev into the queue, within the limits.
+func (s *stream) holdLocked(ev *wire.Event, body buf.View) *rpc.Error {
+	m := inbound{body, body.Len() + s.cost, ev.Flags&wire.Packed != 0}
+	if s.strict {
+		m.cost = int(ev.Took)
+	}
 	n := body.Len() + max(s.cost, messageLeast)
 	switch {
 	case s.h.crowdsLocked():
 		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.h.peer, Sent: rpc.Processed, Msg: "the connections of this server hold all that they may"}
 	case s.h.account.refusingLocked():
 		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.h.peer, Sent: rpc.Processed, Msg: "this connection holds all that it may"}
-	case s.credit <= 0 && s.bounded():
+	case s.credit <= 0 && s.bounded() && !s.strict:
 		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.h.peer, Msg: "the peer sends more than it was granted", Sent: rpc.Processed}
 	case s.held > s.h.lim.QueuedBytes && !s.bounded():
 		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.h.peer, Sent: rpc.Processed,
@@ -213,19 +233,19 @@ func (s *stream) holdLocked(body buf.View) *rpc.Error {
 		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Peer: s.h.peer, Sent: rpc.Processed,
 			Msg: fmt.Sprintf("%d bytes of messages wait to be received on this connection", s.h.streams.held)}
 	}
-	s.credit -= body.Len() + s.cost
+	s.credit -= m.cost
 	s.held += n
 	s.h.streams.held += n
 	s.h.account.changeLocked(n)
 	s.stakes.held = s.h.account.addLocked(s.stakes.held, body)
-	s.queue = append(s.queue, body)
+	s.queue = append(s.queue, m)
 	s.pressLocked()
 	return nil
 }
 
 // bounded reports whether the peer knows credit, and knew that it does when it
 // sent what came last.
-func (s *stream) bounded() bool { return !s.early && s.h.sess.Caps().Window > 0 }
+func (s *stream) bounded() bool { return s.strict || !s.early && s.h.sess.Caps().Window > 0 }
 
 // returnLocked takes what was lent out of the connection's account.
 func (s *stream) returnLocked() {
@@ -242,8 +262,8 @@ func (s *stream) drain() {
 	r := &s.receiving
 	r.Lock()
 	defer r.Unlock()
-	for _, v := range r.taken[r.at:] {
-		v.Release()
+	for _, m := range r.taken[r.at:] {
+		m.body.Release()
 	}
 	r.taken, r.at = nil, 0
 }
