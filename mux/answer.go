@@ -233,6 +233,7 @@ func (c *ServerConn) appendLocked(r *request) bool {
 				c.mix.small()
 			}
 			r.call.Method.NoteResponse(n)
+			c.watchKeptLocked()
 			return true
 		case errPieces:
 			if !overflows {

@@ -67,6 +67,7 @@ type Conn struct {
 	enc     rpc.Encoding  // of requests
 	orders  wire.Orderer  // nil: ids of events are the peer's
 	unnamed bool          // answers do not say the method
+	listens bool          // what the peer says wants an answer also while nothing is called
 	final   bool          // a call that was given up has no late answer
 	ready   chan struct{} // closed once the peer's abilities are known
 	ended   chan struct{} // closed when the connection is gone and every call was told
@@ -76,6 +77,7 @@ type Conn struct {
 	// Guarded by the output lock.
 	slots     slots
 	life      life
+	line      line
 	appended  uint64
 	ev        wire.Event // of the request that is being encoded
 	caps      wire.Caps
@@ -84,6 +86,7 @@ type Conn struct {
 	streamed  bool  // a stream was opened: Kitex takes no calls on such a connection
 	onTheWay  bool  // a oneway call may not have come to the peer yet: nothing was answered since
 	peek      peek  // while streams are open and nobody reads
+	hark      hark  // while nothing is called
 	supposing alarm // see supposeLocked
 	why       error // what this side gives the connection up for
 
@@ -107,6 +110,7 @@ func NewConn(nc netio.Conn, s wire.Session, cfg Config) *Conn {
 		c.tell = func() {}
 	}
 	c.step = func(in *buf.In) (more bool, err error) {
+		c.tick()
 		c.pulse.note(in)
 		// To netio the connection is in order still: the last word is yet to be said.
 		more, c.cutErr = cut(c.sess, in, &c.batch, &c.frames)
@@ -118,7 +122,7 @@ func NewConn(nc netio.Conn, s wire.Session, cfg Config) *Conn {
 	c.account.init(cfg.Total, cfg.Limits.HeldPerConn, c.out)
 	c.caps = s.Caps()
 	c.orders, _ = s.(wire.Orderer)
-	c.enc, c.unnamed, c.final = c.caps.Encoding, c.caps.Unnamed, c.caps.Final
+	c.enc, c.unnamed, c.final, c.listens = c.caps.Encoding, c.caps.Unnamed, c.caps.Final, c.caps.Listens
 	if !c.caps.Pending {
 		close(c.ready)
 	}
@@ -237,7 +241,10 @@ func (c *Conn) register(ctx context.Context, call *rpc.Call, r *registered) (err
 	}
 
 	c.out.Lock()
-	if err := c.refuseLocked(); err != nil {
+	if err = c.refuseLocked(); err == nil && c.caps.Calls > 0 {
+		err = c.awaitPlaceLocked(ctx, c.refuseLocked, &timeout)
+	}
+	if err != nil {
 		c.unlock()
 		return err
 	}
@@ -248,8 +255,9 @@ func (c *Conn) register(ctx context.Context, call *rpc.Call, r *registered) (err
 	}
 	if err := c.frameLocked(call, r, s, timeout); err != nil {
 		c.slots.put(s)
+		c.letInLocked()
 		c.unlock()
-		return err
+		return c.unspent(err)
 	}
 	if call.Method.Kind == rpc.Oneway {
 		c.onTheWay = true
@@ -306,6 +314,7 @@ func (c *Conn) frameLocked(call *rpc.Call, r *registered, s *slot, timeout time.
 	if err := encodeUpTo(out, c.sess, ev, body, most, exitsUnlocks); err != nil {
 		return err
 	}
+	c.watchKeptLocked()
 	s.size = uint64(out.Len() - before)
 	c.appended += s.size
 	s.end = c.appended
@@ -359,6 +368,15 @@ func (c *Conn) refuseLocked() error {
 // exhausted is the error of a call for which this connection has no place.
 func (c *Conn) exhausted(msg string) error {
 	return &rpc.Error{Code: rpc.ResourceExhausted, Op: "call", Peer: c.peer, Sent: rpc.NotSent, Msg: msg}
+}
+
+// unspent is err, of a first frame, as what it means where the ids of the connection are
+// used up: another connection has some.
+func (h *half) unspent(err error) error {
+	if err != wire.ErrSpent { //nolint:errorlint // sessions return it as it is
+		return err
+	}
+	return &rpc.Error{Code: rpc.Unavailable, Op: "call", Peer: h.peer, Sent: rpc.NotSent, Err: err}
 }
 
 // errIDs is why a call is refused for which there is no id.

@@ -28,12 +28,14 @@ func (c *Conn) abandon(ctx context.Context, r registered) error {
 	}
 	if !c.caps.Mux && c.onTheWay {
 		fx := c.life.close(leaving).and(c.life.abandon(r.leads, c.lim.Abandoned))
+		c.letInLocked()
 		c.unlock()
 		c.carryOut(fx) // ends it once nobody reads
 		return c.interrupted(ctx, rpc.Maybe)
 	}
 	if !c.caps.Mux {
 		fx := c.life.breakOff(r.leads, context.Cause(ctx))
+		c.letInLocked()
 		c.unlock()
 		c.nc.Abort()
 		c.carryOut(fx)
@@ -55,6 +57,8 @@ func (c *Conn) abandon(ctx context.Context, r registered) error {
 		fx = fx.and(c.expiredLocked(r.beat))
 	}
 	c.peekLocked()
+	c.listenLocked()
+	c.letInLocked()
 	c.unlockThen(among(c.life.inflight))
 	c.carryOut(fx)
 	return c.interrupted(ctx, rpc.Maybe)
@@ -65,6 +69,7 @@ func (c *Conn) abandon(ctx context.Context, r registered) error {
 func (c *Conn) hangUp() {
 	c.out.Lock()
 	fx := c.life.hangUp()
+	c.letInLocked()
 	c.unlock()
 	c.carryOut(fx)
 }
@@ -105,10 +110,11 @@ func (c *Conn) fail(cause error, own *slot) {
 	cause = cmp.Or(c.why, cause)
 	fx := c.life.over(cmp.Or(cause, io.EOF))
 	c.knownLocked()
-	for _, a := range []*alarm{&c.peek.alarm, &c.supposing, &c.pulse.alarm} {
+	for _, a := range []*alarm{&c.peek.alarm, &c.supposing, &c.pulse.alarm, &c.hark.alarm, &c.keeping.alarm} {
 		a.stop()
 	}
 	met, _ := c.endCallsLocked(func(uint64) bool { return true }, own, func(s *slot) error { return lost(c.peer, s.sentAt(handed), cause) })
+	c.letInLocked()
 	c.unlock()
 	c.granted.raise()
 	c.carryOut(fx.and(met))
@@ -168,6 +174,7 @@ func (c *Conn) refuseAbove(last uint64, own *slot) (fx effects, over bool) {
 		}
 		return &rpc.Error{Code: rpc.Unavailable, Op: "call", Peer: c.peer, Msg: "the server has shut down before it started the call", Sent: sent, Remote: true}
 	})
+	c.letInLocked()
 	c.unlock()
 	c.granted.raise()
 	return fx, over
@@ -178,7 +185,8 @@ func (c *Conn) refuseAbove(last uint64, own *slot) (fx effects, over bool) {
 // calls that are left then fail, and it returns the cause of ctx. It joins what runs.
 func (c *Conn) Shutdown(ctx context.Context) error {
 	c.out.Lock()
-	fx := c.life.close(leaving).and(c.life.idle())
+	fx := c.life.close(leaving).and(c.life.idle()).and(c.life.unread())
+	c.letInLocked()
 	c.unlock()
 	c.carryOut(fx)
 	select {

@@ -133,6 +133,8 @@ func (c *Conn) settle(d *delivery, after roleAfter) {
 	d.fx = d.fx.and(c.life.settle(h, after))
 	c.pauseUnreadLocked()
 	c.peekLocked()
+	c.listenLocked()
+	c.letInLocked()
 	d.over = d.over || h == readerHolds && c.life.role != reader
 	c.unlock()
 	d.woken.start()                            // after the unlock: who is woken finds the lock free

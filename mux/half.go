@@ -27,7 +27,8 @@ type half struct {
 	lim     *rpc.Limits
 	peer    string
 	side    side
-	serves  bool // it is the server's
+	serves  bool         // it is the server's
+	clock   wire.Clocked // nil: the session needs no time
 	step    netio.Step
 	large   chan struct{} // capacity 1: held by who sends a large message in pieces
 	granted signal        // the peer has granted credit for pieces, or waiting for it is over
@@ -36,6 +37,7 @@ type half struct {
 	streams streams
 	account Account
 	mix     mix
+	keeping keeping
 
 	// Owned by the holder of the read role, and not touched by it after the
 	// unlock that gives the role away.
@@ -62,6 +64,8 @@ func (h *half) init(side side, nc netio.Conn, s wire.Session, cfg *Config) {
 	h.nc, h.out, h.sess, h.lim, h.peer, h.side = nc, nc.Output(), s, cfg.Limits, nc.Remote().String(), side
 	h.large, h.granted = make(chan struct{}, 1), newSignal()
 	h.frames = newFrameTimer(nc, cfg.Limits.FrameRest)
+	h.clock, _ = s.(wire.Clocked)
+	h.keeping.by, _ = s.(wire.Keeper)
 }
 
 // A haste says when the flusher sends.
@@ -176,6 +180,7 @@ func (h *half) applyLocked(ev *wire.Event, list *waiter) (n int, woken *waiter) 
 	if flags&wire.Settings != 0 || flags&(wire.Credit|wire.Stream) == wire.Credit {
 		list = h.streams.stirLocked(list)
 	}
+	h.watchKeptLocked()
 	return out.Len() - before, list
 }
 
@@ -196,6 +201,13 @@ func (h *half) awaitPiece(ctx context.Context, p pieces, overLocked func() bool)
 		h.nc.Abort()
 	}
 	return err
+}
+
+// tick tells a session the time that needs it. The caller holds the read role, and cuts.
+func (h *half) tick() {
+	if h.clock != nil {
+		h.clock.Clock(time.Now())
+	}
 }
 
 // A signal has whoever waits for it look again. It is not counted.

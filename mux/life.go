@@ -25,6 +25,7 @@ type life struct {
 	role      role
 	door      door
 	inflight  int     // calls, and waits of streams, that wait for the peer; with role nobody it is 0
+	waits     int     // of inflight: waits of streams
 	abandoned int     // slots in state gone
 	leading   *waiter // with role caller: whose wait leads, if it is a stream's
 	err       error   // with dead: why
@@ -86,6 +87,7 @@ func (l *life) enter(mayLead bool) (leads bool, fx effects) {
 
 // await counts the wait of a stream in; if nobody reads it leads, if it may.
 func (l *life) await(w *waiter, mayLead bool) (leads bool, fx effects) {
+	l.waits++
 	if leads, fx = l.enter(mayLead); leads {
 		l.leading = w
 	}
@@ -99,6 +101,7 @@ func (l *life) met(list *waiter) (fx effects) {
 		w := list
 		list, w.next = w.next, nil
 		l.inflight--
+		l.waits--
 		if w == l.leading {
 			fx.kick = true
 			continue

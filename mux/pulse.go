@@ -104,6 +104,7 @@ func (c *Conn) askLocked() (fx effects) {
 func (c *Conn) feel() {
 	c.out.Lock()
 	fx, abort := c.feelLocked()
+	c.letInLocked()
 	c.unlock()
 	if abort {
 		c.nc.Abort()

@@ -463,3 +463,157 @@ func TestMessagesKnowTheirCost(t *testing.T) {
 		}
 	})
 }
+
+// Calls and streams beyond what the peer takes at once wait, first come first served,
+// until another ends, their context does, or the connection takes no more.
+func TestPeersLimitOfCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTwoClient(t, &two{caps: twoCaps}, rpc.Limits{})
+		first := r.beginCall(t.Context(), "echo", "a")
+		r.hears()
+		r.say(settings(2, 0))
+		r.hears()
+		stream := make(chan string, 1)
+		go func() {
+			_, err := r.sum(t.Context(), strs(1, "s"))
+			stream <- fmt.Sprint(err)
+		}()
+		if got := r.hears(); !strings.Contains(got, "O3") {
+			t.Fatalf("a second call: %s", got)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		late := r.beginCall(ctx, "echo", "late")
+		synctest.Wait()
+		var calls []<-chan string
+		for i := range 3 {
+			calls = append(calls, r.beginCall(t.Context(), "echo", fmt.Sprint("call", i)))
+			synctest.Wait()
+		}
+		if got := r.hears(); got != "" {
+			t.Errorf("beyond the limit: %s", got)
+		}
+		time.Sleep(time.Second)
+		if got := now(late); got != "DeadlineExceeded not sent" {
+			t.Errorf("a call whose time was over in the line: %s", got)
+		}
+		r.say(answer(1, "A"))
+		if got := r.hears(); !strings.Contains(got, "call0") || strings.Contains(got, "call1") || now(first) != "A" {
+			t.Errorf("once a call was answered: %s", got)
+		}
+		r.say(twoFrame('M', 3, twoMessage(twoText|twoEnd, 0, "", "", "1")))
+		if got := r.hears(); !strings.Contains(got, "call1") || strings.Contains(got, "call2") || now(stream) != "<nil>" {
+			t.Errorf("once a stream has ended: %s", got)
+		}
+		r.say(settings(3, 0))
+		if got := r.hears(); !strings.Contains(got, "call2") {
+			t.Errorf("with a higher limit: %s", got)
+		}
+		next := r.beginCall(t.Context(), "echo", "next")
+		r.hears()
+		r.say(twoFrame('G', 0, ""))
+		if got := now(next); got != "Unavailable not sent" {
+			t.Errorf("after a goodbye: %s", got)
+		}
+		r.say(answer(5, "0"), answer(7, "1"), answer(9, "2"))
+		for i, c := range calls {
+			if got := now(c); got != fmt.Sprint(i) {
+				t.Errorf("call %d: %s", i, got)
+			}
+		}
+		if bad := mux.Inconsistent(r.client); bad != "" {
+			t.Error(bad)
+		}
+	})
+}
+
+// A connection whose ids are used up says so of a call that was not sent.
+func TestIDsAreUsedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTwoClient(t, &two{caps: twoCaps, ids: 1}, rpc.Limits{})
+		first := r.beginCall(t.Context(), "echo", "a")
+		r.hears()
+		if got := now(r.beginCall(t.Context(), "echo", "b")); got != "Unavailable not sent" {
+			t.Errorf("a call without an id: %s", got)
+		}
+		if _, err := r.sum(t.Context(), strs(1, "s")); rpc.CodeOf(err) != rpc.Unavailable {
+			t.Errorf("a stream without an id: %v", err)
+		}
+		r.say(answer(1, "A"))
+		if got := now(first); got != "A" {
+			t.Errorf("the first call: %s", got)
+		}
+	})
+}
+
+// A client's connection that carries nothing is read again after a second where what
+// its peer says wants an answer; then calls find somebody who reads.
+func TestIdleConnectionListens(t *testing.T) {
+	caps := twoCaps
+	caps.Listens = true
+	synctest.Test(t, func(t *testing.T) {
+		r := newTwoClient(t, &two{caps: caps}, rpc.Limits{})
+		one := r.beginCall(t.Context(), "echo", "a")
+		r.hears()
+		r.say(answer(1, "A"))
+		now(one)
+		r.say(twoFrame('P', 0, ""))
+		if got := r.hears(); got != "" {
+			t.Errorf("at once: %s", got)
+		}
+		for i := range 3 {
+			time.Sleep(2 * time.Second)
+			if got := r.hears(); got != `p0 ""` {
+				t.Errorf("ping %d: %s", i, got)
+			}
+			r.say(twoFrame('P', 0, ""))
+		}
+		next := r.beginCall(t.Context(), "echo", "b")
+		r.hears()
+		r.say(answer(3, "B"))
+		if got := now(next); got != "B" {
+			t.Errorf("a call afterwards: %s", got)
+		}
+		time.Sleep(2 * time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		start := time.Now()
+		if err := r.client.Shutdown(ctx); err != nil || time.Since(start) > 3*time.Second {
+			t.Errorf("Shutdown of a connection that is read: %v after %v", err, time.Since(start))
+		}
+	})
+}
+
+// What waits in the session for the peer's windows has to move, or the connection ends.
+func TestKeptMessagesMove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTwoClient(t, &two{caps: twoCaps, window: 50}, rpc.Limits{WriteStall: 10 * time.Second})
+		var calls []<-chan string
+		for range 4 {
+			calls = append(calls, r.beginCall(t.Context(), "echo", strings.Repeat("x", 100)))
+			r.hears()
+		}
+		start := time.Now()
+		time.Sleep(9 * time.Second)
+		r.say(twoFrame('W', 0, word(30))) // one leaves
+		if got := r.hears(); strings.Count(got, "Q") != 1 {
+			t.Errorf("with a little credit %s", got)
+		}
+		for i, c := range calls {
+			got := <-c
+			if took := time.Since(start); got != "Unavailable maybe" || took < 15*time.Second || took > 25*time.Second {
+				t.Errorf("call %d: %s after %v", i, got, took)
+			}
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := newTwoServer(t, &two{caps: twoCaps, window: 10}, plainRoute(handlers(echo)), mux.Spare)
+		for i := range uint32(9) {
+			r.say(twoFrame('Q', 2*i+1, "echo\x00"+strings.Repeat("x", 100)))
+		}
+		time.Sleep(time.Minute)
+		if got := r.hears(); !strings.Contains(got, "lost") {
+			t.Errorf("after a minute %s", got)
+		}
+	})
+}

@@ -113,6 +113,7 @@ func NewServerConn(nc netio.Conn, s wire.Session, cfg *ServerConfig) *ServerConn
 	c.account.init(cfg.Total, cfg.Limits.HeldPerConn, c.out)
 	c.step = func(in *buf.In) (more bool, err error) {
 		// To netio the connection is in order still: it is closed gently.
+		c.tick()
 		c.sess.Allow(c.account.allowance())
 		more, c.cutErr = cut(c.sess, in, &c.batch, &c.frames)
 		if mid := in.Len() > 0 || c.sess.Unfinished() != 0; mid != c.midFrame.Load() {
@@ -322,6 +323,7 @@ func (c *ServerConn) leave() (left bool) {
 	c.staffLocked(-1)
 	last := c.workers == 0 && c.input != inputOpen
 	if last {
+		c.keeping.stop()
 		c.account.close()
 	}
 	c.out.Unlock()

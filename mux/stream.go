@@ -276,6 +276,7 @@ func (s *stream) appendLocked(flags wire.Flags, body func(*buf.Out) error) (n in
 		return 0, s.unsentLocked(err)
 	}
 	s.h.side.wroteLocked(s, before)
+	s.h.watchKeptLocked()
 	s.opened = true
 	s.ev.Header, s.ev.Timeout = nil, 0
 	s.sendDone = s.sendDone || ev.Flags&wire.End != 0
@@ -288,7 +289,7 @@ func (s *stream) unsentLocked(err error) error {
 	if s.opened {
 		return unsendable(s.h.peer, err)
 	}
-	return err
+	return s.h.unspent(err)
 }
 
 // CloseSend implements [rpc.Stream]. What a server ends with is known, and framed, once

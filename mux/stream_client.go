@@ -50,7 +50,10 @@ func (c *Conn) openStream(ctx context.Context, call *rpc.Call) (*clientStream, e
 	s.lone = call.Method.Kind == rpc.ServerStream
 	c.out.Lock()
 	defer c.unlock()
-	if err := c.refuseStreamLocked(); err != nil {
+	if err = c.refuseStreamLocked(); err == nil && c.caps.Calls > 0 {
+		err = c.awaitPlaceLocked(ctx, c.refuseStreamLocked, &timeout)
+	}
+	if err != nil {
 		return nil, err
 	}
 	s.init(c.caps) // those of the offer while the peer is silent: its hello may come yet
@@ -127,6 +130,7 @@ func (s *clientStream) finish(err error) error {
 	s.call.Trailer = s.trailer
 	s.dropLocked()
 	fx = fx.and(c.life.met(s.stirLocked(nil))).and(c.life.unread()).and(c.life.idle())
+	c.letInLocked()
 	c.unlockSent()
 	c.carryOut(fx) // first: who is woken may hold what drain takes
 	s.drain()
