@@ -144,3 +144,65 @@ func (o *Out) gather(n int) View {
 	b.Release()
 	return v
 }
+
+// Cut moves all bytes appended after m behind those of dst, without copying them (or
+// with, where that is cheaper). o is as if they had been truncated.
+func (o *Out) Cut(m Mark, dst *Out) {
+	if invariant.Enabled {
+		o.check()
+		dst.check()
+	}
+	n := o.Since(m)
+	if n == 0 {
+		return
+	}
+	o.leave()
+	at := len(o.pieces)
+	for left := n; left > 0; left -= int(o.pieces[at].n) {
+		at--
+		if p := &o.pieces[at]; left < int(p.n) {
+			at = o.split(at, int(p.n)-left)
+			break
+		}
+	}
+	o.keepBefore(at)
+	for i := range o.pieces[at:] {
+		dst.push(o.pieces[at+i])
+	}
+	clear(o.pieces[at:])
+	o.pieces = o.pieces[:at]
+	if o.n -= n; o.n == 0 {
+		o.emptied()
+	}
+}
+
+// split makes two pieces of the one at index i, the first of n bytes, and returns the
+// index of the second. A reference stays with the second: it is the last in its block.
+func (o *Out) split(i, n int) int {
+	p := o.pieces[i]
+	o.pieces = append(o.pieces, View{})
+	copy(o.pieces[i+1:], o.pieces[i:])
+	first := p
+	if first.n = uint32(n); p.b != nil {
+		first = first.Retain()
+	}
+	o.pieces[i], o.pieces[i+1] = first, p.from(n)
+	return i + 1
+}
+
+// keepBefore gives the pieces before index i a reference of their own to blocks in which
+// they are, where theirs is that of a piece behind.
+func (o *Out) keepBefore(i int) {
+	for _, q := range o.pieces[i:] {
+		if q.b == nil {
+			continue
+		}
+		for j := i - 1; j >= o.head; j-- {
+			if p := &o.pieces[j]; p.b == nil && p.gen != collectors && inside(q.b.mem, p.p) {
+				q = q.Retain()
+				p.b, p.gen = q.b, q.gen
+				break
+			}
+		}
+	}
+}

@@ -224,7 +224,7 @@ func (m *outModel) back() (Mark, int) {
 }
 
 func (m *outModel) step() {
-	switch m.rnd.IntN(11) {
+	switch m.rnd.IntN(12) {
 	default:
 		m.write()
 	case 10:
@@ -247,6 +247,31 @@ func (m *outModel) step() {
 			}
 		}
 		src.o.Reset() // what is left is given up; what was moved stays
+	case 11:
+		dst := outModel{holder: holder{t: m.t, rnd: m.rnd}, o: new(Out)}
+		for range m.rnd.IntN(3) {
+			dst.write()
+		}
+		mark, at := m.back()
+		m.o.Cut(mark, dst.o)
+		dst.bytes = append(dst.bytes, m.bytes[at:]...)
+		m.bytes = m.bytes[:at]
+		for range m.rnd.IntN(3) {
+			m.write()
+			dst.write()
+		}
+		if m.rnd.IntN(2) == 0 {
+			m.send()
+		}
+		if !bytes.Equal(dst.o.Bytes(), dst.bytes) {
+			m.t.Fatal("what Cut has moved differs")
+		}
+		if m.rnd.IntN(2) == 0 {
+			m.o.MoveFrom(dst.o)
+			m.bytes = append(m.bytes, dst.bytes...)
+		} else {
+			dst.o.Reset()
+		}
 	case 4:
 		mark, at := m.back()
 		if got := m.o.Since(mark); got != len(m.bytes)-at {
