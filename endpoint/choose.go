@@ -18,6 +18,9 @@ const (
 	mostForSmall   = 2
 	mostForLarge   = 8
 	largeBytes     = 64 << 10
+	// mostWhenFull is the most connections where those that there are carry as many
+	// calls as their peer takes at once.
+	mostWhenFull = 32
 	// dialsAtOnce is how many calls to a peer of one call at a time dial at the
 	// same time; others wait for the first connection that is free.
 	dialsAtOnce = 16
@@ -113,7 +116,7 @@ func (e *Endpoint) choose(ctx context.Context, q *search) step {
 		return step{err: e.closedErr()}
 	}
 	if pc := e.leastLocked(); pc != nil {
-		if pc.load >= loadForAnother {
+		if pc.load >= loadForAnother || pc.full() {
 			pc = e.relieveLocked(ctx, pc, q)
 		}
 		pc.enter(q.bytes)
@@ -163,6 +166,14 @@ func (e *Endpoint) relieveLocked(ctx context.Context, busy *pooled, q *search) *
 	if q.bytes >= largeBytes {
 		most = mostForLarge
 	}
+	if busy.full() {
+		most = mostWhenFull
+		for pc := range e.mu.all {
+			if !pc.known { // it may have room for all that wait
+				return busy
+			}
+		}
+	}
 	if len(e.mu.all) < most && e.mu.flight == nil && e.restedLocked() == nil {
 		e.launchLocked(ctx)
 	}
@@ -200,11 +211,12 @@ func (e *Endpoint) idleLocked(stream bool) *pooled {
 }
 
 // leastLocked is the connection for the next call among those that carry many:
-// the first with nothing in flight, else the one with the least load.
+// the first with nothing in flight, else the one with the least load, unless it is full
+// and another is not.
 func (e *Endpoint) leastLocked() *pooled {
 	var best *pooled
 	for _, pc := range e.mu.muxed {
-		if best == nil || pc.load < best.load {
+		if best == nil || best.full() && !pc.full() || pc.load < best.load && (best.full() || !pc.full()) {
 			best = pc
 		}
 	}

@@ -26,6 +26,7 @@ type pooled struct {
 	conn    *mux.Conn
 	calls   int       // in flight
 	load    int       // what they weigh
+	most    int       // that its peer takes at once; 0: any number
 	muxed   bool      // carries many
 	streams bool      // its first call was a stream: a peer that says no hello takes only streams on it
 	used    bool      // it has carried something
@@ -42,6 +43,9 @@ func (pc *pooled) enter(bytes int) {
 	pc.calls++
 	pc.load += load(bytes)
 }
+
+// full reports whether the next call would wait for its peer to have ended another.
+func (pc *pooled) full() bool { return pc.most > 0 && pc.calls >= pc.most }
 
 // fits reports whether pc, which has nothing in flight, can carry a call, or
 // a stream. Until its peer is known it goes on with what it began with.
@@ -110,6 +114,7 @@ func (e *Endpoint) settleLocked(pc *pooled) {
 		return
 	}
 	e.hearLocked(pc)
+	pc.most = caps.Calls
 	if pc.known || caps.Pending {
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/limosa-rpc/limosa/buf"
-	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/wire"
@@ -36,10 +35,6 @@ const (
 	// unfinishedShare of Limits.HeldPerConn is what messages of a connection that
 	// arrive in pieces may take together; it is never less than a message.
 	unfinishedShare = 2
-	// pieceGrowth is how many times the bytes that have arrived a message in
-	// pieces may take: the fewer steps, the less is copied. A peer that announces
-	// much and sends little costs little.
-	pieceGrowth = 4
 	// unfinishedBytes is about what a message in pieces takes besides its body and
 	// its metadata, pairBytes what a pair takes besides its text.
 	unfinishedBytes = 512
@@ -66,7 +61,7 @@ type partial struct {
 type kept struct {
 	ev        wire.Event
 	exception *header // not nil: it is one, and this is what its header says
-	body      []byte
+	body      buf.Gather
 	bytes     int // of memory that it takes
 }
 
@@ -125,30 +120,17 @@ func (s *Session) keep(g *partial, ev *wire.Event, f *frame, piece []byte) bool 
 	if f.typ == raw.Exception {
 		k.exception = &header{code: bytes.Clone(h.code), refused: h.refused, details: h.details}
 	}
-	k.body = append(k.body, piece...)
+	k.body.Add(piece)
 	g.kept = k
 	return true
 }
 
 // grow makes room for n more bytes of k, if there is any.
 func (s *Session) grow(k *kept, g *partial, n int) bool {
-	need, free := len(k.body)+n, s.free()
-	if need <= cap(k.body) {
-		return true
-	}
-	size := min(g.total, pieceGrowth*need)
-	if size-cap(k.body) > free {
-		size = need
-	}
-	if size-cap(k.body) > free {
-		return false
-	}
-	grown := codec.Uncleared(size)[:len(k.body)]
-	copy(grown, k.body)
-	k.bytes += cap(grown) - cap(k.body)
-	s.in.unfinished.bytes += cap(grown) - cap(k.body)
-	k.body = grown
-	return true
+	taken, ok := k.body.Grow(n, g.total, s.free())
+	k.bytes += taken
+	s.in.unfinished.bytes += taken
+	return ok
 }
 
 // refuse makes ev that of a message which is not taken.
@@ -186,10 +168,10 @@ func (s *Session) findPiece(f frame, p []byte, at int) (frame, int, error) {
 // keeps reports whether there is room for n more bytes of g, of which all was kept
 // so far.
 func (s *Session) keeps(g *partial, n int) bool {
-	if g.kept == nil || s.in.unfinished.bytes > s.in.allowed && len(g.body)+n < g.total {
+	if g.kept == nil || s.in.unfinished.bytes > s.in.allowed && g.body.Len()+n < g.total {
 		return false
 	}
-	return len(g.body)+n-cap(g.body) <= max(0, s.free())
+	return g.body.Len()+n-g.body.Cap() <= max(0, s.free())
 }
 
 // free is how many bytes more unfinished messages may take.
@@ -209,7 +191,7 @@ func (s *Session) piece(in *buf.In, f *frame) (ev wire.Event, err error) {
 	in.Skip(f.body)
 	if s.keeps(g, n) {
 		s.grow(g.kept, g, n)
-		g.body = append(g.body, in.Next(n)...)
+		g.body.Add(in.Next(n))
 	} else {
 		s.in.skip = n - in.Skip(n)
 		if g.kept != nil {
@@ -225,7 +207,7 @@ func (s *Session) piece(in *buf.In, f *frame) (ev wire.Event, err error) {
 		p.forget(seq)
 		if g.kept != nil {
 			ev = g.ev
-			ev.Body = buf.ViewOf(g.body)
+			ev.Body = g.body.View()
 			if g.exception != nil {
 				exception(&ev, g.exception)
 			}

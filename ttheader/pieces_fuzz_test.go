@@ -82,16 +82,16 @@ func checkParts(t *testing.T, s *Session, fed int) {
 	p := &s.in.unfinished
 	held, bytes := 0, 0
 	for _, g := range p.all {
-		if g.seen > g.total || g.kept != nil && (len(g.body) != g.seen || cap(g.body) > max(2*pieceGrowth*g.seen, 64)) {
+		if g.seen > g.total || g.kept != nil && (g.body.Len() != g.seen || g.body.Cap() > max(2*4*g.seen, 64)) {
 			t.Fatalf("%d of %d bytes gathered", g.seen, g.total)
 		}
 		if g.kept != nil {
-			held += cap(g.body)
+			held += g.body.Cap()
 			bytes += g.bytes
 		}
 	}
 	switch most := max(s.lim.HeldPerConn/unfinishedShare, s.lim.MessageBytes); {
-	case bytes != p.bytes, held > most, held > 2*pieceGrowth*fed, len(p.all) > s.maxUnfinished(), (len(p.all) > 0) != (s.Unfinished() != 0):
+	case bytes != p.bytes, held > most, held > 2*4*fed, len(p.all) > s.maxUnfinished(), (len(p.all) > 0) != (s.Unfinished() != 0):
 		t.Fatalf("%d bytes held of %d, %d counted of %d, %d messages", held, fed, p.bytes, bytes, len(p.all))
 	case s.Held() != bytes+droppedBytes*len(p.all)+s.in.names.held()+s.in.skipper.Held():
 		t.Fatalf("Held is %d", s.Held())
