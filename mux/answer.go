@@ -129,7 +129,12 @@ func (c *ServerConn) turnLocked() {
 	for !c.turns.waiting {
 		r := c.turns.first
 		switch {
-		case r == nil || !r.is(finished):
+		case r == nil:
+			return
+		case !r.is(finished):
+			if r.stream != nil {
+				r.stream.comesUpLocked()
+			}
 			return
 		case c.account.clogged(max(c.out.Queued(), c.out.Out().Len()), c.lim.QueuedBytes) && !c.overLocked() && c.cfg.Handlers != Inline:
 			c.turns.waiting = true
@@ -144,7 +149,11 @@ func (c *ServerConn) turnLocked() {
 		}
 		c.turns.pop()
 		c.turns.bytes -= r.reserved
-		c.appendLocked(r)
+		if r.stream != nil {
+			r.stream.sayEndLocked()
+		} else {
+			c.appendLocked(r)
+		}
 		c.exitLocked(r)
 	}
 }

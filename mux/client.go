@@ -358,7 +358,7 @@ func (c *Conn) refuseLocked() error {
 	case c.account.crowdedLocked():
 		c.account.total.refuse()
 		return c.exhausted("this client holds all that it may of answers that nobody has taken")
-	case (c.life.inflight > 0 || c.streamed) && !c.caps.Mux:
+	case !c.caps.Mux && (c.life.inflight > 0 || c.streamed && (!c.caps.Exclusive || c.streams.open > 0)):
 		return &rpc.Error{Code: rpc.Unavailable, Op: "call", Peer: c.peer, Sent: rpc.NotSent,
 			Msg: "the connection carries one call at a time and is busy"}
 	}

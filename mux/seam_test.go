@@ -617,3 +617,85 @@ func TestKeptMessagesMove(t *testing.T) {
 		}
 	})
 }
+
+// Where answers come in the order of their requests a stream waits for its turn, and
+// those behind it wait for its end.
+func TestStreamsHaveTheirTurn(t *testing.T) {
+	caps := twoCaps
+	caps.Exclusive = true
+	for _, stream := range []string{"chat", "unknown"} {
+		synctest.Test(t, func(t *testing.T) {
+			open := make(chan struct{})
+			route := func(service, name string) (rpc.Handler, string, bool) {
+				if name == "wait" {
+					return handlers{"wait": func(context.Context, string) (string, error) { <-open; return "first", nil }}.route(service, name)
+				}
+				if name == "unknown" {
+					return rpc.Handler{}, "no such method", false
+				}
+				return simple.route(service, name)
+			}
+			r := newTwoServer(t, &two{caps: caps}, route, mux.Spare)
+			r.say(twoFrame('Q', 1, "wait\x00"), twoFrame('O', 3, stream), twoFrame('M', 3, twoMessage(twoText, 0, "", "", "m")), twoFrame('Q', 5, "echo\x00last"))
+			if got := r.hears(); strings.Contains(got, "M") {
+				t.Errorf("%s: before the first answer %s", stream, got)
+			}
+			close(open)
+			got := r.hears()
+			if stream == "unknown" {
+				if a, b, c := strings.Index(got, "first"), strings.Index(got, "no such"), strings.Index(got, "last"); a < 0 || b < a || c < b {
+					t.Errorf("%s: then %s", stream, got)
+				}
+				return
+			}
+			if a, b := strings.Index(got, "first"), strings.Index(got, "m!"); a < 0 || b < a || strings.Contains(got, "last") {
+				t.Errorf("%s: then %s", stream, got)
+			}
+			r.say(twoFrame('M', 3, twoMessage(twoPlain, 0, "", "", "")))
+			got = r.hears()
+			if a, b := strings.Index(got, "M3"), strings.Index(got, "last"); a < 0 || b < a {
+				t.Errorf("%s: with its end %s", stream, got)
+			}
+		})
+	}
+}
+
+// A connection that carries one call at a time carries the next behind its end, a stream
+// or not; a stream that is given up ends it.
+func TestExclusiveConnection(t *testing.T) {
+	caps := twoCaps
+	caps.Exclusive = true
+	synctest.Test(t, func(t *testing.T) {
+		r := newTwoClient(t, &two{caps: caps}, rpc.Limits{})
+		for i := range uint32(3) {
+			sum := make(chan string, 1)
+			go func() {
+				got, err := r.sum(t.Context(), strs(1, "s"))
+				sum <- fmt.Sprint(*got, err)
+			}()
+			r.hears()
+			if got := now(r.beginCall(t.Context(), "echo", "b")); got != "Unavailable not sent" {
+				t.Errorf("a call beside a stream: %s", got)
+			}
+			r.say(twoFrame('M', 4*i+1, twoMessage(twoText|twoEnd, 0, "", "", "1")))
+			if got := now(sum); got != "1<nil>" {
+				t.Errorf("the stream: %s", got)
+			}
+			call := r.beginCall(t.Context(), "echo", "a")
+			r.hears()
+			if _, err := r.sum(t.Context(), strs(1, "s")); rpc.CodeOf(err) != rpc.Unavailable {
+				t.Errorf("a stream beside a call: %v", err)
+			}
+			r.say(answer(4*i+3, "A"))
+			if got := now(call); got != "A" {
+				t.Errorf("the call: %s", got)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		r.sum(ctx, strs(1, "s"))
+		if got := r.hears(); !strings.Contains(got, "lost") {
+			t.Errorf("after a stream was given up %s", got)
+		}
+	})
+}

@@ -58,6 +58,7 @@ type stream struct {
 	sending  any        // the message that is framed
 	private  *buf.Out   // or this, encoded outside the lock
 	opened   bool       // client: the first frame was appended
+	queues   bool       // server: answers before it are to leave first
 	sendDone bool       // this side has ended
 	ended    bool       // the peer's side has ended: nothing more arrives
 	over     bool       // and the call with it: nothing more is sent
@@ -235,7 +236,7 @@ func (s *stream) awaitCreditLocks() error {
 			}
 		case s.sendDone:
 			err = &rpc.Error{Code: rpc.FailedPrecondition, Op: "send", Msg: "this side of the stream has ended"}
-		case s.h.sess.Credit(s.ev.ID) > 0:
+		case !s.queues && s.h.sess.Credit(s.ev.ID) > 0:
 			return nil
 		default:
 			s.h.side.waitUnlocks(s, &s.send)
@@ -318,7 +319,9 @@ func (s *stream) refuseLocked(err *rpc.Error) {
 // resetLocked tells the peer that this side has given the call up.
 func (s *stream) resetLocked(why *rpc.Error) {
 	s.ev.Err = why
-	if _, err := s.appendLocked(wire.Reset, nil); err == nil {
+	if s.queues { // it is the first thing that is said of the call, in its turn
+		s.reset = true
+	} else if _, err := s.appendLocked(wire.Reset, nil); err == nil {
 		s.reset = true
 	}
 	s.ev.Err = nil
@@ -340,7 +343,7 @@ func (s *stream) stirLocked(list *waiter) *waiter {
 	if s.recv.on && (len(s.queue) > 0 || s.ended || s.gone) {
 		list = s.recv.offLocked(list)
 	}
-	if s.send.on && (s.over || s.gone || s.sendDone || s.h.sess.Credit(s.ev.ID) > 0) {
+	if s.send.on && (s.over || s.gone || s.sendDone || !s.queues && s.h.sess.Credit(s.ev.ID) > 0) {
 		s.h.streams.removeLocked(s)
 		list = s.send.offLocked(list)
 	}

@@ -75,6 +75,8 @@ func (c *Conn) refuseStreamLocked() error {
 	switch {
 	case c.life.door != open:
 		return c.refuseLocked()
+	case c.caps.Exclusive && (c.life.inflight > 0 || c.streams.open > 0):
+		return c.refuseLocked()
 	case c.streams.open >= c.lim.StreamsPerConn:
 		return c.exhausted("too many streams on one connection")
 	case c.account.crowdedLocked():
@@ -112,6 +114,10 @@ func (s *clientStream) finish(err error) error {
 	default:
 		if !s.reset {
 			s.resetLocked(&rpc.Error{Code: rpc.CodeOf(cmp.Or[error](s.ctx.Err(), rpc.Canceled))})
+		}
+		if c.caps.Exclusive { // what follows on the connection could be for this call
+			fx = c.life.close(leaving)
+			defer c.nc.Abort()
 		}
 		if c.final {
 			c.slots.put(s.slot)

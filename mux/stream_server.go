@@ -31,6 +31,7 @@ func (c *ServerConn) openStreamLocked(ev *wire.Event) {
 	s.h, s.ctx = &c.half, c.cfg.Base
 	s.ev = wire.Event{ID: ev.ID, Tag: ev.Tag, Method: ev.Method}
 	s.opened = true
+	r.ordered = ev.Flags&wire.Unordered == 0
 	err := c.refuseLocked(r)
 	if err == nil && c.streams.open >= c.lim.StreamsPerConn {
 		err = refusal(rpc.ResourceExhausted, "too many streams on this connection")
@@ -42,6 +43,7 @@ func (c *ServerConn) openStreamLocked(ev *wire.Event) {
 	c.streams.open++
 	c.stint.spent += openCost
 	c.listLocked(r)
+	s.queues = r.ordered && c.turns.first != r
 	if err != nil {
 		s.finishLocked(refused(r, Public(nil, err, nil)), nil) // no user's code runs under the lock, a logger's neither
 		return
@@ -93,13 +95,30 @@ func (c *ServerConn) endStream(s *serverStream, err error) {
 	}
 }
 
-// finishLocked ends the stream with err. It adds those whose wait is over to list.
+// finishLocked ends the stream with err, of which the peer is told in its turn. It adds
+// those whose wait is over to list.
 func (s *serverStream) finishLocked(err error, list *waiter) *waiter {
 	c, r := s.c, &s.r
 	s.ev.Err, _ = errors.AsType[*rpc.Error](err)
 	if r.call != nil {
 		s.ev.Trailer = r.call.Trailer
 	}
+	if !r.ordered {
+		s.sayEndLocked()
+	}
+	s.dropLocked()
+	r.enter(finished)
+	if r.ordered {
+		c.turnLocked()
+	} else {
+		c.exitLocked(r)
+	}
+	return s.stirLocked(list)
+}
+
+// sayEndLocked frames the end of a stream, whose turn it is if it has one.
+func (s *serverStream) sayEndLocked() {
+	c := s.c
 	// The peer awaits the end even of a call that it gave up: its id is free then.
 	if _, err := s.appendLocked(wire.End, nil); err != nil {
 		s.ev.Trailer, s.ev.Err = nil, &rpc.Error{Code: rpc.Internal, Msg: "the end of the stream could not be sent"}
@@ -107,10 +126,17 @@ func (s *serverStream) finishLocked(err error, list *waiter) *waiter {
 			c.unanswerableLocked()
 		}
 	}
-	s.dropLocked()
-	r.enter(finished)
-	c.exitLocked(r)
-	return s.stirLocked(list)
+}
+
+// comesUpLocked lets a stream send what the answers before it have held up.
+func (s *serverStream) comesUpLocked() {
+	if !s.queues {
+		return
+	}
+	s.queues = false
+	if list := s.stirLocked(nil); list != nil {
+		s.c.spawnLocked(func() { wake(list) })
+	}
 }
 
 // runStream runs the handler.

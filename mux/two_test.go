@@ -144,7 +144,10 @@ func (s *twoSession) event(typ byte, id uint32, v buf.View) wire.Event {
 		ev.Tag = [2]uint64{uint64(binary.BigEndian.Uint32(p)), uint64(binary.BigEndian.Uint32(p[4:]))}
 	case 'Q', 'O':
 		name, body, _ := strings.Cut(string(p), "\x00")
-		ev.Method, ev.Flags = name, wire.Open|wire.Unordered|wire.Note
+		ev.Method, ev.Flags = name, wire.Open|wire.Note
+		if !s.caps.Exclusive {
+			ev.Flags |= wire.Unordered
+		}
 		if typ == 'O' {
 			ev.Flags |= wire.Stream
 		} else {
