@@ -7,6 +7,7 @@ import "time"
 // A Clocked session is told the time before each batch of Cuts, by the holder of the
 // read role: floods make no events, so the session counts them, and needs the time for it.
 type Clocked interface {
+	// Clock says what time it is.
 	Clock(now time.Time)
 }
 
