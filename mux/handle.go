@@ -113,7 +113,7 @@ func asTold(ctx context.Context, call *rpc.Call, err error, l *slog.Logger) erro
 	if x.Code == rpc.Internal && !public {
 		var log func(msg string, attrs ...any)
 		if x, log = hidden(call, l); log != nil {
-			log("rpc: a handler failed", "err", err)
+			log("rpc: a handler failed", "err", brief(err))
 		}
 	}
 	x.Err = withheld{err}
@@ -157,7 +157,21 @@ func logPanic(log func(msg string, attrs ...any), msg string, p any) {
 			fmt.Fprintf(&b, "\t%s %s:%d\n", f.Function, f.File, f.Line)
 		}
 	}
-	log(b.String(), "panic", fmt.Sprint(p))
+	log(b.String(), "panic", brief(fmt.Sprint(p)))
+}
+
+// maxLogged is how much is logged of the text of an error or a panic, bytes: handlers
+// put into it what their callers have sent.
+const maxLogged = 4 << 10
+
+// brief is v as it is logged: itself, or the begin of its text if that is long. What
+// panics while it gives its text does so within fmt, which stands it.
+func brief(v any) any {
+	text := fmt.Sprint(v)
+	if len(text) <= maxLogged {
+		return v
+	}
+	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:maxLogged], ""), len(text))
 }
 
 // maxFrames is how much of a panic's stack is logged.
@@ -206,7 +220,7 @@ func publicOf(call *rpc.Call, err error, l *slog.Logger) (e *rpc.Error, log func
 	if report == nil {
 		return e, nil
 	}
-	return e, func() { report("rpc: a handler failed", "err", err) }
+	return e, func() { report("rpc: a handler failed", "err", brief(err)) }
 }
 
 // hidden is what the caller is told of a failure whose text is not for it, with the

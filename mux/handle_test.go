@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -144,5 +145,33 @@ func TestFailuresAreLoggedSparsely(t *testing.T) {
 				t.Errorf("%s: a failure after a while was not logged", what)
 			}
 		})
+	}
+}
+
+// A sink of log lines counts their bytes.
+type sink struct{ n atomic.Int64 }
+
+func (s *sink) Write(p []byte) (int, error) {
+	s.n.Add(int64(len(p)))
+	return len(p), nil
+}
+
+// What a handler says of a failure is often what its caller has sent: a line of the log
+// is short all the same.
+func TestFailuresAreLoggedShortly(t *testing.T) {
+	long := strings.Repeat("\x00", 1<<20)
+	for what, fail := range map[string]rpc.Next{
+		"errors": func(context.Context, *rpc.Call) error { return errors.New(long) },
+		"panics": func(context.Context, *rpc.Call) error { panic(errors.New(long)) },
+		"texts":  func(context.Context, *rpc.Call) error { panic(long) },
+	} {
+		lines, call := new(sink), stub.New[string, string]()
+		call.Method = method("fail", rpc.Unary)
+		if err := mux.Handle(t.Context(), call, fail, slog.New(slog.NewTextHandler(lines, nil))); err == nil || err.Code != rpc.Internal {
+			t.Errorf("%s: %v", what, err)
+		}
+		if n := lines.n.Load(); n == 0 || n > 20<<10 {
+			t.Errorf("%s: %d bytes are logged of a text of %d", what, n, len(long))
+		}
 	}
 }
