@@ -56,19 +56,20 @@ func bad(format string, args ...any) error {
 // Find is a mux.Router: why says what is wrong where ok is not set. An unknown or
 // absent service name is no obstacle if some service has the method: Thrift peers
 // often send none, or one of their own choice; unless the table is exact about it.
+// Of a long name why has the begin: who makes names up has this side say no more than it hears.
 func (r *Table) Find(service, method string) (h rpc.Handler, why string, ok bool) {
 	methods, known := r.services[service]
 	if h, ok = methods[method]; ok {
 		return h, "", true
 	}
 	if known {
-		return h, fmt.Sprintf("service %s has no method %q", service, method), false
+		return h, fmt.Sprintf("service %s has no method %.100q", service, method), false
 	}
 	if r.exact && service != "" {
-		return h, fmt.Sprintf("no service %q here", service), false
+		return h, fmt.Sprintf("no service %.100q here", service), false
 	}
 	if h, ok = r.methods[method]; ok {
 		return h, "", true
 	}
-	return h, fmt.Sprintf("no service here has a method %q", method), false
+	return h, fmt.Sprintf("no service here has a method %.100q", method), false
 }

@@ -96,3 +96,19 @@ func TestInterceptors(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Names that a caller has made up come back in part: quoted they are four times as long.
+func TestLongNamesAreShownInPart(t *testing.T) {
+	long := strings.Repeat("\x00", 16<<10)
+	for _, exact := range []bool{false, true} {
+		table, err := New([]rpc.Service{service("Users", "get")}, nil, exact)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, asked := range []string{"Users", long} {
+			if _, why, ok := table.Find(asked, long); ok || len(why) > 1000 {
+				t.Errorf("exact %v: %v, %d bytes", exact, ok, len(why))
+			}
+		}
+	}
+}
