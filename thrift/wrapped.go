@@ -8,7 +8,10 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
-var _ rpc.Unwrapper = Binary{}
+var (
+	_ rpc.Unwrapper = Binary{}
+	_ rpc.Unwrapper = Compact{}
+)
 
 // Args makes Binary an [rpc.Unwrapper]: msg is a generated struct of a method's
 // arguments, whose tags have their names.
@@ -47,6 +50,12 @@ func (Binary) Answer(msg any) any {
 	}
 	return nil
 }
+
+// Args makes Compact an [rpc.Unwrapper]: the structs are those of Binary.
+func (Compact) Args(msg any) iter.Seq2[string, any] { return Binary{}.Args(msg) }
+
+// Answer makes Compact an [rpc.Unwrapper]: the structs are those of Binary.
+func (Compact) Answer(msg any) any { return Binary{}.Answer(msg) }
 
 // tagged yields the fields that msg, a pointer to a struct, has on the wire, with
 // their tags.

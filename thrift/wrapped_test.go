@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
@@ -49,7 +50,7 @@ func TestArgsOfAMethod(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
-	for range (thrift.Binary{}).Args(&struct {
+	for range (thrift.Compact{}).Args(&struct {
 		A, B int32 `thrift:"a,1"`
 	}{}) {
 		break // is heeded: a second yield would panic
@@ -85,8 +86,10 @@ func TestAnswerOfAMethod(t *testing.T) {
 		{&struct{}{}, nil},
 		{nil, nil},
 	} {
-		if got := (thrift.Binary{}).Answer(tt.msg); !reflect.DeepEqual(got, tt.want) {
-			t.Errorf("%d: %v, want %v", i, got, tt.want)
+		for _, c := range []rpc.Unwrapper{thrift.Binary{}, thrift.Compact{}} {
+			if got := c.Answer(tt.msg); !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("%T, %d: %v, want %v", c, i, got, tt.want)
+			}
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (c *compiler) structure(rt reflect.Type) (*Struct, error) {
 		return s, c.fill(&s.Of, of)
 	}
 	s.Slab = SlabOf(s.Size)
-	if d := reflect.TypeFor[presetter](); reflect.PointerTo(rt).Implements(d) {
+	if d := reflect.TypeFor[Defaulter](); reflect.PointerTo(rt).Implements(d) {
 		s.preset = Itab(d, reflect.PointerTo(rt))
 	}
 	byID := map[int]string{}

@@ -88,7 +88,7 @@ type Struct struct {
 	View View    // and how
 
 	unknown uintptr // one more than the offset of the field that keeps unknown ones; 0: there is none
-	preset  uintptr // itab of *struct as a presetter; 0: no defaults
+	preset  uintptr // itab of *struct as a Defaulter; 0: no defaults
 	cost    atomic.Int64
 
 	ours  []stretch // where the fields are
@@ -255,8 +255,12 @@ func (s *Struct) Kept(p unsafe.Pointer) *[]byte {
 // New makes a struct that is zero.
 func (s *Struct) New() unsafe.Pointer { return reflect.New(s.Go).UnsafePointer() }
 
-// A presetter is a struct with default values.
-type presetter interface{ SetDefaults() }
+// A Defaulter is a generated struct whose fields have default values in the IDL.
+// It is asked of new structs, before they are decoded into.
+type Defaulter interface {
+	// SetDefaults gives the fields that have one in the IDL their default value.
+	SetDefaults()
+}
 
 // HasPreset tells whether the struct has default values.
 func (s *Struct) HasPreset() bool { return s.preset != 0 }
@@ -264,6 +268,6 @@ func (s *Struct) HasPreset() bool { return s.preset != 0 }
 // Preset sets the defaults of the fresh struct at p; it has some.
 func (s *Struct) Preset(p unsafe.Pointer) {
 	f := Face{s.preset, p}
-	// Safety: p points to an s.Go, and preset is the itab of *s.Go for presetter.
-	(*(*presetter)(unsafe.Pointer(&f))).SetDefaults()
+	// Safety: p points to an s.Go, and preset is the itab of *s.Go for Defaulter.
+	(*(*Defaulter)(unsafe.Pointer(&f))).SetDefaults()
 }

@@ -263,7 +263,7 @@ func embeds(f reflect.StructField, field bool) string {
 	if !f.Anonymous {
 		return ""
 	}
-	for _, methods := range []reflect.Type{reflect.TypeFor[generated](), reflect.TypeFor[defaulter](), reflect.TypeFor[Viewer]()} {
+	for _, methods := range []reflect.Type{reflect.TypeFor[generated](), reflect.TypeFor[shape.Defaulter](), reflect.TypeFor[Viewer]()} {
 		if f.Type.Implements(methods) || reflect.PointerTo(f.Type).Implements(methods) {
 			return "embeds " + f.Type.String() + ", whose methods would stand for the whole struct: give the field a name"
 		}
@@ -273,9 +273,6 @@ func embeds(f reflect.StructField, field bool) string {
 	}
 	return ""
 }
-
-// A defaulter is a generated struct with default values.
-type defaulter interface{ SetDefaults() }
 
 // tagged tells whether a struct, or a pointer to one, has fields of Thrift's, its
 // own or embedded ones. A struct that embeds a pointer to itself has no other fields by
