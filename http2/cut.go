@@ -67,6 +67,8 @@ func (s *Session) mayCome(f frame) *Error {
 	return s.mayComeSlow(f)
 }
 
+// mayComeSlow is the whole of what RFC 9113 says of a frame's head in a state of the connection,
+// with a case for each rule. An error of the connection counts before one of a stream.
 func (s *Session) mayComeSlow(f frame) *Error {
 	e := f.fault()
 	if e != nil && e.Stream == 0 {

@@ -171,7 +171,7 @@ func (b *builder) ref(f *idl.File, md protoreflect.MessageDescriptor, pos idl.Po
 }
 
 // defaultOf gives what an absent field has: what its option says, else of an enum whose
-// first value is not zero that value; nil for a zero.
+// first value is not zero that value; nil for a zero. It has a case for each kind of scalar.
 func (b *builder) defaultOf(d protoreflect.FieldDescriptor) *idl.Value {
 	if d.IsList() || d.IsMap() || d.ContainingOneof() != nil && !d.HasDefault() {
 		return nil

@@ -32,6 +32,8 @@ func structOf(m map[string]any, depth int) (*Struct, error) {
 	return x, nil
 }
 
+// valueOf is NewValue for what stands depth levels above the deepest allowed. It has a case for
+// each Go type that JSON's values come in.
 func valueOf(v any, depth int) (*Value, error) {
 	if depth < 0 {
 		return nil, fmt.Errorf("known: a value nests deeper than %d", maxNested)

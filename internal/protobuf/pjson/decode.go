@@ -103,6 +103,9 @@ func (d *decoder) message(pl *plan.Plan, p unsafe.Pointer, depth int) {
 }
 
 // members reads the fields of the struct at p up to the end of the object. inAny: its type is among them.
+//
+// It is one loop, whose many ways out are the rules of the JSON mapping for one name: an
+// extension, unknown, twice, null, of a oneof that was set.
 func (d *decoder) members(pl *plan.Plan, p unsafe.Pointer, depth int, inAny bool) {
 	seen := map[int]bool{} // by offset in the struct: the fields of a oneof have one
 	exts, err := d.extensions(pl)

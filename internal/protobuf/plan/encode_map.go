@@ -13,6 +13,9 @@ import (
 )
 
 // entries appends the map at p: each entry is a message of key and value.
+//
+// The length is that of the table of layouts: Go has no way to instantiate a generic
+// function by a value.
 func (e *Encoder) entries(b []byte, o *Op, p unsafe.Pointer, depth int) []byte {
 	// Safety: a map's number of entries does not depend on its type.
 	if n := len(*(*map[string]string)(p)); n == 0 {

@@ -26,7 +26,8 @@ func (e *Encoder) size(pl *Plan, p unsafe.Pointer, depth int) (n int) {
 	return n
 }
 
-// sizeField measures the field of o at p.
+// sizeField measures the field of o at p. It has a case for each way of writing a field; what
+// it says must be what fields appends, to the byte: lengths are written before their content.
 func (e *Encoder) sizeField(pl *Plan, o *Op, p unsafe.Pointer, depth int) int {
 	// Safety: for all loads: p points to a field of o.Type.Go.
 	switch o.Do {

@@ -40,6 +40,7 @@ func (r *Filler) count() int {
 	return r.IntN(5)
 }
 
+// value fills v, whose field has that tag. It has a case for each kind of Go type.
 func (r *Filler) value(v reflect.Value, tag string) {
 	switch v.Kind() {
 	case reflect.Bool:
