@@ -20,7 +20,11 @@ import (
 // seams are the interfaces that the design is cut along (docs/architecture.md,
 // Adding a room): whoever adds a room implements one. Their second
 // implementation may stand in a test, which is what a seam is for as well.
-var seams = []string{"buf.Source", "rpc.Codec", "rpc.Caller", "wire.Protocol", "wire.Session", "netio.Conn", "internal/shape.Rules", "internal/shape.View"}
+// An optional part of a seam is one as well.
+var seams = []string{
+	"buf.Source", "rpc.Codec", "rpc.Caller", "netio.Conn", "internal/shape.Rules", "internal/shape.View",
+	"wire.Protocol", "wire.Session", "wire.Clocked", "wire.Keeper", "wire.Orderer",
+}
 
 // written are the interfaces of what the generators write for programs: their
 // implementations stand in the golden files, with these words.
