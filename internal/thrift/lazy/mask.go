@@ -16,6 +16,7 @@ import (
 type masker struct {
 	b    []byte
 	mem  codec.Budget // for one value that is decoded
+	left codec.Budget // for all defaults that are added
 	keep bool
 	err  error // of a value that cannot be encoded, or decoded
 }
@@ -32,7 +33,7 @@ func (l lens) Mask(p unsafe.Pointer, n *shape.Node, keep bool) {
 	}
 	b, err := x.bytes()
 	pl, mem := x.pl, *x.own.budget()
-	m := masker{b: b, mem: mem, keep: keep, err: err}
+	m := masker{b: b, mem: mem, left: mem, keep: keep, err: err}
 	masked, _ := m.fields(make([]byte, 0, len(b)), pl, n, 0)
 	x.Release()
 	*x = viewOf(pl, masked, mem)
@@ -69,8 +70,14 @@ func (m *masker) fields(out []byte, pl *plan.Plan, n *shape.Node, o int) ([]byte
 		}
 		o = end
 	}
-	if pl.HasPreset() {
+	if pl.HasPreset() && m.left >= 0 {
+		before := len(out)
 		out = m.presets(out, pl, n, at)
+		// Twice, since append grows by doubling. A list of structs of one byte each would
+		// make the defaults of all of them for nothing.
+		if m.left -= 2 * codec.Budget(len(out)-before); m.left < 0 && m.err == nil {
+			m.err = raw.TooCostly.At(o) // the view cannot be sent
+		}
 	}
 	return append(out, byte(raw.TypeStop)), o + 1
 }

@@ -115,16 +115,24 @@ func (x *Message) encode(f *shape.Field, p unsafe.Pointer) []byte {
 	case shape.Int32:
 		return binary.BigEndian.AppendUint32(append(x.own.bytes(7), head[:]...), *(*uint32)(p))
 	}
+	val, err := encoded(f, p, plan.DefaultDepth-int(x.level))
+	if err != nil {
+		x.fail(err)
+	}
+	return val
+}
+
+// encoded gives header and value of the field f at p, which may nest depth levels.
+func encoded(f *shape.Field, p unsafe.Pointer, depth int) ([]byte, error) {
 	var out buf.Out
 	defer out.Reset()
 	e := plan.Encoder{Out: &out}
-	b := e.Value(append(out.Block(), head[:]...), f.Type, p, plan.DefaultDepth-int(x.level))
+	b := e.Value(append(out.Block(), byte(f.Tag>>16), byte(f.Tag>>8), byte(f.Tag)), f.Type, p, depth)
 	out.Commit(b)
 	if e.Err != nil {
-		x.fail(e.Err)
-		return nil
+		return nil, e.Err
 	}
-	return out.Bytes()
+	return out.Bytes(), nil
 }
 
 // bytes gives room for a value of n bytes.
