@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/idl"
 	"github.com/limosa-rpc/limosa/reflection"
 	"github.com/limosa-rpc/limosa/rpc"
 )
@@ -130,5 +132,48 @@ func TestEscapesOfServers(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// Methods of a parent are shown at each service that has them, and not for ever: of a text
+// of 60 KB that were a hundred megabytes.
+func TestInheritedMethodsAreBounded(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("service P {\n")
+	for i := range 2000 {
+		fmt.Fprintf(&b, "void m%d()\n", i)
+	}
+	b.WriteString("}\n")
+	for i := range 2000 {
+		fmt.Fprintf(&b, "service S%d extends P { void own() }\n", i)
+	}
+	text := "#file a.thrift\n" + b.String()
+	services := make([]rpc.Service, 0, 2001)
+	for i := range 2000 {
+		services = append(services, rpc.Service{Name: fmt.Sprintf("S%d", i), IDL: text})
+	}
+	addr := serveAs(t, services...)
+	for _, how := range []string{"text", "json"} {
+		code, out, errs := runTool(t, "", "list", "-o", how, addr)
+		if code != 0 || len(out) > 3<<20 {
+			t.Errorf("%s: %d: %d bytes of an IDL of %d, %s", how, code, len(out), len(text), errs)
+		}
+		if n := strings.Count(out, "void own()"); n != 2000 {
+			t.Errorf("%s: %d of 2000 services have a method of their own", how, n)
+		}
+		if how == "text" && !strings.Contains(out, "  (and 2000 methods of P)\n") || how == "json" && !strings.Contains(out, `"omitted":2000`) {
+			t.Errorf("%s: what is left out is not told", how)
+		}
+	}
+}
+
+// A name that a server says again and again is shown once.
+func TestRepeatedNamesAreListedOnce(t *testing.T) {
+	svc := &idl.Service{Name: "S", Methods: []*idl.Method{{Name: "m", Result: &idl.Type{Kind: idl.I32}}}}
+	s := &schema{Schema: &idl.Schema{Files: []*idl.File{{Services: []*idl.Service{svc}}}}, served: slices.Repeat([]rpc.Service{{Name: "S"}}, 1000)}
+	var out strings.Builder
+	a := app{stdout: &out}
+	if err := a.list(s, false); err != nil || out.Len() > 100 {
+		t.Errorf("%v, %d bytes", err, out.Len())
 	}
 }

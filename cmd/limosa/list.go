@@ -21,7 +21,13 @@ const askTime = 10 * time.Second
 type listedService struct {
 	Service string   `json:"service"`
 	Methods []string `json:"methods,omitempty"` // as the IDL has them; missing if the server has no IDL of it
+	Omitted int      `json:"omitted,omitempty"` // how many more it inherits, which are not shown again
 }
+
+// maxInherited is how many methods are shown at the services that inherit them, in all.
+// A parent is shown itself: of a server's IDL that means ill there are services by the
+// thousand, each with the thousands of methods of one.
+const maxInherited = 10_000
 
 // listCommand needs no name, so it is what a user tries first at an unknown server.
 func (a *app) listCommand() *cli.Command {
@@ -94,14 +100,20 @@ func (a *app) list(s *schema, asJSON bool) error {
 			}
 		}
 	}
+	told := map[string]bool{}
 	for _, svc := range s.served {
-		names = append(names, svc.Name)
+		if !told[svc.Name] { // a server may say a name ever so often
+			told[svc.Name] = true
+			names = append(names, svc.Name)
+		}
 	}
+	room := maxInherited
 	for i, name := range names {
 		svc := known[name]
+		methods, omitted := methodsOf(svc, &room)
 		if asJSON {
-			l := listedService{Service: name}
-			for _, m := range methodsOf(svc) {
+			l := listedService{Service: name, Omitted: omitted}
+			for _, m := range methods {
 				l.Methods = append(l.Methods, signature(m))
 			}
 			if err := a.printLine(l); err != nil {
@@ -114,8 +126,11 @@ func (a *app) list(s *schema, asJSON bool) error {
 			b.WriteByte('\n')
 		}
 		b.WriteString(a.bold(name) + "\n")
-		for _, m := range methodsOf(svc) {
+		for _, m := range methods {
 			b.WriteString("  " + signature(m) + "\n")
+		}
+		if omitted > 0 {
+			fmt.Fprintf(&b, "  (and %d methods of %s)\n", omitted, svc.Parent.Name)
 		}
 		if svc == nil {
 			b.WriteString("  (the server has no IDL of it)\n")
@@ -127,14 +142,25 @@ func (a *app) list(s *schema, asJSON bool) error {
 	return nil
 }
 
-// methodsOf gives a service's methods, inherited ones too.
+// methodsOf gives a service's methods and, if there is room for as many, which they take,
+// those that it inherits; else omitted is how many these are.
 //
 // Its own come first. s may be nil, which has none.
-func methodsOf(s *idl.Service) (methods []*idl.Method) {
+func methodsOf(s *idl.Service, room *int) (methods []*idl.Method, omitted int) {
+	if s == nil {
+		return nil, 0
+	}
+	for p := s.Parent; p != nil; p = p.Parent {
+		omitted += len(p.Methods)
+	}
+	if omitted > *room {
+		return s.Methods, omitted
+	}
+	*room -= omitted
 	for ; s != nil; s = s.Parent {
 		methods = append(methods, s.Methods...)
 	}
-	return methods
+	return methods, 0
 }
 
 // signature writes a method as an IDL has it.
