@@ -108,12 +108,12 @@ func (l *simdList) ways(peer string) (read, write func(n int)) {
 	case peer == "loop" && l.i16 != nil:
 		read = func(n int) {
 			for range n {
-				loopFrom16(l.i16, wire)
+				codec.LoopFrom16(l.i16, wire)
 			}
 		}
 		write = func(n int) {
 			for range n {
-				loopTo16(wire, l.i16)
+				codec.LoopTo16(wire, l.i16)
 			}
 		}
 	case peer == "limosa" && l.i32 != nil:
@@ -130,12 +130,12 @@ func (l *simdList) ways(peer string) (read, write func(n int)) {
 	case peer == "loop" && l.i32 != nil:
 		read = func(n int) {
 			for range n {
-				loopFrom32(l.i32, wire)
+				codec.LoopFrom32(l.i32, wire)
 			}
 		}
 		write = func(n int) {
 			for range n {
-				loopTo32(wire, l.i32)
+				codec.LoopTo32(wire, l.i32)
 			}
 		}
 	case peer == "limosa" && l.i64 != nil:
@@ -152,95 +152,14 @@ func (l *simdList) ways(peer string) (read, write func(n int)) {
 	case peer == "loop" && l.i64 != nil:
 		read = func(n int) {
 			for range n {
-				loopFrom64(l.i64, wire)
+				codec.LoopFrom64(l.i64, wire)
 			}
 		}
 		write = func(n int) {
 			for range n {
-				loopTo64(wire, l.i64)
+				codec.LoopTo64(wire, l.i64)
 			}
 		}
 	}
 	return read, write
-}
-
-// The loops are those that codec has where there are no vectors: four elements
-// a turn, with bounds checked once.
-
-func loopFrom16(dst []uint16, src []byte) {
-	for len(dst) >= 4 {
-		d, s := (*[4]uint16)(dst), (*[8]byte)(src)
-		d[0], d[1] = binary.BigEndian.Uint16(s[0:]), binary.BigEndian.Uint16(s[2:])
-		d[2], d[3] = binary.BigEndian.Uint16(s[4:]), binary.BigEndian.Uint16(s[6:])
-		dst, src = dst[4:], src[8:]
-	}
-	for i := range dst {
-		dst[i] = binary.BigEndian.Uint16(src[2*i:])
-	}
-}
-
-func loopTo16(dst []byte, src []uint16) {
-	for len(src) >= 4 {
-		d, s := (*[8]byte)(dst), (*[4]uint16)(src)
-		binary.BigEndian.PutUint16(d[0:], s[0])
-		binary.BigEndian.PutUint16(d[2:], s[1])
-		binary.BigEndian.PutUint16(d[4:], s[2])
-		binary.BigEndian.PutUint16(d[6:], s[3])
-		dst, src = dst[8:], src[4:]
-	}
-	for i, v := range src {
-		binary.BigEndian.PutUint16(dst[2*i:], v)
-	}
-}
-
-func loopFrom32(dst []uint32, src []byte) {
-	for len(dst) >= 4 {
-		d, s := (*[4]uint32)(dst), (*[16]byte)(src)
-		d[0], d[1] = binary.BigEndian.Uint32(s[0:]), binary.BigEndian.Uint32(s[4:])
-		d[2], d[3] = binary.BigEndian.Uint32(s[8:]), binary.BigEndian.Uint32(s[12:])
-		dst, src = dst[4:], src[16:]
-	}
-	for i := range dst {
-		dst[i] = binary.BigEndian.Uint32(src[4*i:])
-	}
-}
-
-func loopTo32(dst []byte, src []uint32) {
-	for len(src) >= 4 {
-		d, s := (*[16]byte)(dst), (*[4]uint32)(src)
-		binary.BigEndian.PutUint32(d[0:], s[0])
-		binary.BigEndian.PutUint32(d[4:], s[1])
-		binary.BigEndian.PutUint32(d[8:], s[2])
-		binary.BigEndian.PutUint32(d[12:], s[3])
-		dst, src = dst[16:], src[4:]
-	}
-	for i, v := range src {
-		binary.BigEndian.PutUint32(dst[4*i:], v)
-	}
-}
-
-func loopFrom64(dst []uint64, src []byte) {
-	for len(dst) >= 4 {
-		d, s := (*[4]uint64)(dst), (*[32]byte)(src)
-		d[0], d[1] = binary.BigEndian.Uint64(s[0:]), binary.BigEndian.Uint64(s[8:])
-		d[2], d[3] = binary.BigEndian.Uint64(s[16:]), binary.BigEndian.Uint64(s[24:])
-		dst, src = dst[4:], src[32:]
-	}
-	for i := range dst {
-		dst[i] = binary.BigEndian.Uint64(src[8*i:])
-	}
-}
-
-func loopTo64(dst []byte, src []uint64) {
-	for len(src) >= 4 {
-		d, s := (*[32]byte)(dst), (*[4]uint64)(src)
-		binary.BigEndian.PutUint64(d[0:], s[0])
-		binary.BigEndian.PutUint64(d[8:], s[1])
-		binary.BigEndian.PutUint64(d[16:], s[2])
-		binary.BigEndian.PutUint64(d[24:], s[3])
-		dst, src = dst[32:], src[4:]
-	}
-	for i, v := range src {
-		binary.BigEndian.PutUint64(dst[8*i:], v)
-	}
 }

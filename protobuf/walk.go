@@ -82,13 +82,4 @@ func newMask[M any](paths string, keep bool) (*Mask[M], error) {
 // Apply unsets fields of m, which may be nil, in place: a field becomes nil, or zero
 // if it cannot be. With Keep, unknown fields go too, unless all of their message is kept. What m
 // refers to is changed, wherever else it is referred to.
-func (k *Mask[M]) Apply(m *M) {
-	if m == nil {
-		return
-	}
-	pl, p, err := plan.Of(m)
-	if err != nil {
-		return // newMask has seen that there is none
-	}
-	k.mask.Apply(&pl.Struct, p)
-}
+func (k *Mask[M]) Apply(m *M) { k.mask.ApplyTo(m) }

@@ -135,13 +135,4 @@ func newMask[M any](paths string, keep bool) (*Mask[M], error) {
 // more. Fields that it does not know go with Keep and stay with Drop; where a path
 // leads through a union, a map or a list of lists they go from that. A view
 // of a part of a message cannot be masked: Apply panics.
-func (k *Mask[M]) Apply(m *M) {
-	if m == nil {
-		return
-	}
-	pl, p, err := plan.Of(m)
-	if err != nil {
-		return // newMask has seen that there is none
-	}
-	k.mask.Apply(&pl.Struct, p)
-}
+func (k *Mask[M]) Apply(m *M) { k.mask.ApplyTo(m) }

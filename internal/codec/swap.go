@@ -37,7 +37,7 @@ func From16(dst []uint16, src []byte) {
 	}
 	if len(dst) >= vectorLeast {
 		if !hasVectors() {
-			loopFrom16(dst, src)
+			LoopFrom16(dst, src)
 			return
 		}
 		src = src[: 2*len(dst) : len(src)]
@@ -68,7 +68,7 @@ func From32(dst []uint32, src []byte) {
 	}
 	if len(dst) >= vectorLeast {
 		if !hasVectors() {
-			loopFrom32(dst, src)
+			LoopFrom32(dst, src)
 			return
 		}
 		src = src[: 4*len(dst) : len(src)]
@@ -99,7 +99,7 @@ func From64(dst []uint64, src []byte) {
 	}
 	if len(dst) >= vectorLeast {
 		if !hasVectors() {
-			loopFrom64(dst, src)
+			LoopFrom64(dst, src)
 			return
 		}
 		src = src[: 8*len(dst) : len(src)]
@@ -130,7 +130,7 @@ func To16(dst []byte, src []uint16) {
 	}
 	if len(src) >= vectorLeast {
 		if !hasVectors() {
-			loopTo16(dst, src)
+			LoopTo16(dst, src)
 			return
 		}
 		dst = dst[: 2*len(src) : len(dst)]
@@ -163,7 +163,7 @@ func To32(dst []byte, src []uint32) {
 	}
 	if len(src) >= vectorLeast {
 		if !hasVectors() {
-			loopTo32(dst, src)
+			LoopTo32(dst, src)
 			return
 		}
 		dst = dst[: 4*len(src) : len(dst)]
@@ -196,7 +196,7 @@ func To64(dst []byte, src []uint64) {
 	}
 	if len(src) >= vectorLeast {
 		if !hasVectors() {
-			loopTo64(dst, src)
+			LoopTo64(dst, src)
 			return
 		}
 		dst = dst[: 8*len(src) : len(dst)]

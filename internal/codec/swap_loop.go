@@ -6,7 +6,8 @@ import "encoding/binary"
 // They take four elements a turn through array pointers: the compiler then
 // checks bounds once for all four. That is 2-10 times the speed of indexing.
 
-func loopFrom16(dst []uint16, src []byte) {
+// LoopFrom16 makes numbers of the big-endian ones in src, which has 2 bytes for each of dst.
+func LoopFrom16(dst []uint16, src []byte) {
 	for len(dst) >= 4 {
 		d, s := (*[4]uint16)(dst), (*[8]byte)(src)
 		d[0], d[1] = binary.BigEndian.Uint16(s[0:]), binary.BigEndian.Uint16(s[2:])
@@ -18,7 +19,8 @@ func loopFrom16(dst []uint16, src []byte) {
 	}
 }
 
-func loopTo16(dst []byte, src []uint16) {
+// LoopTo16 writes numbers big-endian into dst, which has 2 bytes for each of src.
+func LoopTo16(dst []byte, src []uint16) {
 	for len(src) >= 4 {
 		d, s := (*[8]byte)(dst), (*[4]uint16)(src)
 		binary.BigEndian.PutUint16(d[0:], s[0])
@@ -32,7 +34,8 @@ func loopTo16(dst []byte, src []uint16) {
 	}
 }
 
-func loopFrom32(dst []uint32, src []byte) {
+// LoopFrom32 makes numbers of the big-endian ones in src, which has 4 bytes for each of dst.
+func LoopFrom32(dst []uint32, src []byte) {
 	for len(dst) >= 4 {
 		d, s := (*[4]uint32)(dst), (*[16]byte)(src)
 		d[0], d[1] = binary.BigEndian.Uint32(s[0:]), binary.BigEndian.Uint32(s[4:])
@@ -44,7 +47,8 @@ func loopFrom32(dst []uint32, src []byte) {
 	}
 }
 
-func loopTo32(dst []byte, src []uint32) {
+// LoopTo32 writes numbers big-endian into dst, which has 4 bytes for each of src.
+func LoopTo32(dst []byte, src []uint32) {
 	for len(src) >= 4 {
 		d, s := (*[16]byte)(dst), (*[4]uint32)(src)
 		binary.BigEndian.PutUint32(d[0:], s[0])
@@ -58,7 +62,8 @@ func loopTo32(dst []byte, src []uint32) {
 	}
 }
 
-func loopFrom64(dst []uint64, src []byte) {
+// LoopFrom64 makes numbers of the big-endian ones in src, which has 8 bytes for each of dst.
+func LoopFrom64(dst []uint64, src []byte) {
 	for len(dst) >= 4 {
 		d, s := (*[4]uint64)(dst), (*[32]byte)(src)
 		d[0], d[1] = binary.BigEndian.Uint64(s[0:]), binary.BigEndian.Uint64(s[8:])
@@ -70,7 +75,8 @@ func loopFrom64(dst []uint64, src []byte) {
 	}
 }
 
-func loopTo64(dst []byte, src []uint64) {
+// LoopTo64 writes numbers big-endian into dst, which has 8 bytes for each of src.
+func LoopTo64(dst []byte, src []uint64) {
 	for len(src) >= 4 {
 		d, s := (*[32]byte)(dst), (*[4]uint64)(src)
 		binary.BigEndian.PutUint64(d[0:], s[0])

@@ -32,22 +32,22 @@ func numbersAt[T uint16 | uint32 | uint64](b []byte, n int) []T {
 var directions = []direction{
 	{"From16", 2,
 		func(dst, src []byte, n int) { From16(numbersAt[uint16](dst, n), src) },
-		func(dst, src []byte, n int) { loopFrom16(numbersAt[uint16](dst, n), src) }},
+		func(dst, src []byte, n int) { LoopFrom16(numbersAt[uint16](dst, n), src) }},
 	{"From32", 4,
 		func(dst, src []byte, n int) { From32(numbersAt[uint32](dst, n), src) },
-		func(dst, src []byte, n int) { loopFrom32(numbersAt[uint32](dst, n), src) }},
+		func(dst, src []byte, n int) { LoopFrom32(numbersAt[uint32](dst, n), src) }},
 	{"From64", 8,
 		func(dst, src []byte, n int) { From64(numbersAt[uint64](dst, n), src) },
-		func(dst, src []byte, n int) { loopFrom64(numbersAt[uint64](dst, n), src) }},
+		func(dst, src []byte, n int) { LoopFrom64(numbersAt[uint64](dst, n), src) }},
 	{"To16", 2,
 		func(dst, src []byte, n int) { To16(dst, numbersAt[uint16](src, n)) },
-		func(dst, src []byte, n int) { loopTo16(dst, numbersAt[uint16](src, n)) }},
+		func(dst, src []byte, n int) { LoopTo16(dst, numbersAt[uint16](src, n)) }},
 	{"To32", 4,
 		func(dst, src []byte, n int) { To32(dst, numbersAt[uint32](src, n)) },
-		func(dst, src []byte, n int) { loopTo32(dst, numbersAt[uint32](src, n)) }},
+		func(dst, src []byte, n int) { LoopTo32(dst, numbersAt[uint32](src, n)) }},
 	{"To64", 8,
 		func(dst, src []byte, n int) { To64(dst, numbersAt[uint64](src, n)) },
-		func(dst, src []byte, n int) { loopTo64(dst, numbersAt[uint64](src, n)) }},
+		func(dst, src []byte, n int) { LoopTo64(dst, numbersAt[uint64](src, n)) }},
 }
 
 // offsets gives where both sides begin if the message is to begin at at: numbers are aligned.

@@ -14,6 +14,7 @@ import (
 type Mask struct {
 	keep bool
 	root *Node
+	of   *Struct // what it was made for
 }
 
 // A MaskError says which path of a mask does not fit the messages.
@@ -35,7 +36,7 @@ type MaskError struct {
 // Time and memory are in proportion to the text: a path is not followed into types that
 // refer to themselves any further than it says.
 func (s *Struct) NewMask(paths string, keep bool) (*Mask, *MaskError) {
-	m := &Mask{keep: keep, root: &Node{}}
+	m := &Mask{keep: keep, root: &Node{}, of: s}
 	for path := range strings.SplitSeq(paths, ",") {
 		if path = strings.TrimSpace(path); path == "" && strings.TrimSpace(paths) == "" {
 			break // no path at all
@@ -53,6 +54,14 @@ func (s *Struct) NewMask(paths string, keep bool) (*Mask, *MaskError) {
 // all of its struct is kept. A required union stays, whatever it holds. What the message
 // refers to is changed, wherever else it is referred to.
 func (m *Mask) Apply(s *Struct, p unsafe.Pointer) { m.root.Apply(s, p, m.keep) }
+
+// ApplyTo is Apply for msg, a pointer to a struct of the type that the mask was made for;
+// of nil it makes nothing.
+func (m *Mask) ApplyTo(msg any) {
+	if p := Data(msg); p != nil {
+		m.Apply(m.of, p)
+	}
+}
 
 // A Node is what a mask says about one struct: its chosen fields.
 //

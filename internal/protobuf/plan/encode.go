@@ -243,6 +243,8 @@ func (e *Encoder) union(b []byte, o *Op, f shape.Face, depth int) []byte {
 }
 
 // value appends the tag of o and the value at p, whatever it is. There is headroom.
+//
+// Its cases of numbers stand in fields once more, where a call for each would show.
 func (e *Encoder) value(b []byte, o *Op, form Form, p unsafe.Pointer, depth int) []byte {
 	// Safety: for all loads below: p points to what form says; head says how many bytes of
 	// room there are.
