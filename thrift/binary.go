@@ -9,7 +9,7 @@ import (
 // Binary is the codec of Thrift's strict Binary protocol for Go structs with
 // tags of the form
 //
-//	ID   int64   `thrift:"id,1,shape.Required"`
+//	ID   int64   `thrift:"id,1,required"`
 //	Name *string `thrift:"name,2,optional"`
 //
 // A message is a pointer to such a struct. What may be in one:
@@ -58,7 +58,7 @@ func (c Binary) Append(out *buf.Out, msg any) error {
 // Decode replaces what msg holds by what body says: a field that body does not have
 // is absent afterwards, or has its default, whatever msg had there before. Fields
 // without a tag are left as they are. All is copied, with one exception: a string that has
-// at least an eighth of a block of more than 1 MB refers to it, and the block is left
+// at least an eighth of a block of more than 8 MB refers to it, and the block is left
 // to the garbage collector. A field that msg does not have, or has with another type, is skipped; of a
 // field that comes twice the last one counts; containers are replaced, never
 // added to. Bytes after the struct's end are an error: a body is cut by its

@@ -81,7 +81,8 @@ func (d *Decoder) lacking(pl *Plan, seen uint64, begin, o int) (int, raw.Fault) 
 	for at := begin; pl.Wide && at < o; {
 		var head uint32
 		head, at, _ = d.head(&h, at)
-		there[head] = true
+		f, _ := pl.Find(head)
+		there[head] = there[head] || f != nil && f.Bit == 0 && d.fits(f, at)
 		at, _ = d.pass(head, &h, at, 1<<30) // its depth was checked before
 	}
 	for i := range pl.Fields {
@@ -91,6 +92,23 @@ func (d *Decoder) lacking(pl *Plan, seen uint64, begin, o int) (int, raw.Fault) 
 		}
 	}
 	return o + 1, raw.Fine
+}
+
+// fits tells whether the value at o is the field's, and no container with elements of another
+// type, which was passed over. It was gone through before.
+func (d *Decoder) fits(f *shape.Field, o int) bool {
+	if f.Kind < shape.List || f.Kind == shape.Pointer {
+		return true
+	}
+	var flt raw.Fault
+	if d.wire == inBinary {
+		c := Checker{B: d.B}
+		_, flt = c.Value(f.Type, o, 1<<30)
+	} else {
+		again := Decoder{B: d.B, wire: d.wire, Budget: d.Budget}
+		_, flt = again.Value(f.Type, reflect.New(f.Type.Go).UnsafePointer(), o, 1<<30)
+	}
+	return flt != raw.WrongType
 }
 
 // pointer decodes an optional scalar; kind is a bool's value with Compact.
