@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/limosa-rpc/limosa/internal/json"
 	"github.com/limosa-rpc/limosa/internal/shape"
@@ -57,18 +59,22 @@ type jsonReader struct {
 	path []string
 }
 
-// A jsonStruct is what the reader has to know of a struct.
+// A jsonStruct is what the reader has to know of a struct, or of a union: its variants are
+// fields then.
 type jsonStruct struct {
 	fields []jsonField
 	own    bool // UnmarshalJSON is the generated one: there are unions in it
+
+	// Indexes of fields, by name and by name in any case, where there are many; else nil.
+	exact, like map[string]int
 }
 
 // A jsonField is a field by its name in JSON.
 type jsonField struct {
 	name   string
 	step   string // of a path
-	index  int
-	quoted bool // a number or a bool as a string
+	index  int    // of the struct's field, or of the variant
+	quoted bool   // a number or a bool as a string
 }
 
 // structure looks at a struct once.
@@ -91,8 +97,56 @@ func (r *jsonReader) structure(t reflect.Type) jsonStruct {
 		s.fields = append(s.fields, jsonField{name, "." + name, i, strings.Contains(","+opts+",", ",string,")})
 		s.own = s.own || holdsUnion(f.Type)
 	}
+	s.indexed()
 	r.structs[t] = s
 	return s
+}
+
+// variants looks at a union once. Each variant has one field, whose name is the member's.
+func (r *jsonReader) variants(union reflect.Type, variants []reflect.Type) jsonStruct {
+	if s, ok := r.structs[union]; ok {
+		return s
+	}
+	var s jsonStruct
+	for i, t := range variants {
+		if of := r.structure(t.Elem()).fields; len(of) > 0 { // none: a tag says "-"
+			f := of[0]
+			f.index = i
+			s.fields = append(s.fields, f)
+		}
+	}
+	s.indexed()
+	r.structs[union] = s
+	return s
+}
+
+// manyFields is from how many fields on a table finds them faster than a look at each.
+// Whoever writes the text chooses how many members it has that no field is called by.
+const manyFields = 16
+
+// indexed makes the tables of a struct with many fields. Of two fields of one name the
+// first one counts.
+func (s *jsonStruct) indexed() {
+	if len(s.fields) < manyFields {
+		return
+	}
+	s.exact, s.like = make(map[string]int, len(s.fields)), make(map[string]int, len(s.fields))
+	for i := len(s.fields) - 1; i >= 0; i-- {
+		name := s.fields[i].name
+		s.exact[name], s.like[string(fold(nil, []byte(name)))] = i, i
+	}
+}
+
+// fold appends to b what is the same for all names that [strings.EqualFold] takes for equal.
+func fold(b, name []byte) []byte {
+	for _, r := range string(name) {
+		least := r
+		for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+			least = min(least, next)
+		}
+		b = utf8.AppendRune(b, least)
+	}
+	return b
 }
 
 // holdsUnion tells the types of fields for which a struct has a generated UnmarshalJSON.
@@ -270,9 +324,17 @@ func (r *jsonReader) object(v reflect.Value, tok json.Token, depth int) error {
 }
 
 // find gives the field with a name: exactly, else in any case; nil if there is none.
-//
-// Structs are small: to go through the fields is as fast as a map.
 func (s jsonStruct) find(name []byte) *jsonField {
+	if s.exact != nil {
+		i, ok := s.exact[string(name)]
+		if !ok {
+			var room [64]byte
+			if i, ok = s.like[string(fold(room[:0], name))]; !ok {
+				return nil
+			}
+		}
+		return &s.fields[i]
+	}
 	var like *jsonField
 	for i := range s.fields {
 		f := &s.fields[i]
@@ -339,30 +401,28 @@ func (r *jsonReader) quoted(v reflect.Value) error {
 
 // union reads an object with one member, whose name says which variant it is.
 //
-// The member's name is looked for in all variants, of which each has one field. Members
-// that no variant has are passed over: a newer writer's.
+// Members that no variant has are passed over: a newer writer's.
 func (r *jsonReader) union(v reflect.Value, variants []reflect.Type, depth int) error {
 	v.SetZero()
+	s := r.variants(v.Type(), variants)
 	var set *jsonField
 	return r.each('}', func() error {
 		name, bad := r.Name()
 		if bad != nil {
 			return bad
 		}
-		for _, t := range variants {
-			f := r.structure(t.Elem()).find(name.Text)
-			if f == nil {
-				continue
-			}
-			if set != nil && set.name != f.name {
-				return r.wrong(fmt.Sprintf("a union has one member, not %s and %s,", set.name, f.name), name.At)
-			}
-			set = f
-			variant := reflect.New(t.Elem())
-			v.Set(variant)
-			return r.inner(variant.Elem().Field(f.index), f.step, depth)
+		f := s.find(name.Text)
+		if f == nil {
+			return r.pass(depth)
 		}
-		return r.pass(depth)
+		if set != nil && set != f {
+			return r.wrong(fmt.Sprintf("a union has one member, not %s and %s,", set.name, f.name), name.At)
+		}
+		set = f
+		of := variants[f.index].Elem()
+		variant := reflect.New(of)
+		v.Set(variant)
+		return r.inner(variant.Elem().Field(r.structure(of).fields[0].index), f.step, depth)
 	})
 }
 

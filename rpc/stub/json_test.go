@@ -3,6 +3,7 @@ package stub_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -94,6 +95,65 @@ func TestUnmarshalJSONKeeps(t *testing.T) {
 	if err := stub.UnmarshalJSON(&x, []byte(`{"byname":{"b":{"n":3}},"list":[{}],"maybe":"y"}`)); err != nil ||
 		x.Text != "stays" || len(x.Byname) != 2 || x.Byname["b"].N != 3 || x.List[0].N != 0 || *x.Maybe != "y" {
 		t.Errorf("%+v, %v", x, err)
+	}
+}
+
+// A struct with many fields has them found as one with few: by name, else in any case.
+func TestUnmarshalJSONOfManyFields(t *testing.T) {
+	for _, n := range []int{4, 60} {
+		fields := make([]reflect.StructField, n)
+		for i := range fields {
+			fields[i] = reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: reflect.TypeFor[int](), Tag: reflect.StructTag(fmt.Sprintf(`json:"kas%d"`, i))}
+		}
+		fields[1].Tag, fields[2].Tag = `json:"Kas3"`, `json:"été"`
+		typ := reflect.StructOf(fields)
+		for _, name := range []string{"kas0", "KAS0", "\u212aas0", "Ka\u017f0", "kas3", "Kas3", "KAS3", "ÉTÉ", "Été", "ete", "kas", "", strings.Repeat("kas", 40)} {
+			text := []byte(`{"` + name + `":7}`)
+			got, want := reflect.New(typ), reflect.New(typ)
+			if err := stub.UnmarshalJSON(got.Interface(), text); err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal(text, want.Interface()); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got.Interface(), want.Interface()) {
+				t.Errorf("%s of %d fields: %v; want %v", text, n, got, want)
+			}
+		}
+	}
+}
+
+type (
+	either interface {
+		isEither(*eitherLarge, *eitherSmall)
+	}
+
+	eitherLarge struct {
+		Card string `json:"Card"`
+	}
+	eitherSmall struct {
+		Card int `json:"card"`
+	}
+	holder struct {
+		Either either `json:"either"`
+	}
+)
+
+func (*eitherLarge) isEither(*eitherLarge, *eitherSmall) {}
+func (*eitherSmall) isEither(*eitherLarge, *eitherSmall) {}
+
+// Of two variants whose names differ by case alone, the one that is written is meant.
+func TestUnmarshalJSONOfVariantsInAnyCase(t *testing.T) {
+	for text, want := range map[string]either{
+		`{"either":{"Card":"a"}}`: &eitherLarge{"a"}, `{"either":{"card":5}}`: &eitherSmall{5}, `{"either":{"CARD":"a"}}`: &eitherLarge{"a"}, `{"either":{"x":[]}}`: nil,
+	} {
+		var got holder
+		if err := stub.UnmarshalJSON(&got, []byte(text)); err != nil || !reflect.DeepEqual(got.Either, want) {
+			t.Errorf("%s: %v, %v; want %v", text, got.Either, err, want)
+		}
+	}
+	if err := stub.UnmarshalJSON(new(holder), []byte(`{"either":{"Card":"a","card":5}}`)); err == nil || !strings.Contains(err.Error(), "a union has one member, not Card and card") {
+		t.Error(err)
 	}
 }
 
