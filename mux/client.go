@@ -250,6 +250,7 @@ func (c *Conn) register(ctx context.Context, call *rpc.Call, r *registered) (err
 	}
 	s := c.slots.take(call)
 	if s == nil {
+		c.letInLocked()
 		c.unlock()
 		return c.exhausted(errIDs)
 	}
@@ -262,6 +263,7 @@ func (c *Conn) register(ctx context.Context, call *rpc.Call, r *registered) (err
 	if call.Method.Kind == rpc.Oneway {
 		c.onTheWay = true
 		c.slots.put(s)
+		c.letInLocked()
 		c.unlockThen(among(c.life.inflight))
 		return nil
 	}
@@ -309,6 +311,7 @@ func (c *Conn) frameLocked(call *rpc.Call, r *registered, s *slot, timeout time.
 	before := out.Len()
 	exitsUnlocks := func() {
 		c.slots.put(s)
+		c.letInLocked()
 		c.unlock()
 	}
 	if err := encodeUpTo(out, c.sess, ev, body, most, exitsUnlocks); err != nil {

@@ -55,7 +55,8 @@ func (c *Conn) begunLocked() int {
 }
 
 // letInLocked lets those in that may begin, or are to find out that they may not. It is
-// called wherever a call or stream ends, or what the peer takes has changed.
+// called wherever a call or stream ends, also one that was let in and has not come to
+// last, or what the peer takes has changed.
 func (c *Conn) letInLocked() {
 	for len(c.line.waiting) > 0 && (c.life.door != open || c.caps.Calls == 0 || c.begunLocked() < c.caps.Calls) {
 		close(c.line.waiting[0])

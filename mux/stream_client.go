@@ -58,6 +58,7 @@ func (c *Conn) openStream(ctx context.Context, call *rpc.Call) (*clientStream, e
 	}
 	s.init(c.caps) // those of the offer while the peer is silent: its hello may come yet
 	if s.slot = c.slots.take(call); s.slot == nil {
+		c.letInLocked()
 		return nil, c.exhausted(errIDs)
 	}
 	s.id = s.slot.id()
@@ -125,7 +126,7 @@ func (s *clientStream) finish(err error) error {
 		}
 		s.slot.word.Store(word(s.id, gone))
 		s.slot.call, s.slot.stream = nil, nil
-		fx = c.life.overdue(c.lim.Abandoned)
+		fx = fx.and(c.life.overdue(c.lim.Abandoned))
 	}
 	if err == nil && s.ended {
 		err = s.err
