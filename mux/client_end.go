@@ -107,6 +107,9 @@ func (c *Conn) fail(cause error, own *slot) {
 	}
 	handed := c.out.HandedToKernel()
 	c.out.Lock()
+	if c.parts { // all that is queued leaves beside what the peer is told
+		handed = c.appended
+	}
 	cause = cmp.Or(c.why, cause)
 	fx := c.life.over(cmp.Or(cause, io.EOF))
 	c.knownLocked()

@@ -255,7 +255,10 @@ func (c *Conn) takeLocked(ev *wire.Event, d *delivery, list *waiter) *waiter {
 	flags := ev.Flags
 	n, list := c.applyLocked(ev, list)
 	c.appended += uint64(n)
-	c.parts = c.parts || n > 0 && flags&wire.Close != 0
+	if n > 0 && flags&wire.Close != 0 {
+		c.parts = true
+		d.fx = d.fx.and(c.life.close(leaving)) // what is queued behind the last word might leave as well
+	}
 	if flags&wire.Settings != 0 {
 		if !c.knownLocked() {
 			c.caps = c.sess.Caps()

@@ -172,6 +172,8 @@ func (s *twoSession) event(typ byte, id uint32, v buf.View) wire.Event {
 			ev.Flags |= wire.HasLast
 		}
 	case 's', 'p':
+	case '!': // the session asks for the end, and can go on reading
+		ev.Flags = wire.Close | wire.Note
 	default:
 		s.err = errors.New("two: unreadable")
 		ev.Flags = wire.Close | wire.Note
