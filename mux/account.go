@@ -29,6 +29,7 @@ type Account struct {
 
 	// Guarded by the output lock.
 	held     int                // what was charged
+	kept     int                // of this, what the session keeps until the peer has room for it
 	wasted   int                // of this, what nobody has a stake in: see block
 	told     int                // what the Total knows of it
 	closed   bool               // and is told nothing more
@@ -87,6 +88,12 @@ func (a *Account) changeLocked(n int) {
 		a.easeLocked()
 	}
 	a.tellLocked()
+}
+
+// keepLocked is changeLocked for what the session keeps until the peer has room for it.
+func (a *Account) keepLocked(n int) {
+	a.kept += n
+	a.changeLocked(n)
 }
 
 // staffLocked charges for workers that there are now instead of those before. One
@@ -194,8 +201,9 @@ func (a *Account) sumLocked() int {
 	return a.held + int(a.partial.Load()) + a.out.Queued()
 }
 
-// fullLocked reports whether the connection holds what it may.
-func (a *Account) fullLocked() bool { return a.sumLocked() > a.limit }
+// fullLocked reports whether the connection holds what it may, and is not to be read.
+// What the session keeps is not in it: it goes away by what is read.
+func (a *Account) fullLocked() bool { return a.sumLocked()-a.kept > a.limit }
 
 // refusingLocked reports whether what would add to the account is refused. That
 // ends below three quarters.

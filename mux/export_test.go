@@ -104,7 +104,7 @@ func Inconsistent(c *Conn) string {
 		return "a caller reads, and none waits"
 	case l.abandoned != late:
 		return fmt.Sprintf("%d are counted as late, %d slots are", l.abandoned, late)
-	case c.account.held != held+c.account.wasted:
+	case c.account.held != held+c.account.wasted+c.account.kept:
 		return fmt.Sprintf("%d bytes are charged, %d are held, and %d lie beside", c.account.held, held, c.account.wasted)
 	case l.door > open && l.role == nobody && c.streams.open == 0:
 		return "a connection that takes no calls and has none goes on"

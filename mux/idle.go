@@ -49,18 +49,24 @@ func (c *Conn) listen() {
 type keeping struct {
 	alarm
 	by    wire.Keeper // nil: the session keeps nothing
+	bytes int         // that wait, which the account is charged
 	moved uint64      // at the last look
 }
 
 // watchKeptLocked is called after each frame and whatever else may leave something with
-// the session: while anything waits, some of it has to leave within Limits.WriteStall.
+// the session, or take it away, and charges it: while anything waits, some of it has to
+// leave within Limits.WriteStall.
 func (h *half) watchKeptLocked() {
 	k := &h.keeping
-	if k.by == nil || k.armed {
+	if k.by == nil {
 		return
 	}
 	n, moved := k.by.Kept()
-	if n == 0 {
+	if d := n - k.bytes; d != 0 {
+		k.bytes = n
+		h.account.keepLocked(d)
+	}
+	if n == 0 || k.armed {
 		return
 	}
 	if k.moved = moved; !k.again(h.lim.WriteStall) {
@@ -83,4 +89,11 @@ func (h *half) lookKept() {
 	if stalled {
 		h.nc.Abort()
 	}
+}
+
+// keeps reports whether anything waits in the session for room at the peer.
+func (h *half) keeps() bool {
+	h.out.Lock()
+	defer h.unlock()
+	return h.keeping.bytes > 0
 }

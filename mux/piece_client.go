@@ -78,6 +78,7 @@ func (c *Conn) appendLocked(ev *wire.Event, body func(*buf.Out) error) error {
 	err := encode(out, c.sess, ev, body)
 	if err == nil {
 		c.appended += uint64(out.Len() - before)
+		c.watchKeptLocked()
 	}
 	return err
 }

@@ -216,7 +216,7 @@ func (c *ServerConn) seeOff(ctx context.Context) {
 			return
 		}
 	}
-	for again := true; again; again = c.out.Queued() > 0 && c.out.Err() == nil && ctx.Err() == nil {
+	for again := true; again; again = (c.out.Queued() > 0 || c.keeps()) && c.out.Err() == nil && ctx.Err() == nil {
 		c.out.Wait(ctx, 1) //nolint:errcheck // seen by Close
 		c.awaitPeer(ctx)
 	}
@@ -250,7 +250,7 @@ func (c *ServerConn) part(ctx context.Context) {
 // it was not started, however it crossed the end on its way. After a drain that was
 // cut off, or an answer that could not be framed, nothing is said.
 func (c *ServerConn) partLocked() (told bool) {
-	if c.parted || c.input != inputOpen || c.mute || c.requests.n > 0 || c.out.Err() != nil {
+	if c.parted || c.input != inputOpen || c.mute || c.requests.n > 0 || c.keeping.bytes > 0 || c.out.Err() != nil {
 		return false
 	}
 	out := c.out.Out()
@@ -273,14 +273,15 @@ func (c *ServerConn) unanswerableLocked() {
 
 // awaitPeer gives a peer that was told to go, or from which nothing was heard
 // yet, the time to close the connection itself; and one that is in the middle of
-// a request as long as ctx, since that has to be refused in so many words.
+// a request as long as ctx, since that has to be refused in so many words. So has one
+// that has no room for its answers yet.
 func (c *ServerConn) awaitPeer(ctx context.Context) {
 	c.out.Lock()
 	waits := !c.heard || c.sess.Caps().Mux
 	c.unlock()
 	grace := time.NewTimer(cancelGrace)
 	defer grace.Stop()
-	for waits || c.midFrame.Load() {
+	for waits || c.midFrame.Load() || c.keeps() {
 		select {
 		case <-c.over:
 			return
@@ -293,7 +294,8 @@ func (c *ServerConn) awaitPeer(ctx context.Context) {
 	}
 }
 
-// frameLook is how often a drain looks whether a frame has come to its end.
+// frameLook is how often a drain looks whether a frame has come to its end, or what the
+// session keeps has left.
 const frameLook = 20 * time.Millisecond
 
 // Running names the methods of the calls that were begun and have not ended.
