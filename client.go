@@ -126,7 +126,7 @@ func (c *Client) start() {
 	plain := proto
 	plain.NoOffer = true
 	c.endpoint = endpoint.New(endpoint.Config{
-		Network: t.Network, Addr: t.Addr, Protocol: proto, Plain: plain, Limits: c.Limits.WithDefaults(),
+		Network: t.Network, Addr: t.Addr, Protocol: proto, WithoutOffer: plain, Limits: c.Limits.WithDefaults(),
 		TLS: secure, Logger: c.Logger, Stats: c.Stats,
 	})
 	do := rpc.Next(c.endpoint.Do)

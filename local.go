@@ -17,7 +17,8 @@ func Local(services ...rpc.Service) rpc.Caller {
 // through its interceptors, on the goroutine of whoever calls. Messages are
 // encoded and decoded as on the wire, so that neither side can change what the
 // other holds; metadata, codes and declared exceptions arrive as from afar. A
-// handler that does not look at its context holds its caller up.
+// handler that does not look at its context holds its caller up; when the call's time is
+// over meanwhile, its answer is dropped and the error is that of a deadline, or of a cancel.
 func (s *Server) Caller() rpc.Caller {
 	routes, err := s.routes()
 	path := &inproc.Path{

@@ -107,7 +107,7 @@ func (e *Endpoint) connect(ctx context.Context, q *search) (*pooled, error) {
 	if err == nil {
 		proto := e.cfg.Protocol
 		if q.stream && e.known() == exclusive {
-			proto = e.cfg.Plain
+			proto = e.cfg.WithoutOffer
 		}
 		pc.conn = mux.NewConn(nc, proto.Open(wire.Client, e.cfg.Limits), mux.Config{Limits: e.cfg.Limits, Logger: e.cfg.Logger, Total: e.total, Notify: func() { e.changed(pc) }})
 	}

@@ -24,7 +24,7 @@ func TestCallsEarnOnce(t *testing.T) {
 		stop, ended := rig.NetServer(t, n, &limosa.Server{Services: []rpc.Service{rig.Service(nil)}})
 		proto := ttheader.Protocol{Form: ttheader.Framed}
 		c := endpoint.New(endpoint.Config{
-			Network: "tcp", Addr: "server:1", Protocol: proto, Plain: proto, Limits: rpc.Limits{}.WithDefaults(),
+			Network: "tcp", Addr: "server:1", Protocol: proto, WithoutOffer: proto, Limits: rpc.Limits{}.WithDefaults(),
 			Dial: func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
 				return n.Dial(ctx, "client", "server")
 			},

@@ -25,7 +25,7 @@ type Dialer = func(ctx context.Context, network, addr string, cfg *netio.Config)
 type Config struct {
 	Network, Addr string        // "tcp" with host:port, "unix" with a path
 	Protocol      wire.Protocol // what connections speak
-	Plain         wire.Protocol // the same, without an offer: for streams to a peer that is known to heed none
+	WithoutOffer  wire.Protocol // the same, without an offer: for streams to a peer that is known to heed none
 	Limits        *rpc.Limits   // with all fields set: Limits.WithDefaults
 	TLS           *tls.Config   // not nil: TCP connections speak TLS
 	Logger        *slog.Logger  // nil: nothing is logged

@@ -47,7 +47,7 @@ func TestFullConnectionsGetAnother(t *testing.T) {
 		stop, ended := rig.NetServer(t, n, &limosa.Server{Services: []rpc.Service{s}})
 		var dials atomic.Int32
 		e := endpoint.New(endpoint.Config{
-			Network: "tcp", Addr: "server:1", Protocol: few{}, Plain: few{}, Limits: rpc.Limits{}.WithDefaults(),
+			Network: "tcp", Addr: "server:1", Protocol: few{}, WithoutOffer: few{}, Limits: rpc.Limits{}.WithDefaults(),
 			Dial: func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
 				dials.Add(1)
 				return n.Dial(ctx, "client", "server")

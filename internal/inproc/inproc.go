@@ -18,7 +18,8 @@
 // does not read but laneBytes of a stream, and a call of one message runs on its caller's
 // goroutine. A handler that does not look at its context holds its caller up, where a
 // client would have left it behind: a goroutine for each call would cost all of them
-// for the sake of those. limosa.Local says so.
+// for the sake of those. What it says then is dropped all the same: the caller is told
+// that its time is over. limosa.Local says so.
 package inproc
 
 import (
@@ -83,6 +84,10 @@ func (l *Path) Do(ctx context.Context, c *rpc.Call) error {
 	served, err := l.serve(ctx, c, h)
 	if c.Method.Kind == rpc.Oneway {
 		return err
+	}
+	if ended := ctx.Err(); ended != nil && rpc.CodeOf(err) != rpc.CodeOf(ended) {
+		// Its caller would have left by now; what the handler says comes too late.
+		return &rpc.Error{Code: rpc.CodeOf(ended), Op: "call", Peer: localPeer, Sent: rpc.Maybe, Err: context.Cause(ctx)}
 	}
 	if err != nil {
 		if served != nil && served.Trailer.Fits(l.Limits) == nil {

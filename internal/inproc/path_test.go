@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/inproc"
@@ -104,5 +106,45 @@ func TestNothingIsShared(t *testing.T) {
 	}
 	if n := buf.Live(); n != before {
 		t.Errorf("%d blocks are left: %s", n-before, buf.Unreleased())
+	}
+}
+
+// The answer of a handler that has outlived its call is dropped, as one that comes over a
+// connection is: the caller is told what the call has ended with. What a handler says that
+// has noticed is passed on.
+func TestLateAnswersAreDropped(t *testing.T) {
+	for name, tt := range map[string]struct {
+		end  func(cancel context.CancelFunc) // of the caller's context, while the handler runs
+		says func(ctx context.Context) error
+		code rpc.Code
+		sent rpc.Sent
+	}{
+		"deadline, ignored":  {func(context.CancelFunc) { time.Sleep(time.Second) }, func(context.Context) error { return nil }, rpc.DeadlineExceeded, rpc.Maybe},
+		"deadline, an error": {func(context.CancelFunc) { time.Sleep(time.Second) }, func(context.Context) error { return rpc.NotFound }, rpc.DeadlineExceeded, rpc.Maybe},
+		"deadline, noticed":  {func(context.CancelFunc) { time.Sleep(time.Second) }, context.Context.Err, rpc.DeadlineExceeded, rpc.Processed},
+		"cancel, ignored":    {func(cancel context.CancelFunc) { cancel() }, func(context.Context) error { return nil }, rpc.Canceled, rpc.Maybe},
+		"in time":            {func(context.CancelFunc) {}, func(context.Context) error { return nil }, rpc.OK, rpc.Processed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+				defer cancel()
+				svc, m := rig.One("late", func(ctx context.Context, c *rpc.Call) error {
+					c.Trailer.Add("mine", "yes")
+					*stub.Result[string](c) = "done"
+					tt.end(cancel)
+					synctest.Wait() // the end has got to ctx
+					return tt.says(ctx)
+				})
+				x := stub.NewCall[string, string](m, "One")
+				err := path(t, 0, svc).Do(ctx, &x.Call)
+				if rpc.CodeOf(err) != tt.code || err != nil && rpc.SentOf(err) != tt.sent {
+					t.Errorf("%v, %v; want %v, %v", err, rpc.SentOf(err), tt.code, tt.sent)
+				}
+				if (x.Result == "done") != (tt.code == rpc.OK) {
+					t.Errorf("the answer is %q", x.Result)
+				}
+			})
+		})
 	}
 }
