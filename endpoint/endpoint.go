@@ -103,7 +103,7 @@ func (e *Endpoint) Do(ctx context.Context, call *rpc.Call) error {
 	if stream && !e.streams {
 		return e.fault(rpc.Unimplemented, fmt.Sprintf("%v is a stream, which %s messages cannot be", call.Method, e.cfg.Protocol.Name()), nil)
 	}
-	bytes := call.Method.RequestBytes() + call.Method.ResponseBytes()
+	bytes := rpc.HintsOf(call.Method).RequestBytes() + rpc.HintsOf(call.Method).ResponseBytes()
 	for n := 1; ; n++ {
 		again, err := e.try(ctx, call, search{stream: stream, again: n > 1, bytes: bytes}, n)
 		if !again {

@@ -283,7 +283,7 @@ func newHolderOver(t *testing.T, form ttheader.Form, over func(netio.Conn) netio
 		if name == "weighty" {
 			h.Method.Codec = weighty{}
 		}
-		h.Method.NoteResponse(0) // nothing is known of it
+		rpc.HintsOf(h.Method).NoteResponse(0) // nothing is known of it
 		methods[name] = h
 	}
 	chat := streamHandlers{chat: func(ctx context.Context, in iter.Seq2[*string, error]) iter.Seq2[*string, error] {

@@ -41,7 +41,7 @@ func (c *ServerConn) answerLocks(r *request, err error) {
 // isLarge reports whether the result of r is to be encoded outside the lock, and
 // is not yet.
 func (c *ServerConn) isLarge(r *request) bool {
-	return r.private == nil && r.ev.Flags&wire.Oneway == 0 && r.call.Method.LargeResponse()
+	return r.private == nil && r.ev.Flags&wire.Oneway == 0 && rpc.HintsOf(r.call.Method).LargeResponse()
 }
 
 // answerLocked frames the answer of r, which waits for no other, and forgets r.
@@ -165,7 +165,7 @@ func (c *ServerConn) prepare(r *request) (err error) {
 		return c.public(r, err)
 	}
 	// Now: this answer may wait for long, and others are about to begin.
-	r.call.Method.NoteResponse(r.private.Len())
+	rpc.HintsOf(r.call.Method).NoteResponse(r.private.Len())
 	if c.account.overflows(r.private.Len()) {
 		return c.overflow(r)
 	}
@@ -231,7 +231,7 @@ func (c *ServerConn) appendLocked(r *request) bool {
 		if r.private == nil && !r.ordered && c.cfg.Handlers != Inline && c.sess.Caps().Pieces {
 			most = pieceFrom
 		}
-		overflows := r.private == nil && c.account.overflows(r.call.Method.ResponseBytes())
+		overflows := r.private == nil && c.account.overflows(rpc.HintsOf(r.call.Method).ResponseBytes())
 		if overflows {
 			most = smallHolder
 		}
@@ -241,7 +241,7 @@ func (c *ServerConn) appendLocked(r *request) bool {
 			if n <= pieceFrom {
 				c.mix.small()
 			}
-			r.call.Method.NoteResponse(n)
+			rpc.HintsOf(r.call.Method).NoteResponse(n)
 			c.watchKeptLocked()
 			return true
 		case errPieces:

@@ -40,9 +40,9 @@ func (c *ServerConn) needs(r *request) (n int) {
 		n = min(c.lim.MessageBytes, c.lim.InflateFactor*r.ev.Body.Len()+64<<10)
 	}
 	if m := r.h.Method; m != nil && m.Kind <= rpc.Oneway {
-		n += min(m.DecodedBytes(), c.lim.DecodeBudget(r.ev.Body.Len()))
+		n += min(rpc.HintsOf(m).DecodedBytes(), c.lim.DecodeBudget(r.ev.Body.Len()))
 		if m.Kind == rpc.Unary {
-			n += m.ResponseBytes()
+			n += rpc.HintsOf(m).ResponseBytes()
 		}
 	}
 	return n

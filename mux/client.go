@@ -205,7 +205,7 @@ func (c *Conn) send(ctx context.Context, call *rpc.Call) (r registered, err erro
 		return r, c.interrupted(ctx, rpc.NotSent)
 	}
 	rpc.EngineOf(call).SetEncoding(c.enc)
-	if !call.Method.LargeRequest() {
+	if !rpc.HintsOf(call.Method).LargeRequest() {
 		if err = c.register(ctx, call, &r); err != errPieces {
 			return r, err
 		}
@@ -324,7 +324,7 @@ func (c *Conn) frameLocked(call *rpc.Call, r *registered, s *slot, timeout time.
 	if r.total == 0 && s.size <= pieceFrom {
 		c.mix.small()
 	}
-	call.Method.NoteRequest(max(int(s.size), r.total))
+	rpc.HintsOf(call.Method).NoteRequest(max(int(s.size), r.total))
 	return nil
 }
 

@@ -322,7 +322,7 @@ func (c *Conn) fill(call *rpc.Call, ev *wire.Event, exits func()) (err error) {
 		return &rpc.Error{Code: rpc.DataLoss, Op: "call", Peer: c.peer, Sent: rpc.Processed,
 			Msg: fmt.Sprintf("%q was answered, %q was called", ev.Method, call.Method.Name)}
 	}
-	call.Method.NoteResponse(ev.Body.Len())
+	rpc.HintsOf(call.Method).NoteResponse(ev.Body.Len())
 	rpc.EngineOf(call).SetEncoding(ev.Encoding)
 	declared, err := rpc.EngineOf(call).DecodeResponse(ev.Body, c.lim)
 	if err != nil {

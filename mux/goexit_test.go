@@ -43,8 +43,8 @@ func leaving(name string, kind rpc.Kind, expected int) *rpc.Method {
 	m := method(name, kind)
 	m.Codec = leaver{}
 	if expected > 0 {
-		m.NoteRequest(expected)
-		m.NoteResponse(expected)
+		rpc.HintsOf(m).NoteRequest(expected)
+		rpc.HintsOf(m).NoteResponse(expected)
 	}
 	return m
 }

@@ -235,7 +235,7 @@ func hidden(call *rpc.Call, l *slog.Logger) (e *rpc.Error, log func(msg string, 
 	if call != nil {
 		method = call.Method.String()
 		var due bool
-		if due, left = call.Method.LogFailure(time.Now()); !due {
+		if due, left = rpc.HintsOf(call.Method).LogFailure(time.Now()); !due {
 			return e, nil
 		}
 	}

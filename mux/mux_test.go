@@ -68,7 +68,7 @@ func (h handlers) route(service, name string) (rpc.Handler, string, bool) {
 		kind = rpc.Oneway
 	}
 	m := method(name, kind)
-	m.NoteResponse(1 << 20) // encoded outside the lock, and cut into pieces when it is large
+	rpc.HintsOf(m).NoteResponse(1 << 20) // encoded outside the lock, and cut into pieces when it is large
 	return rpc.Handler{Method: m, Serve: func(ctx context.Context, c *rpc.Call) error {
 		arg, err := stub.Args[string](c)
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 // large tells a method that its messages are large, as a first large one would.
 func (r *rig) large(ctx context.Context, name, arg string) (string, error) {
 	m := method(name, rpc.Unary)
-	m.NoteRequest(1 << 20)
+	rpc.HintsOf(m).NoteRequest(1 << 20)
 	x := stub.NewCall[string, string](m, "Test")
 	x.Args = arg
 	err := r.client.Do(ctx, &x.Call)

@@ -133,7 +133,7 @@ func (c *ServerConn) beginLocked(r *request, needs int) {
 		c.turns.begun++
 	}
 	c.served++
-	r.timed = c.served%timeEvery == 0 || r.h.Method != nil && r.h.Method.Cost() == 0
+	r.timed = c.served%timeEvery == 0 || r.h.Method != nil && rpc.HintsOf(r.h.Method).Cost() == 0
 }
 
 // unparkLocked begins the oldest of those that wait for room, if there is any,

@@ -144,7 +144,7 @@ func (r *request) cost(seen bool) (d time.Duration, sure bool) {
 	case r.h.Method == nil:
 		return 0, !seen
 	}
-	d = r.h.Method.Cost()
+	d = rpc.HintsOf(r.h.Method).Cost()
 	return d, d > 0
 }
 

@@ -106,7 +106,7 @@ func (c *ServerConn) serveLocked(r *request) {
 		c.lone.done(lone, c.arrived)
 	}
 	if m != nil {
-		c.unsent += int64(m.Cost())
+		c.unsent += int64(rpc.HintsOf(m).Cost())
 	}
 	if c.unsent > flushAfter && c.claimLocked() {
 		others := among(c.runningLocked())
@@ -208,7 +208,7 @@ func (c *ServerConn) refuse(r *request, why error) error {
 	}
 	if m == nil {
 		m = &rpc.Method{Service: ev.Service, Name: ev.Method}
-		m.FailsAs(c.cfg.Unknown)
+		rpc.HintsOf(m).FailsAs(c.cfg.Unknown)
 	}
 	var own rpc.ServerCall
 	call := own.Init(nil, nil)
@@ -291,13 +291,13 @@ func (r *request) decoded() {
 // requests take what they take; the next ones wait until there is room for as much.
 func (r *request) Decoded(n int) {
 	defer r.decoded() // once what it takes is counted
-	if !r.h.Method.NoteDecoded(n) {
+	if !rpc.HintsOf(r.h.Method).NoteDecoded(n) {
 		return
 	}
 	c := r.conn
 	c.out.Lock()
 	c.chargeLocked(r, n)
-	c.reserveLocked(r, max(1, r.reserved-r.h.Method.DecodedBytes())) // not nothing: others are not alone
+	c.reserveLocked(r, max(1, r.reserved-rpc.HintsOf(r.h.Method).DecodedBytes())) // not nothing: others are not alone
 	c.unlock()
 }
 
@@ -334,7 +334,7 @@ func (c *ServerConn) run(r *request) (err error) {
 	exits = false
 	c.ran(r)
 	if r.timed {
-		r.call.Method.NoteCost(time.Since(start))
+		rpc.HintsOf(r.call.Method).NoteCost(time.Since(start))
 	}
 	return err
 }

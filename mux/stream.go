@@ -165,9 +165,9 @@ func (s *stream) appendMessage(out *buf.Out) error {
 // Send implements [rpc.Stream].
 func (s *stream) Send(msg any) error {
 	var private *buf.Out
-	large := s.call.Method.LargeRequest
+	large := rpc.HintsOf(s.call.Method).LargeRequest
 	if s.first&wire.Open == 0 {
-		large = s.call.Method.LargeResponse
+		large = rpc.HintsOf(s.call.Method).LargeResponse
 	}
 	if large() {
 		var err error
@@ -208,9 +208,9 @@ func (s *stream) Send(msg any) error {
 // large are encoded outside the lock.
 func (s *stream) note(n int) {
 	if s.first&wire.Open != 0 {
-		s.call.Method.NoteRequest(n)
+		rpc.HintsOf(s.call.Method).NoteRequest(n)
 	} else {
-		s.call.Method.NoteResponse(n)
+		rpc.HintsOf(s.call.Method).NoteResponse(n)
 	}
 }
 

@@ -57,8 +57,8 @@ func TestLaterMessageThatCannotBeFramed(t *testing.T) {
 			}
 			r := newRigBetween(t, ttheader.Protocol{}, rpc.Limits{MessageBytes: 1 << 20}.WithDefaults(), rpc.Limits{}.WithDefaults(), h.route, mux.Spare)
 			if expected {
-				sumMethod.NoteRequest(1 << 20)
-				defer sumMethod.NoteRequest(1)
+				rpc.HintsOf(sumMethod).NoteRequest(1 << 20)
+				defer rpc.HintsOf(sumMethod).NoteRequest(1)
 			}
 			_, err := r.sum(t.Context(), func(yield func(*string, error) bool) {
 				if yield(new("small"), nil) {

@@ -191,7 +191,7 @@ func (c *ServerConn) rescue(turn uint32) {
 	c.lone.over(turn)
 	c.lone.left = 0
 	if m := c.lone.last; m != nil {
-		m.NoteCost(watchSoon) // at least; it is not timed each time
+		rpc.HintsOf(m).NoteCost(watchSoon) // at least; it is not timed each time
 	}
 	c.spareLocked()
 	c.unlock()

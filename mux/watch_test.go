@@ -30,7 +30,7 @@ func TestLoneBatchThatBlocksIsRescued(t *testing.T) {
 			"open": func(string) { gate <- struct{}{} },
 		} {
 			m := method(name, rpc.Unary)
-			m.NoteCost(time.Microsecond) // known, and quick
+			rpc.HintsOf(m).NoteCost(time.Microsecond) // known, and quick
 			methods[name] = rpc.Handler{Method: m, Serve: func(_ context.Context, c *rpc.Call) error {
 				arg, err := stub.Args[string](c)
 				if err == nil {
@@ -81,7 +81,7 @@ func TestSecondLoneBatchThatBlocksIsRescued(t *testing.T) {
 		methods := map[string]rpc.Handler{}
 		for _, name := range []string{"first", "second", "quick"} {
 			m := method(name, rpc.Unary)
-			m.NoteCost(time.Microsecond) // known, and quick
+			rpc.HintsOf(m).NoteCost(time.Microsecond) // known, and quick
 			methods[name] = rpc.Handler{Method: m, Serve: func(_ context.Context, c *rpc.Call) error {
 				arg, err := stub.Args[string](c)
 				if err == nil && *arg == "wait" {

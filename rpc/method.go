@@ -3,10 +3,6 @@ package rpc
 import (
 	"context"
 	"iter"
-	"math/bits"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
 )
@@ -109,137 +105,7 @@ type Method struct {
 	// holds no result at all. nil: neither can happen.
 	Raise func(result any) error
 
-	requests, responses sizes
-	decoded             sizes        // of requests
-	cost                atomic.Int64 // ns
-	failures            failures
-	failsAs             *Method // in whose stead failures are counted; nil: its own
-}
-
-// largeBytes is the size from which a message is better encoded outside of
-// the connection's lock, where it holds no other call up.
-const largeBytes = 4 << 10
-
-// smallInRow is how many small messages of a method must follow a large one
-// until the next is expected to be small: of small and large ones in turn each
-// large one would be met unprepared.
-const smallInRow = 16
-
-// LargeRequest reports whether requests were large lately; for engines, as
-// are the methods below.
-func (m *Method) LargeRequest() bool { return m.requests.large.Load() > 0 }
-
-// LargeResponse reports whether responses were large lately.
-func (m *Method) LargeResponse() bool { return m.responses.large.Load() > 0 }
-
-// RequestBytes is about what the last large request weighed, at the most; 0 if
-// requests were small lately.
-func (m *Method) RequestBytes() int { return m.requests.expected() }
-
-// ResponseBytes is RequestBytes of the responses.
-func (m *Method) ResponseBytes() int { return m.responses.expected() }
-
-// DecodedBytes is RequestBytes of what requests take once they are decoded,
-// besides their text and binary.
-func (m *Method) DecodedBytes() int { return m.decoded.expected() }
-
-// NoteDecoded notes what a request takes once it is decoded. large: that is more
-// than what any call costs.
-func (m *Method) NoteDecoded(n int) (large bool) {
-	m.decoded.note(n)
-	return n >= largeBytes
-}
-
-// NoteRequest notes the size of a request.
-func (m *Method) NoteRequest(n int) { m.requests.note(n) }
-
-// NoteResponse notes the size of a response.
-func (m *Method) NoteResponse(n int) { m.responses.note(n) }
-
-// Cost is what the handler took lately, a moving average; 0 until it is known.
-func (m *Method) Cost() time.Duration { return time.Duration(m.cost.Load()) }
-
-// NoteCost notes what one run of the handler took. Of two at the same time one
-// may be lost.
-func (m *Method) NoteCost(d time.Duration) {
-	have := m.cost.Load()
-	if have == 0 {
-		have = int64(d)
-	}
-	m.cost.Store(max(1, have+(int64(d)-have)/8))
-}
-
-// LogFailure counts a failure of the method that is to be logged, which a caller may
-// bring about as often as it likes: at most ten a second are. left is how many were
-// not since the last that was.
-func (m *Method) LogFailure(now time.Time) (log bool, left int) {
-	if m.failsAs != nil {
-		m = m.failsAs
-	}
-	return m.failures.next(now)
-}
-
-// FailsAs has failures of m be logged as sparsely as if they were those of other. It is
-// for methods that are made for one call: of such there are as many as callers like.
-func (m *Method) FailsAs(other *Method) { m.failsAs = other }
-
-// failuresLogged is how many failures of a method are logged a second.
-const failuresLogged = 10
-
-// failures bounds what is logged of them.
-type failures struct {
-	mu struct {
-		sync.Mutex
-		began  time.Time // of the second at hand
-		logged int       // in it
-		left   int       // not logged since the last that was
-	}
-}
-
-func (f *failures) next(now time.Time) (log bool, left int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if now.Sub(f.mu.began) >= time.Second {
-		f.mu.began, f.mu.logged = now, 0
-	}
-	if f.mu.logged == failuresLogged {
-		f.mu.left++
-		return false, 0
-	}
-	f.mu.logged++
-	left, f.mu.left = f.mu.left, 0
-	return true, left
-}
-
-// sizes are hints of what a method's messages of one direction weigh. All is
-// atomic; nothing is written where all are small, or all of about one size, so that
-// the line stays shared between cores.
-type sizes struct {
-	large atomic.Int32 // how many small ones more make the next one expected to be small
-	bytes atomic.Int32 // of the last large one: the next power of two
-}
-
-func (s *sizes) note(n int) {
-	have := s.large.Load()
-	if n < largeBytes {
-		if have > 0 {
-			s.large.CompareAndSwap(have, have-1)
-		}
-		return
-	}
-	if have != smallInRow {
-		s.large.Store(smallInRow)
-	}
-	if size := int32(1) << bits.Len(uint(min(n, 1<<30)-1)); s.bytes.Load() != size {
-		s.bytes.Store(size)
-	}
-}
-
-func (s *sizes) expected() int {
-	if s.large.Load() == 0 {
-		return 0
-	}
-	return int(s.bytes.Load())
+	hints hints // what engines have learned of it; see HintsOf
 }
 
 // String gives Service/Name.

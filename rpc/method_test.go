@@ -6,16 +6,16 @@ import "testing"
 func TestLargeMessagesAreExpectedForAWhile(t *testing.T) {
 	var m Method
 	for range 10 {
-		m.NoteRequest(1 << 20)
-		m.NoteRequest(100)
-		if !m.LargeRequest() {
+		HintsOf(&m).NoteRequest(1 << 20)
+		HintsOf(&m).NoteRequest(100)
+		if !HintsOf(&m).LargeRequest() {
 			t.Fatal("forgotten after one small request")
 		}
 	}
 	for range smallInRow {
-		m.NoteRequest(100)
+		HintsOf(&m).NoteRequest(100)
 	}
-	if m.LargeRequest() || m.LargeResponse() {
+	if HintsOf(&m).LargeRequest() || HintsOf(&m).LargeResponse() {
 		t.Error("expected for ever")
 	}
 }

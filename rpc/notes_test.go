@@ -16,7 +16,7 @@ func TestFailuresAreLoggedTenASecond(t *testing.T) {
 		var m Method
 		logged := 0
 		for range 25 {
-			if log, left := m.LogFailure(time.Now()); log {
+			if log, left := HintsOf(&m).LogFailure(time.Now()); log {
 				if logged++; left != 0 {
 					t.Errorf("%d were left out before the first that was", left)
 				}
@@ -26,14 +26,14 @@ func TestFailuresAreLoggedTenASecond(t *testing.T) {
 			t.Errorf("%d of 25 at once were logged", logged)
 		}
 		time.Sleep(time.Second - 1) // virtual
-		if log, _ := m.LogFailure(time.Now()); log {
+		if log, _ := HintsOf(&m).LogFailure(time.Now()); log {
 			t.Error("an eleventh within the second was logged")
 		}
 		time.Sleep(time.Nanosecond) // virtual
-		if log, left := m.LogFailure(time.Now()); !log || left != 16 {
+		if log, left := HintsOf(&m).LogFailure(time.Now()); !log || left != 16 {
 			t.Errorf("in the next second: %v, %d left out", log, left)
 		}
-		if log, left := m.LogFailure(time.Now()); !log || left != 0 {
+		if log, left := HintsOf(&m).LogFailure(time.Now()); !log || left != 0 {
 			t.Errorf("and again: %v, %d left out", log, left)
 		}
 	})
@@ -43,21 +43,21 @@ func TestFailuresAreLoggedTenASecond(t *testing.T) {
 // tens of runs, and is never 0 again, which would mean that it is not known.
 func TestCostIsAnAverage(t *testing.T) {
 	var m Method
-	if m.Cost() != 0 {
+	if HintsOf(&m).Cost() != 0 {
 		t.Error("a cost is known before the first run")
 	}
-	m.NoteCost(time.Millisecond)
-	if m.Cost() != time.Millisecond {
-		t.Errorf("after one run: %v", m.Cost())
+	HintsOf(&m).NoteCost(time.Millisecond)
+	if HintsOf(&m).Cost() != time.Millisecond {
+		t.Errorf("after one run: %v", HintsOf(&m).Cost())
 	}
-	m.NoteCost(time.Second)
-	if got := m.Cost(); got < 100*time.Millisecond || got > 200*time.Millisecond {
+	HintsOf(&m).NoteCost(time.Second)
+	if got := HintsOf(&m).Cost(); got < 100*time.Millisecond || got > 200*time.Millisecond {
 		t.Errorf("one slow run makes it %v", got)
 	}
 	for range 200 {
-		m.NoteCost(0)
+		HintsOf(&m).NoteCost(0)
 	}
-	if got := m.Cost(); got <= 0 || got > time.Microsecond {
+	if got := HintsOf(&m).Cost(); got <= 0 || got > time.Microsecond {
 		t.Errorf("after 200 quick runs: %v", got)
 	}
 }
@@ -70,13 +70,13 @@ func TestSizesAtTheEdges(t *testing.T) {
 		{1 << 20, 1 << 20}, {1<<30 - 1, 1 << 30}, {1 << 30, 1 << 30}, {math.MaxInt, 1 << 30},
 	} {
 		var m Method
-		m.NoteRequest(tt.n)
-		m.NoteResponse(tt.n)
-		if large := m.NoteDecoded(tt.n); large != (tt.n >= largeBytes) {
+		HintsOf(&m).NoteRequest(tt.n)
+		HintsOf(&m).NoteResponse(tt.n)
+		if large := HintsOf(&m).NoteDecoded(tt.n); large != (tt.n >= largeBytes) {
 			t.Errorf("%d decoded bytes are large: %v", tt.n, large)
 		}
-		if m.RequestBytes() != tt.want || m.ResponseBytes() != tt.want || m.DecodedBytes() != tt.want || m.LargeResponse() != (tt.want > 0) {
-			t.Errorf("%d bytes: %d, %d, %d; want %d", tt.n, m.RequestBytes(), m.ResponseBytes(), m.DecodedBytes(), tt.want)
+		if HintsOf(&m).RequestBytes() != tt.want || HintsOf(&m).ResponseBytes() != tt.want || HintsOf(&m).DecodedBytes() != tt.want || HintsOf(&m).LargeResponse() != (tt.want > 0) {
+			t.Errorf("%d bytes: %d, %d, %d; want %d", tt.n, HintsOf(&m).RequestBytes(), HintsOf(&m).ResponseBytes(), HintsOf(&m).DecodedBytes(), tt.want)
 		}
 	}
 }
