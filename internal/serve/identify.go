@@ -9,6 +9,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/secure"
 	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -70,7 +71,7 @@ func (v *serving) handshake(nc netio.Conn) (netio.Conn, error) {
 // panicked logs a panic of the user's TLS code, as sparsely as one of a handler: with
 // the name that it asks for, any stranger may bring it about again and again.
 func (v *serving) panicked(msg string, args ...any) {
-	due, left := rpc.HintsOf(v.handshakes).LogFailure(time.Now())
+	due, left := rpc.HintsOf(&v.handshakes).LogFailure(time.Now())
 	if !due || v.cfg.HandlerLog == nil {
 		return
 	}
