@@ -114,16 +114,16 @@ func TestNothingIsShared(t *testing.T) {
 // has noticed is passed on.
 func TestLateAnswersAreDropped(t *testing.T) {
 	for name, tt := range map[string]struct {
-		end  func(cancel context.CancelFunc) // of the caller's context, while the handler runs
+		runs time.Duration // the handler, with half a second to do it in
 		says func(ctx context.Context) error
 		code rpc.Code
 		sent rpc.Sent
 	}{
-		"deadline, ignored":  {func(context.CancelFunc) { time.Sleep(time.Second) }, func(context.Context) error { return nil }, rpc.DeadlineExceeded, rpc.Maybe},
-		"deadline, an error": {func(context.CancelFunc) { time.Sleep(time.Second) }, func(context.Context) error { return rpc.NotFound }, rpc.DeadlineExceeded, rpc.Maybe},
-		"deadline, noticed":  {func(context.CancelFunc) { time.Sleep(time.Second) }, context.Context.Err, rpc.DeadlineExceeded, rpc.Processed},
-		"cancel, ignored":    {func(cancel context.CancelFunc) { cancel() }, func(context.Context) error { return nil }, rpc.Canceled, rpc.Maybe},
-		"in time":            {func(context.CancelFunc) {}, func(context.Context) error { return nil }, rpc.OK, rpc.Processed},
+		"deadline, ignored":  {time.Second, func(context.Context) error { return nil }, rpc.DeadlineExceeded, rpc.Maybe},
+		"deadline, an error": {time.Second, func(context.Context) error { return rpc.NotFound }, rpc.DeadlineExceeded, rpc.Maybe},
+		"deadline, noticed":  {time.Second, context.Context.Err, rpc.DeadlineExceeded, rpc.Processed},
+		"cancel, ignored":    {0, func(context.Context) error { return nil }, rpc.Canceled, rpc.Maybe},
+		"in time":            {time.Second / 4, func(context.Context) error { return nil }, rpc.OK, rpc.Processed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -132,7 +132,10 @@ func TestLateAnswersAreDropped(t *testing.T) {
 				svc, m := rig.One("late", func(ctx context.Context, c *rpc.Call) error {
 					c.Trailer.Add("mine", "yes")
 					*stub.Result[string](c) = "done"
-					tt.end(cancel)
+					if tt.runs == 0 {
+						cancel()
+					}
+					time.Sleep(tt.runs)
 					synctest.Wait() // the end has got to ctx
 					return tt.says(ctx)
 				})
