@@ -46,7 +46,7 @@ type half struct {
 }
 
 // A side is a half as what both have in common sees it: Conn or ServerConn. The
-// output lock is held on entry of each, and on return unless it says otherwise.
+// output lock is held on entry of each, and on return, unless it says otherwise.
 type side interface {
 	// spawnLocked runs f on a goroutine that the end of the connection waits for.
 	spawnLocked(f func())
@@ -54,6 +54,9 @@ type side interface {
 	waitUnlocks(s *stream, w *waiter)
 	// wroteLocked is told how many bytes were appended for s since before.
 	wroteLocked(s *stream, before int)
+	// enterUnpack waits for a place to unpack a message of s, without the lock, and
+	// returns what gives it back. An error: the call has ended.
+	enterUnpack(s *stream) (leave func(), err error)
 	// stirredLocked sees to what a change of a stream has released, and says whether
 	// others are about to add to the output.
 	stirredLocked() haste

@@ -156,6 +156,9 @@ func (c *Conn) wroteLocked(s *stream, before int) {
 	}
 }
 
+// enterUnpack implements [side]: who receives is this side's own.
+func (c *Conn) enterUnpack(*stream) (leave func(), err error) { return func() {}, nil }
+
 // stirredLocked implements [side]: nobody waits for what a stream releases.
 func (c *Conn) stirredLocked() haste { return among(c.life.inflight + c.streams.open - 1) }
 

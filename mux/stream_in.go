@@ -36,15 +36,22 @@ func (s *stream) Receive(msg any) error {
 	return err
 }
 
-// decodePacked is decode for a message as the peer has compressed it.
+// decodePacked is decode for a message as the peer has compressed it. What it becomes is
+// in no account, so a server has few of them at a time.
 func (s *stream) decodePacked(v buf.View, msg any) error {
+	leave, err := s.h.side.enterUnpack(s)
+	if err != nil {
+		v.Release()
+		return err
+	}
+	defer leave()
 	ev := wire.Event{Flags: wire.Stream | wire.Message | wire.Packed, ID: s.ev.ID, Tag: s.ev.Tag, Method: s.ev.Method, Body: v}
 	if fault := s.h.sess.Unpack(&ev, s.h.lim.MessageBytes); fault != nil {
 		e := *fault
 		e.Op, e.Peer, e.Sent = "receive", s.h.peer, rpc.Processed
 		return &e
 	}
-	err := s.decode(ev.Body, msg)
+	err = s.decode(ev.Body, msg)
 	ev.Body.Release()
 	return err
 }

@@ -203,6 +203,20 @@ func (c *ServerConn) streamLocked(ev *wire.Event, fx *aftermath) {
 // wroteLocked implements [side].
 func (c *ServerConn) wroteLocked(*stream, int) {}
 
+// enterUnpack implements [side]. It is enterZlib for a message of a stream.
+func (c *ServerConn) enterUnpack(s *stream) (leave func(), err error) {
+	places := c.cfg.Zlib
+	if places == nil || c.cfg.Handlers == Inline {
+		return func() {}, nil
+	}
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, nil
+	case <-s.ctx.Done():
+		return nil, s.interrupted()
+	}
+}
+
 // stirredLocked implements [side].
 func (c *ServerConn) stirredLocked() haste {
 	c.nudgeLocked()
