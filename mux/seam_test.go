@@ -274,6 +274,36 @@ func TestConnectionsRoomWakesStreams(t *testing.T) {
 	})
 }
 
+// A little room on a connection wakes as many streams as may use it, not all that wait.
+func TestLittleRoomWakesFewStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 200
+		var session *twoSession
+		r := newTwoServer(t, &two{caps: twoCaps, window: 100, spy: func(s *twoSession) { session = s }}, simple.route, mux.Spare)
+		r.say(settings(0, 100_000))
+		for i := range uint32(many) {
+			r.say(twoFrame('O', 2*i+1, "count"), twoFrame('M', 2*i+1, twoMessage(twoText|twoPlain, 0, "", "", "50")))
+		}
+		r.hears()
+		for range 20 {
+			r.say(twoFrame('W', 0, word(20)))
+			r.hears()
+		}
+		before := session.asked
+		r.say(twoFrame('W', 0, word(20)))
+		if got := strings.Count(r.hears(), "M"); got == 0 || got > 2 {
+			t.Errorf("%d messages have left", got)
+		}
+		if n := session.asked - before; n > many+many/2 {
+			t.Errorf("the session was asked %d times for the room of %d streams", n, many)
+		}
+		r.say(twoFrame('W', 0, word(1<<20)))
+		if got := strings.Count(r.hears(), "m49"); got != many {
+			t.Errorf("%d streams of %d have sent all", got, many)
+		}
+	})
+}
+
 // collect receives all of a stream.
 func collect(in iter.Seq2[*string, error]) (got string) {
 	for m, err := range in {

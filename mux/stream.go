@@ -97,10 +97,13 @@ type stream struct {
 // streams is what the streams of a connection share, guarded by the output lock.
 type streams struct {
 	open    int
-	senders struct{ first, last *stream } // those whose Send waits, in order
-	held    int                           // what waits in their queues
-	grown   int                           // what their windows have beyond the first
-	pace    pace
+	senders struct {
+		first, last *stream // those whose Send waits, in order
+		next        *stream // where to look for another that may go on; nil: nobody may
+	}
+	held  int // what waits in their queues
+	grown int // what their windows have beyond the first
+	pace  pace
 }
 
 // crowdsLocked reports whether the connections of a server hold all that they may.
@@ -350,12 +353,22 @@ func (s *stream) stirLocked(list *waiter) *waiter {
 	return list
 }
 
-// stirLocked is stirLocked of each stream whose Send waits: the connection has more room.
+// stirLocked has those whose Send waits look whether they may go on: the connection has
+// more room.
 func (t *streams) stirLocked(list *waiter) *waiter {
-	for s := t.senders.first; s != nil; {
-		next := s.behind
-		list = s.stirLocked(list)
-		s = next
+	t.senders.next = t.senders.first
+	return t.passLocked(list)
+}
+
+// passLocked adds the next of those to list that may go on. It passes that on itself once
+// it has sent, if there is room still (side.stirredLocked): were all woken by each byte of
+// room, a peer that grants little at a time would keep a thousand of them running.
+func (t *streams) passLocked(list *waiter) *waiter {
+	for s := t.senders.next; s != nil; s = t.senders.next {
+		t.senders.next = s.behind
+		if list = s.stirLocked(list); !s.send.on {
+			break
+		}
 	}
 	return list
 }
@@ -372,6 +385,9 @@ func (t *streams) addLocked(s *stream) {
 
 // removeLocked takes s, whose Send waits no more, out.
 func (t *streams) removeLocked(s *stream) {
+	if t.senders.next == s {
+		t.senders.next = s.behind
+	}
 	if s.before != nil {
 		s.before.behind = s.behind
 	} else {

@@ -159,8 +159,14 @@ func (c *Conn) wroteLocked(s *stream, before int) {
 // enterUnpack implements [side]: who receives is this side's own.
 func (c *Conn) enterUnpack(*stream) (leave func(), err error) { return func() {}, nil }
 
-// stirredLocked implements [side]: nobody waits for what a stream releases.
-func (c *Conn) stirredLocked() haste { return among(c.life.inflight + c.streams.open - 1) }
+// stirredLocked implements [side]: nobody but another stream waits for what one releases.
+func (c *Conn) stirredLocked() haste {
+	if list := c.streams.passLocked(nil); list != nil {
+		fx := c.life.met(list)
+		c.spawnLocked(func() { c.carryOut(fx) })
+	}
+	return among(c.life.inflight + c.streams.open - 1)
+}
 
 // silence is how long a sender waits for the hello of a peer that says nothing
 // at all: some say nothing before the handler does, which may wait for more.

@@ -220,6 +220,7 @@ func (c *ServerConn) enterUnpack(s *stream) (leave func(), err error) {
 // stirredLocked implements [side].
 func (c *ServerConn) stirredLocked() haste {
 	c.nudgeLocked()
+	wake(c.streams.passLocked(nil)) // none of these sends blocks
 	return among(c.runningLocked() - 1)
 }
 

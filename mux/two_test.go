@@ -82,6 +82,7 @@ type twoSession struct {
 	moved   uint64
 	gone    bool
 	goneAt  uint32
+	asked   int // how often Credit was called
 }
 
 const twoHead = 9
@@ -443,6 +444,7 @@ func (s *twoSession) End(out *buf.Out, m buf.Mark, ev *wire.Event) error {
 }
 
 func (s *twoSession) Credit(id uint64) int {
+	s.asked++
 	st := s.byID[uint32(id)]
 	if s.side == wire.Client {
 		st = s.byCall[id]
