@@ -256,3 +256,44 @@ func TestResetBehindAHalfClose(t *testing.T) {
 // orderedBeside is how many may begin between a reset and the first answer that meets
 // it: as many as ran.
 const orderedBeside = 128
+
+// Streams that were opened right before their connection was reset are given up without
+// having been begun: to begin each costs a goroutine and a call.
+func TestStreamsOfAGonePeerAreNotBegun(t *testing.T) {
+	for name, where := range everyMode {
+		synctest.Test(t, func(t *testing.T) {
+			var made atomic.Int32
+			held := streamMethod("held", rpc.Bidi)
+			fresh := held.New
+			held.New = func() *rpc.Call { made.Add(1); return fresh() }
+			route := func(_, _ string) (rpc.Handler, string, bool) {
+				return rpc.Handler{Method: held, Serve: func(ctx context.Context, _ *rpc.Call) error { <-ctx.Done(); return ctx.Err() }}, "", true
+			}
+			full := rpc.Limits{}.WithDefaults()
+			peer, nc := pipe.New(pipe.Config{Buffer: 1 << 20})
+			s := ttheader.Protocol{}.Open(wire.Client, full)
+			ended := make(chan error, 1)
+			server := mux.NewServerConn(nc, ttheader.Protocol{}.Open(wire.Server, full), &mux.ServerConfig{Config: mux.Config{Limits: full}, Route: route, Base: t.Context(), Handlers: where})
+			o := peer.Output()
+			o.Lock()
+			for i := range uint64(500) {
+				ev := wire.Event{Flags: wire.Open | wire.Stream, ID: i + 1, Method: "held"}
+				if m := s.Begin(o.Out(), &ev); s.End(o.Out(), m, &ev) != nil {
+					t.Error("a stream cannot be opened")
+				}
+			}
+			if o.Unlock() {
+				o.Flush() //nolint:errcheck // the server's end shows
+			}
+			peer.CloseWrite() //nolint:errcheck // what was sent arrives
+			synctest.Wait()
+			server.Run(func(err error) { ended <- err })
+			if err := <-ended; err == nil {
+				t.Errorf("%s: the connection has ended without an error", name)
+			}
+			if n := made.Load(); n != 0 {
+				t.Errorf("%s: %d streams of a peer that has gone were begun", name, n)
+			}
+		})
+	}
+}

@@ -167,7 +167,7 @@ func (c *ServerConn) workUnlocks() {
 			}
 			continue
 		}
-		if len(c.opened) > 0 {
+		if len(c.opened) > 0 && !c.leavingLocked() {
 			c.beginStreamsLocked()
 			continue
 		}

@@ -32,6 +32,10 @@ func (c *ServerConn) noticeEndLocked() {
 	}
 }
 
+// leavingLocked reports whether the end of the connection is known and not read yet.
+// Streams that were opened before it and are not begun wait for it: all are given up then.
+func (c *ServerConn) leavingLocked() bool { return c.gone && c.input == inputOpen }
+
 // readToEnd reads to the end of a connection that has gone, past the barriers that
 // wait for answers: what is left to be read is what the peer's last packets
 // have brought. It begins no request, since handlers that run Inline have
@@ -39,9 +43,6 @@ func (c *ServerConn) noticeEndLocked() {
 func (c *ServerConn) readToEnd() {
 	c.out.Lock()
 	for c.unreadLocked() {
-		for len(c.opened) > 0 {
-			c.beginStreamsLocked()
-		}
 		if c.crampedLocked() {
 			c.standLocked()
 		} else if c.readOnce() {
