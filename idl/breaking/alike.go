@@ -144,20 +144,34 @@ func (c *comparer) enums(a, b *idl.Enum, from, to *idl.File) {
 //
 // C40 is a value of 2 to the 40th elements, in forty lines.
 type digester struct {
-	known map[digestKey]digest
+	known  map[digestKey]digest
+	fields map[*idl.Struct]map[string]*idl.Field // by name
+	types  map[*idl.Type]int
+	kinds  map[typeKey]int
 }
 
 // A digestKey is a value as a value of a type: the same text may stand for several.
 type digestKey struct {
-	t *idl.Type
+	t int // see digester.typ
 	v *idl.Value
+}
+
+// A typeKey is what the digest of a value takes from its type.
+type typeKey struct {
+	kind      idl.Kind
+	of        *idl.Struct
+	key, elem int
 }
 
 // A digest stands for a value. Two values with one digest are the same, for all that
 // a hostile file can do.
 type digest [sha256.Size]byte
 
-func newDigester() *digester { return &digester{map[digestKey]digest{}} }
+func newDigester() *digester {
+
+	return &digester{map[digestKey]digest{}, map[*idl.Struct]map[string]*idl.Field{}, map[*idl.Type]int{}, map[typeKey]int{}}
+
+}
 
 // value gives the same for two values that mean the same as a t. A map's
 // entries and a set's elements may come in any order. Constants are followed to
@@ -173,7 +187,7 @@ func (d *digester) value(t *idl.Type, v *idl.Value) digest {
 		}
 		v = v.Const.Value
 	}
-	k := digestKey{t, v}
+	k := digestKey{d.typ(t), v}
 	if got, ok := d.known[k]; ok {
 		return got
 	}
@@ -229,13 +243,43 @@ func (d *digester) entry(t *idl.Type, e idl.Entry) digest {
 		key, elem = d.value(t.Key, e.Key), d.value(t.Elem, e.Value)
 	} else if t.Struct != nil {
 		key = sha256.Sum256([]byte(e.Key.Text))
-		for _, f := range t.Struct.Fields {
-			if f.Name == e.Key.Text {
-				elem = d.value(f.Type, e.Value)
-			}
+		if f := d.field(t.Struct, e.Key.Text); f != nil {
+			elem = d.value(f.Type, e.Value)
 		}
 	}
 	return sha256.Sum256(append(key[:], elem[:]...))
+}
+
+// typ numbers types, so that fields whose types are written alike share the digest of a
+// constant that all of them have as their default; 0 stands for none.
+func (d *digester) typ(t *idl.Type) int {
+	if t = t.True(); t == nil {
+		return 0
+	}
+	if n := d.types[t]; n != 0 {
+		return n
+	}
+	k := typeKey{t.Kind, t.Struct, d.typ(t.Key), d.typ(t.Elem)}
+	n := d.kinds[k]
+	if n == 0 {
+		n = len(d.kinds) + 1
+		d.kinds[k] = n
+	}
+	d.types[t] = n
+	return n
+}
+
+// field finds a field of a struct by its name.
+func (d *digester) field(s *idl.Struct, name string) *idl.Field {
+	byName := d.fields[s]
+	if byName == nil {
+		byName = make(map[string]*idl.Field, len(s.Fields))
+		for _, f := range s.Fields {
+			byName[f.Name] = f
+		}
+		d.fields[s] = byName
+	}
+	return byName[name]
 }
 
 // brief is a value for a line of text: containers by their size, long texts cut off.

@@ -48,7 +48,7 @@ func (b *Change) String() string {
 // added is no finding unless somebody stumbles over it. Neither schema is
 // changed. The time is linear in what the files have.
 func Compare(old, new *idl.Schema) []*Change {
-	c := &comparer{old: newCatalog(old), new: newCatalog(new), now: map[any]any{}, was: map[any]any{}, alike: map[[2]*idl.Type]alike{}, lines: map[*idl.File][]string{}}
+	c := &comparer{old: newCatalog(old), new: newCatalog(new), now: map[any]any{}, was: map[any]any{}, alike: map[[2]*idl.Type]alike{}, lines: map[*idl.File][]string{}, digests: newDigester(), scopes: map[*idl.File]map[string]idl.Pos{}}
 	c.pair()
 	for _, f := range old.Files {
 		if g := c.new.files[f.Path]; g != nil {
@@ -154,10 +154,12 @@ func newCatalog(s *idl.Schema) *catalog {
 // A comparer is the state of one comparison.
 type comparer struct {
 	old, new *catalog
-	now, was map[any]any            // the definitions that belong together, both ways
-	renamed  []*definition          // old ones, that were paired by their use; see named
-	alike    map[[2]*idl.Type]alike // what was found out: typedefs can double at each step
-	lines    map[*idl.File][]string // see line
+	now, was map[any]any                      // the definitions that belong together, both ways
+	renamed  []*definition                    // old ones, that were paired by their use; see named
+	alike    map[[2]*idl.Type]alike           // what was found out: typedefs can double at each step
+	lines    map[*idl.File][]string           // see line
+	digests  *digester                        // of both sides: many fields may have one large default
+	scopes   map[*idl.File]map[string]idl.Pos // see namespacePos
 	found    []*Change
 }
 
@@ -236,35 +238,75 @@ func (c *comparer) gone() {
 // nothing for it.
 func (c *comparer) namespaces(old, new *idl.File) {
 	if old.Package != new.Package {
-		c.add("package-changed", place{new, namespacePos(new, ""), false}, "the package was %q and is %q, and with it the names of services", old.Package, new.Package)
+		c.add("package-changed", place{new, c.namespacePos(new, ""), false}, "the package was %q and is %q, and with it the names of services", old.Package, new.Package)
 	}
+	before, after := byScope(old), byScope(new)
 	seen := map[string]bool{}
 	for _, n := range old.Namespaces {
-		was, is := old.Namespace(n.Scope), new.Namespace(n.Scope)
+		was, is := before[n.Scope], after["*"]
+		if own, has := after[n.Scope]; has {
+			is = own
+		}
 		if seen[n.Scope] || was == is {
 			continue
 		}
 		seen[n.Scope] = true
-		at, text := place{new, namespacePos(new, n.Scope), false}, is
+		file, text := new, is
 		if is == "" {
-			at, text = place{old, namespacePos(old, n.Scope), true}, "gone"
+			file, text = old, "gone"
 		}
-		c.add("namespace-changed", at, "the namespace for %s was %s and is %s", n.Scope, was, text)
+		c.add("namespace-changed", place{file, c.namespacePos(file, n.Scope), file == old}, "the namespace for %s was %s and is %s", n.Scope, was, text)
 	}
 }
 
+// byScope is [idl.File.Namespace] for many languages.
+func byScope(f *idl.File) map[string]string {
+	names := map[string]string{}
+	for _, n := range f.Namespaces {
+		names[n.Scope] = n.Name // of several the last one counts
+	}
+	return names
+}
+
 // namespacePos finds the line of a namespace, which the model does not keep, in the
-// text; the file's begin where there is no such line, as in IDLs that have none.
-func namespacePos(f *idl.File, scope string) idl.Pos {
-	n := 0
-	for line := range strings.Lines(f.Text) {
-		n++
-		w := strings.Fields(line)
-		if len(w) > 1 && (w[0] == "namespace" && w[1] == scope || w[0] == protoWords[scope] || w[0]+" "+w[1] == protoWords[scope]) {
-			return idl.Pos{Line: n, Col: strings.Index(line, w[0]) + 1}
+// text; the file's begin where there is no such line, as in IDLs that have none. A file is
+// gone through once: there may be as many namespaces as lines.
+func (c *comparer) namespacePos(f *idl.File, scope string) idl.Pos {
+	found, known := c.scopes[f]
+	if !known {
+		found = map[string]idl.Pos{}
+		n := 0
+		for line := range strings.Lines(f.Text) {
+			n++
+			w := strings.Fields(line)
+			if len(w) < 2 {
+				continue
+			}
+			for _, scope := range scopesOf(w[0], w[1]) {
+				if _, again := found[scope]; !again {
+					found[scope] = idl.Pos{Line: n, Col: strings.Index(line, w[0]) + 1}
+				}
+			}
 		}
+		c.scopes[f] = found
+	}
+	if at, there := found[scope]; there {
+		return at
 	}
 	return idl.Pos{Line: 1, Col: 1}
+}
+
+// scopesOf tells which languages a line is about that begins with these words.
+func scopesOf(first, second string) (scopes []string) {
+	if first == "namespace" {
+		scopes = append(scopes, second)
+	}
+	for scope, words := range protoWords {
+		if first == words || first+" "+second == words {
+			scopes = append(scopes, scope)
+		}
+	}
+	return scopes
 }
 
 // protoWords begin the line of a .proto file that has the namespace of a language; of ""
@@ -311,7 +353,7 @@ func (c *comparer) definition(old, new *definition) {
 func (c *comparer) consts(a, b *idl.Const, at place) {
 	if c.types(a.Type, b.Type) != same {
 		c.add("const-type-changed", at, "constant %s was of type %s and is of %s", a.Name, a.Type, b.Type)
-	} else if newDigester().value(a.Type, a.Value) != newDigester().value(b.Type, b.Value) {
+	} else if c.digests.value(a.Type, a.Value) != c.digests.value(b.Type, b.Value) {
 		c.add("const-changed", at, "constant %s was %s and is %s", a.Name, brief(a.Value), brief(b.Value))
 	}
 }

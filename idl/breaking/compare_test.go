@@ -268,6 +268,32 @@ func TestHostile(t *testing.T) {
 
 // FuzzCompare compares anything with anything. With itself nothing differs, and
 // every finding has a place and a rule.
+// What files have many of costs its sum, and no product: 5,000 namespaces took 12 s, and
+// as many fields with one constant of 5,000 elements two minutes.
+func TestManyOfAKind(t *testing.T) {
+	const n = 5_000
+	lines := func(format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i+1)
+		}
+		return b.String()
+	}
+	one := func(text string) map[string]string { return map[string]string{"a.thrift": text} }
+	if found := compareFiles(t, one(lines("namespace l%d a\n")), one(lines("namespace l%d b\n"))); len(found) != n || found[n-1].Pos != (idl.Pos{Line: n, Col: 1}) {
+		t.Errorf("%d findings for namespaces", len(found))
+	}
+	big := "const list<i32> BIG = [" + strings.Repeat("1,", n)
+	fields := "\nstruct S {\n" + lines("%d: list<i32> f%[1]d = BIG\n") + "}\n"
+	named := "const S C = {" + lines(`"f%d": BIG,`) + "}\n"
+	if found := compareFiles(t, one(big+"]"+fields+named), one(big+"]"+fields+named)); len(found) != 0 {
+		t.Errorf("of a file with itself: %v", found[0])
+	}
+	if found := compareFiles(t, one(big+"]"+fields+named), one(big+"2]"+fields+named)); len(found) != n+2 {
+		t.Errorf("%d findings for a constant, %d fields and what is made of both", len(found), n)
+	}
+}
+
 func FuzzCompare(f *testing.F) {
 	f.Add("struct S { 1: i32 a = 5 } service T { void m(1: S s) }", "union S { 1: i64 a } service T { S m() }")
 	f.Add("enum E { A, B } const E X = E.A", "enum E { B } typedef E F")

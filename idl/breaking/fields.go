@@ -40,11 +40,13 @@ func (c *comparer) structs(a, b *idl.Struct, from, to *idl.File) {
 	old, was := flat(a.Fields)
 	new, is := flat(b.Fields)
 	c.fields(l, old, new)
+	byName := map[string]*idl.Field{}
+	for _, n := range new {
+		byName[n.Name] = n
+	}
 	for _, f := range old {
-		for _, n := range new {
-			if n.Name == f.Name && n.ID == f.ID && was[f] != is[n] {
-				c.add("oneof-changed", place{to, n.Pos, false}, "field %s of %s was %s and is %s", n.Name, l.of, was[f], is[n])
-			}
+		if n := byName[f.Name]; n != nil && n.ID == f.ID && was[f] != is[n] {
+			c.add("oneof-changed", place{to, n.Pos, false}, "field %s of %s was %s and is %s", n.Name, l.of, was[f], is[n])
 		}
 	}
 }
@@ -143,7 +145,7 @@ func (c *comparer) field(l *fieldList, a, b *idl.Field) {
 	case sameBytes:
 		c.add("type-respelled", at, "%s %s of %s was %s and is %s, which have the same bytes", l.role, b.Name, l.of, a.Type, b.Type)
 	case same:
-		if newDigester().value(a.Type, a.Default) != newDigester().value(b.Type, b.Default) {
+		if c.digests.value(a.Type, a.Default) != c.digests.value(b.Type, b.Default) {
 			c.add("default-changed", at, "the default of %s %s of %s was %s and is %s", l.role, b.Name, l.of, brief(a.Default), brief(b.Default))
 		}
 	}
