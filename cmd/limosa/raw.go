@@ -59,7 +59,7 @@ func (t *target) outcome(result []byte) error {
 	case result[0] == byte(raw.TypeStop) && t.method.Result == nil:
 		return nil
 	case result[0] == byte(raw.TypeStop) || len(result) < 3:
-		return &rpc.Error{Code: rpc.Internal, Op: "result", Sent: rpc.Processed, Msg: "the answer holds no result"}
+		return raw.NoResult()
 	}
 	id := int32(int16(binary.BigEndian.Uint16(result[1:])))
 	if id == 0 {

@@ -256,7 +256,7 @@ $ call MUTE Hello/add {"a":1,"b":2} -idl DIR/hello.thrift
 3
 [0]
 $ call MUTE Flow/twice {"n":1} -idl DIR/flow.thrift
-limosa call: Internal: Flow/twice: result: the answer holds no result
+limosa call: Internal: Flow/twice: decode response: the answer holds no result: the handler has returned nil and no error, or the server's IDL has another result or exception of the method
 [1]
 $ list GONE
 limosa list: asking the server for its IDL (give -idl FILE to do without): Unavailable: LimosaReflection/limosaDescribe at GONE: dial: connect: connection refused

@@ -32,6 +32,7 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/idl"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 )
@@ -173,7 +174,7 @@ func (c *Codec) raise(result any) error {
 	r := result.(*Result)
 	switch {
 	case r.Field == "" && c.result.find(success) != nil:
-		return &rpc.Error{Code: rpc.Internal, Op: "result", Msg: "the answer holds no result"}
+		return raw.NoResult()
 	case r.Field == "" || r.Field == success:
 		return nil
 	}

@@ -434,7 +434,7 @@ func TestMethods(t *testing.T) {
 	}{
 		{"find", dynamic.Result{Field: "success", JSON: []byte(`{"id":1,"name":"x"}`)}, ""},
 		{"find", dynamic.Result{Field: "oops", JSON: []byte(`{"why":"so"}`)}, `Oops {"why":"so"}`},
-		{"find", dynamic.Result{}, "Internal: result: the answer holds no result"},
+		{"find", dynamic.Result{}, "Internal: decode response: the answer holds no result: the handler has returned nil and no error, or the server's IDL has another result or exception of the method"},
 		{"nothing", dynamic.Result{}, ""},
 		{"count", dynamic.Result{Field: "success", JSON: []byte(`5`)}, ""},
 		{"all", dynamic.Result{Field: "success", JSON: []byte(`[{"id":1}]`)}, ""},
@@ -448,6 +448,9 @@ func TestMethods(t *testing.T) {
 		err := m.Raise(&got)
 		if tt.raised == "" && err != nil || tt.raised != "" && (err == nil || err.Error() != tt.raised) {
 			t.Errorf("%s: raised %v; want %s", tt.method, err, tt.raised)
+		}
+		if rpc.CodeOf(err) == rpc.Internal && rpc.SentOf(err) != rpc.Processed {
+			t.Errorf("%s: an answer has come, and the call may be made again: %v", tt.method, rpc.SentOf(err))
 		}
 		if x, ok := err.(*dynamic.Exception); ok {
 			var put dynamic.Result

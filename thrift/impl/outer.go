@@ -4,7 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/internal/shape"
-	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 )
 
 // Open is Begin for arguments and results: Room is there then.
@@ -25,5 +25,5 @@ func NoResult(result any) error {
 	if *(*unsafe.Pointer)(shape.Data(result)) != nil {
 		return nil
 	}
-	return &rpc.Error{Code: rpc.Internal, Op: "decode response", Msg: "no result: the handler has returned nil and no error, or an exception that this side does not know", Sent: rpc.Processed} // it is an answer
+	return raw.NoResult()
 }

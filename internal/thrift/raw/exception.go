@@ -118,3 +118,10 @@ func ParseException(p []byte) (text string, typ ExceptionType, n int, err error)
 		o = end
 	}
 }
+
+// NoResult makes the error of an answer that holds neither a result nor an exception that this
+// side knows, for whichever codec has found that.
+func NoResult() error {
+	return &rpc.Error{Code: rpc.Internal, Op: "decode response", Sent: rpc.Processed, // it is an answer
+		Msg: "the answer holds no result: the handler has returned nil and no error, or the server's IDL has another result or exception of the method"}
+}
