@@ -102,11 +102,11 @@ func (a *app) breaking(ctx context.Context, c *cli.Command) error {
 		return usagef("no %s file below %s", idls(), strings.Join(args, ", "))
 	}
 	include := c.StringSlice("I")
-	oldSchema, err := a.load(readers.Source{Include: include, Open: before.open}, before.name(), then)
+	oldSchema, err := a.load(readers.Source{Include: include, Open: before.open}, before.shown, then)
 	if err != nil {
 		return err
 	}
-	newSchema, err := a.load(readers.Source{Include: include}, "", now)
+	newSchema, err := a.load(readers.Source{Include: include}, filepath.Clean, now)
 	if err != nil {
 		return err
 	}
@@ -133,19 +133,20 @@ func parseExcept(flags []string) (map[string]bool, error) {
 	return except, nil
 }
 
-// load reads one side. Its errors are told one by one, those of the old side
-// with its name.
+// load reads one side. Its errors are told one by one, with their files as shown has them.
 //
 // Each side has to be right by itself: with half a schema there would be findings that
 // are none.
-func (a *app) load(from readers.Source, side string, paths []string) (*idl.Schema, error) {
+func (a *app) load(from readers.Source, shown func(string) string, paths []string) (*idl.Schema, error) {
 	schema, err := idls().Load(from, paths...)
 	errs, ok := errors.AsType[idl.Errors](err)
 	if !ok {
 		return schema, err
 	}
 	for _, e := range errs {
-		fmt.Fprintf(a.stderr, "limosa breaking: %s%s\n", side, oneLine(e.Head()))
+		there := *e
+		there.Path = shown(e.Path)
+		fmt.Fprintf(a.stderr, "limosa breaking: %s\n", oneLine(there.Head()))
 	}
 	return nil, codeError(exitFailed)
 }
@@ -169,6 +170,9 @@ func (a *app) tellBreaking(found []*breaking.Change, before *oldTree, format str
 		tree, path := "new", b.Path
 		if b.Old {
 			tree, path = "old", before.shown(b.Path)
+		}
+		if b.Was != "" {
+			b.Msg = strings.TrimSuffix(b.Msg, b.Was) + before.shown(b.Was)
 		}
 		if format == "json" {
 			if err := a.printLine(brokenLine{b.Rule, b.Harms, tree, path, b.Pos.Line, b.Pos.Col, b.Msg, b.Source}); err != nil {

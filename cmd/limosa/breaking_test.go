@@ -118,6 +118,20 @@ func TestBreakingDirectory(t *testing.T) {
 	}
 }
 
+// What is told of the old side has the names of the old files.
+func TestBreakingNamesTheOldFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	put(t, map[string]string{"old/a.thrift": "struct M { 1: i32 a }", "new/b.thrift": "struct M { 1: i32 a }", "bad/a.thrift": "struct M {"})
+	code, out, errs := runTool(t, "", "breaking", "-against", "old", "new")
+	if want := "new/b.thrift:1:8: source: struct M was in old/a.thrift (type-moved)\n    struct M { 1: i32 a }\n"; code != 1 || out != want || errs != "" {
+		t.Errorf("moved: exit code %d, %s%s", code, out, errs)
+	}
+	code, out, errs = runTool(t, "", "breaking", "-against", "bad", "new")
+	if want := "limosa breaking: bad/a.thrift:1:11: the end of the file where \"}\" is expected\n"; code != 1 || out != "" || errs != want {
+		t.Errorf("bad: exit code %d, %s%s", code, out, errs)
+	}
+}
+
 func TestBreakingJSON(t *testing.T) {
 	t.Chdir(t.TempDir())
 	put(t, newIDL)
@@ -229,7 +243,7 @@ func TestBreakingAskedWrongly(t *testing.T) {
 		{"-against empty empty", 2, "no .proto or .thrift file below empty"},
 		{"-against empty new empty -o xml", 2, "output is text or json"},
 		{"-against empty new old", 2, "empty has none of new, old"},
-		{"-against old new", 1, "limosa breaking: old: "},
+		{"-against old new", 1, "limosa breaking: old/a.thrift:1:17: "},
 		{"-against new old", 1, "limosa breaking: old/a.thrift:1:17: "},
 	} {
 		code, out, errs := runTool(t, "", append([]string{"breaking"}, strings.Fields(c.args)...)...)
@@ -267,7 +281,7 @@ idl/a.thrift:1:19: wire: field a of struct S was i32 and is i64 (field-type-chan
 		t.Errorf("exit code %d\n%s%s\nwant\n%s", code, out, errs, want)
 	}
 	put(t, map[string]string{"old/idl/shop/v1/item.proto": "syntax = \"proto3\"\n"})
-	if code, _, errs := runTool(t, "", "breaking", "-against", "old"); code != 1 || !strings.Contains(errs, "limosa breaking: old: idl/shop/v1/item.proto:2:1: syntax error") {
+	if code, _, errs := runTool(t, "", "breaking", "-against", "old"); code != 1 || !strings.Contains(errs, "limosa breaking: old/idl/shop/v1/item.proto:2:1: syntax error") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -168,14 +168,6 @@ func (t *oldTree) below(dir string) ([]string, error) {
 	return inside, nil
 }
 
-// name stands before errors of the old side.
-func (t *oldTree) name() string {
-	if t.git != nil {
-		return t.git.ref + ": "
-	}
-	return t.dir + ": "
-}
-
 // shown is how the old version of a file is named: as git does, or by its path.
 func (t *oldTree) shown(name string) string {
 	if t.git != nil {

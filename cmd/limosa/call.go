@@ -72,7 +72,7 @@ Example:
   limosa call :8888 Hello/Echo '{"message":"hi"}'
   limosa call -idl idl/hello.thrift :8888 Hello/Count '{"n":1000}' -limit 3`,
 		Flags: append(targetFlags(),
-			&cli.DurationFlag{Name: "timeout", Value: 10 * time.Second, Usage: "give up after this time (10s if not given); 0: never"},
+			timeoutFlag(),
 			&cli.IntFlag{Name: "limit", Usage: "end a server's stream after this many messages; all if not given"},
 			&cli.BoolFlag{Name: "v", Usage: "tell timing, the reply's metadata and the number of messages on stderr"},
 			outputFlag(),
@@ -81,15 +81,15 @@ Example:
 			if err := nargs(c, 2, 3, "ADDR Service/Method [JSON]"); err != nil {
 				return err
 			}
-			o, timeout, err := parseCallOptions(c)
+			o, err := parseCallOptions(c)
 			if err != nil {
 				return err
 			}
-			if timeout > 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, timeout)
-				defer cancel()
+			ctx, cancel, err := withTimeout(ctx, c) // of all, with asking the server for its IDL
+			if err != nil {
+				return err
 			}
+			defer cancel()
 			t, err := openTarget(ctx, c, c.Args().Get(0), c.Args().Get(1))
 			if err != nil {
 				return err
@@ -114,20 +114,15 @@ Example:
 	}
 }
 
-// parseCallOptions checks the flags. The timeout bounds the whole call, with
-// asking the server for its IDL; zero: there is none.
+// parseCallOptions checks the flags.
 //
 // A limit of zero is refused rather than taken for all: it is seldom what was meant.
-func parseCallOptions(c *cli.Command) (callOptions, time.Duration, error) {
+func parseCallOptions(c *cli.Command) (callOptions, error) {
 	o := callOptions{verbose: c.Bool("v"), asJSON: c.String("o") == "json", limit: c.Int("limit")}
-	timeout := c.Duration("timeout")
-	switch {
-	case c.IsSet("limit") && o.limit <= 0:
-		return o, 0, usagef("-limit %d: want a number of messages, above zero", o.limit)
-	case timeout < 0:
-		return o, 0, usagef("-timeout %v: want a time above zero, or 0 for none", timeout)
+	if c.IsSet("limit") && o.limit <= 0 {
+		return o, usagef("-limit %d: want a number of messages, above zero", o.limit)
 	}
-	return o, timeout, nil
+	return o, nil
 }
 
 // body gives the JSON that an argument stands for: the argument itself, a

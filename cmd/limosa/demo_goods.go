@@ -118,8 +118,13 @@ const relatedShown = 4
 // found are the ids that a query asks for: none beyond the last product.
 func found(q *shop.Query) []int64 {
 	var ids []int64
-	for n := range int64(max(q.Limit, 0)) {
-		if id := inCategory(q.Category, int64(q.Offset)+n); known(id) {
+	from, to := int64(q.Offset), int64(q.Offset)+int64(max(q.Limit, 0))
+	for n := max(from, 0); n < to; n++ {
+		id := inCategory(q.Category, n)
+		if id > lastID {
+			break // however many are asked for
+		}
+		if known(id) {
 			ids = append(ids, id)
 		}
 	}

@@ -44,7 +44,7 @@ func (s *catalogServer) Search(_ context.Context, q *shop.Query) ([]*shop.Produc
 
 // Related gives ids alone, at most 100.
 func (s *catalogServer) Related(_ context.Context, id int64, limit int32) ([]int64, error) {
-	return relatedTo(id, min(limit, 100)), nil
+	return relatedTo(id, min(max(limit, 0), 100)), nil
 }
 
 // An inventoryServer has all offers in memory. The demo never runs out of

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"math"
 	"os/exec"
 	"slices"
 	"strings"
@@ -173,5 +174,21 @@ func TestDemoInterrupted(t *testing.T) {
 	code := a.run(ctx, []string{"limosa", "demo", "-d", "3s", "-o", "json"})
 	if code != 1 || out.Len() != 0 || !strings.HasSuffix(errs.String(), "limosa demo: interrupted\n") {
 		t.Errorf("exit code %d\n%s%s", code, &out, errs)
+	}
+}
+
+// The demo's services are asked by anybody who finds their ports: no number makes them panic or
+// run for long.
+func TestDemoTakesAnyNumber(t *testing.T) {
+	catalog := &catalogServer{newGoods()}
+	for limit, want := range map[int32]int{math.MinInt32: 0, -1: 0, 0: 0, 3: 3, math.MaxInt32: 100} {
+		if ids, err := catalog.Related(t.Context(), firstID, limit); err != nil || len(ids) != want {
+			t.Errorf("%d related ones: %d, %v", limit, len(ids), err)
+		}
+		for _, offset := range []int32{math.MinInt32, 0, math.MaxInt32} {
+			if list, err := catalog.Search(t.Context(), &shop.Query{Category: 1, Offset: offset, Limit: limit}); err != nil || len(list) > int(lastID) {
+				t.Errorf("a search for %d from %d: %d, %v", limit, offset, len(list), err)
+			}
+		}
 	}
 }

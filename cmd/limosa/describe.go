@@ -32,7 +32,7 @@ what is left out of it has its default.
 
 Example:
   limosa describe :8888 Hello/Echo`,
-		Flags: slices.Concat(schemaFlags(), linkFlags(), []cli.Flag{outputFlag()}),
+		Flags: slices.Concat(schemaFlags(), linkFlags(), []cli.Flag{timeoutFlag(), outputFlag()}),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if err := nargs(c, 1, 2, "[ADDR] Service/Method"); err != nil {
 				return err

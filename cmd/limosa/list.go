@@ -14,8 +14,25 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
-// askTime bounds what list and describe wait for a server.
+// askTime bounds what is waited for a server's IDL, unless -timeout says otherwise.
 const askTime = 10 * time.Second
+
+// timeoutFlag is -timeout of the commands that ask a server once.
+func timeoutFlag() cli.Flag {
+	return &cli.DurationFlag{Name: "timeout", Value: askTime, Usage: "give up after this time (10s if not given); 0: never"}
+}
+
+// withTimeout bounds ctx by -timeout.
+func withTimeout(ctx context.Context, c *cli.Command) (context.Context, context.CancelFunc, error) {
+	switch timeout := c.Duration("timeout"); {
+	case timeout < 0:
+		return ctx, func() {}, usagef("-timeout %v: want a time above zero, or 0 for none", timeout)
+	case timeout > 0:
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		return ctx, cancel, nil
+	}
+	return ctx, func() {}, nil
+}
 
 // A listedService is a line of list -o json.
 type listedService struct {
@@ -39,7 +56,7 @@ there is neither. A server answers if its program says so, with reflection.With.
 
 Example:
   limosa list :8888`,
-		Flags: slices.Concat(schemaFlags(), linkFlags(), []cli.Flag{outputFlag()}),
+		Flags: slices.Concat(schemaFlags(), linkFlags(), []cli.Flag{timeoutFlag(), outputFlag()}),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if err := nargs(c, 0, 1, "at most one ADDR"); err != nil {
 				return err
@@ -60,9 +77,12 @@ Example:
 // What is shown is what the server serves. The project's files stand in for it if it does
 // not tell, which is said; not for a server that could not be asked.
 func (a *app) schemaOf(ctx context.Context, c *cli.Command, addr string) (s *schema, end func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
 	end = func() {}
+	ctx, cancel, err := withTimeout(ctx, c)
+	if err != nil {
+		return nil, end, err
+	}
+	defer cancel()
 	var l *link
 	if addr != "" {
 		if l, err = openLink(c, addr); err != nil {

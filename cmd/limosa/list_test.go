@@ -247,3 +247,21 @@ func TestListIsOfTheServer(t *testing.T) {
 		}
 	}
 }
+
+// A server that says nothing is waited for as long as -timeout says.
+func TestListTimeout(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, args := range [][]string{{"list", l.Addr().String()}, {"describe", l.Addr().String(), "Hello/Echo"}} {
+		code, out, errs := runTool(t, "", append(args, "-timeout", "50ms")...)
+		if code != 1 || out != "" || !strings.Contains(errs, "DeadlineExceeded") {
+			t.Errorf("%s: exit code %d, %s%s", args, code, out, errs)
+		}
+		if code, _, errs := runTool(t, "", append(args, "-timeout", "-1s")...); code != 2 || !strings.Contains(errs, "-timeout -1s: want a time above zero, or 0 for none") {
+			t.Errorf("%s: exit code %d, %s", args, code, errs)
+		}
+	}
+}

@@ -511,6 +511,7 @@ Flags:
   -key string         PEM FILE with the key of -cert
   -servername string  name that the server's certificate must have; the host of ADDR if not given
   -insecure           do not check the server's certificate; implies -tls
+  -timeout duration   give up after this time (10s if not given); 0: never
   -o string           output: text or json
   -help, -h           show help
 [0]
@@ -539,6 +540,7 @@ Flags:
   -key string         PEM FILE with the key of -cert
   -servername string  name that the server's certificate must have; the host of ADDR if not given
   -insecure           do not check the server's certificate; implies -tls
+  -timeout duration   give up after this time (10s if not given); 0: never
   -o string           output: text or json
   -help, -h           show help
 [0]

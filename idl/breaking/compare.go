@@ -20,6 +20,7 @@ type Change struct {
 	Old    bool    `json:"old,omitempty"`    // the place is in the old schema
 	Msg    string  `json:"msg"`              // what was and what is, without place and rule
 	Source string  `json:"source,omitempty"` // the line, without its end
+	Was    string  `json:"was,omitempty"`    // of what moved: its file in the old schema, with which Msg ends
 }
 
 // String gives "file:line:column: message (rule)".
@@ -213,6 +214,7 @@ func (c *comparer) pair() {
 			if c.was[to.node] == nil && to.file.Path != d.file.Path {
 				c.tie(d, to)
 				c.add("type-moved", to.place(), "%s %s was in %s", d.what, d.name, d.file.Path)
+				c.found[len(c.found)-1].Was = d.file.Path
 				break
 			}
 		}
