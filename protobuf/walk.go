@@ -25,6 +25,9 @@ func Clone[M any](m *M) *M {
 	if m == nil {
 		return nil
 	}
+	if made, ok := any(m).(interface{ CloneMade() any }); ok {
+		return made.CloneMade().(*M)
+	}
 	pl, p, err := plan.Of(m)
 	if err != nil {
 		panic(err)

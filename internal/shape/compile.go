@@ -46,7 +46,7 @@ func (c *compiler) structure(rt reflect.Type) (*Struct, error) {
 		return nil, &TypeError{Type: rt, Why: "the struct is too large"}
 	}
 	s := c.rules.New(rt)
-	s.Go, s.Size, s.Slices, s.rules = rt, int(rt.Size()), reflect.SliceOf(rt), c.rules
+	s.Go, s.Size, s.Slices, s.rules, s.Title = rt, int(rt.Size()), reflect.SliceOf(rt), c.rules, rt.Name()
 	c.structs[rt], c.order = s, append(c.order, s)
 	if of, view := c.rules.View(rt); of != nil {
 		s.View = view(s)

@@ -42,8 +42,9 @@ func (m *Memo) Equal(a, b any) bool {
 	if err != nil {
 		return false
 	}
+	other, q, err := m.Of(b)
 	e := equaler{}
-	return e.fields(st, p, y.UnsafePointer())
+	return err == nil && other == st && e.fields(st, p, q)
 }
 
 // A span is what a value refers to: a struct, a slice with n elements, a map.

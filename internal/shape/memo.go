@@ -93,11 +93,14 @@ func (m *Memo) Known(msg any) *Struct {
 	return nil
 }
 
-// Of gives the Struct for msg, a pointer to a struct, and that pointer. Errors are a *TypeError.
+// Of gives the Struct for msg, a pointer to a struct, and that pointer; of a [Made] its own. Errors are a *TypeError.
 func (m *Memo) Of(msg any) (*Struct, unsafe.Pointer, error) {
 	p := Data(msg)
 	if s := m.Known(msg); s != nil && p != nil {
 		return s, p, nil
+	}
+	if x, ok := msg.(Made); ok && p != nil {
+		return m.made(x)
 	}
 	s, err := m.add(msg, (*words)(unsafe.Pointer(&msg)).typ) // Safety: as in Data.
 	return s, p, err

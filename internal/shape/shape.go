@@ -76,6 +76,7 @@ type Name struct {
 // A Struct describes a struct type. It is constant once its Memo has given it.
 type Struct struct {
 	Go     reflect.Type
+	Title  string // what texts call it: the name of its Go type or, of a type that was made, of its own
 	Size   int
 	Fields []Field // in the order of the Go fields
 	Names  []Name  // of the fields, by their Index
@@ -106,6 +107,7 @@ type Type struct {
 	Key    *Type
 	Struct *Struct   // of a Ref
 	Cases  []Variant // of a Union
+	Enum   *Enum     // of an Int32 that is an enum without a Go type of its own
 
 	// Indexes of Cases where there are many of them, else nil.
 	byTag  map[uint32]int

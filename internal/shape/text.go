@@ -72,7 +72,7 @@ func (w *Writer) Add(s string) { w.b = append(w.b, s...) }
 
 // fields shows the struct at p.
 func (w *Writer) fields(st *Struct, p unsafe.Pointer, depth int) {
-	w.Add(st.Go.Name())
+	w.Add(st.Title)
 	w.members(st, p, depth)
 }
 
@@ -193,6 +193,10 @@ func (w *Writer) Value(t *Type, p unsafe.Pointer, depth int) {
 // enum shows an i32, by its name if its type has a method for that. The method
 // is not ours: what it panics with is not shown.
 func (w *Writer) enum(t *Type, n int32) {
+	if t.Enum != nil && t.Enum.Names[n] != "" {
+		w.Add(begin(t.Enum.Names[n]))
+		return
+	}
 	if t.Go.Implements(reflect.TypeFor[fmt.Stringer]()) {
 		v := reflect.New(t.Go).Elem()
 		v.SetInt(int64(n))

@@ -51,7 +51,8 @@ type decoder struct {
 	Options
 	json.Scanner
 	codec.Budget
-	err error
+	err  error
+	path []step
 }
 
 // fail notes that something is wrong where the scanner is.
@@ -59,7 +60,7 @@ func (d *decoder) fail(why string) { d.failAt(d.At, why) }
 
 func (d *decoder) failAt(at int, why string) {
 	if d.err == nil {
-		d.err = &raw.SyntaxError{Offset: min(at, len(d.Text)), Why: why}
+		d.err = &raw.SyntaxError{Offset: min(at, len(d.Text)), Path: pathText(d.path), Why: why}
 	}
 }
 
@@ -137,7 +138,7 @@ func (d *decoder) members(pl *plan.Plan, p unsafe.Pointer, depth int, inAny bool
 			d.skip(depth)
 			continue
 		case o == nil:
-			d.failAt(name.At, "unknown field "+strconv.Quote(text))
+			d.failAt(name.At, noField(pl, text))
 			return
 		}
 		if d.Peek() == 'n' && !takesNull(o) {
@@ -149,10 +150,12 @@ func (d *decoder) members(pl *plan.Plan, p unsafe.Pointer, depth int, inAny bool
 			return
 		}
 		seen[int(o.Offset)] = true
+		d.path = append(d.path, step{name: text})
 		d.field(o, unsafe.Add(p, o.Offset), depth) // Safety: p points to a pl.Go, and offset is that of its field.
 		if d.err != nil {
 			return
 		}
+		d.path = d.path[:len(d.path)-1]
 	}
 	d.keep(pl, p, exts)
 	ops := pl.Ops()
@@ -212,11 +215,17 @@ func (d *decoder) list(o *plan.Op, p unsafe.Pointer, depth int) {
 	// Safety: p points to a slice of that type.
 	s, t := reflect.NewAt(o.Type.Go, p).Elem(), o.Type.Elem
 	x := reflect.New(t.Go)
-	for first := true; ; first = false {
-		more, bad := d.More(first, ']')
-		if !d.ok(bad) || !more {
+	d.path = append(d.path, step{kind: byIndex})
+	for i := 0; ; i++ {
+		more, bad := d.More(i == 0, ']')
+		if !d.ok(bad) {
 			return
 		}
+		if !more {
+			d.path = d.path[:len(d.path)-1]
+			return
+		}
+		d.path[len(d.path)-1].index = i
 		x.Elem().SetZero()
 		set := d.value(o, o.Elem, t, x.UnsafePointer(), depth)
 		if d.err != nil || !d.pay(2*t.Size) {
@@ -251,10 +260,12 @@ func (d *decoder) entries(o *plan.Op, p unsafe.Pointer, depth int) {
 			return
 		}
 		v.Elem().SetZero()
+		d.path = append(d.path, step{kind: byKey, name: string(name.Text)})
 		set := d.value(o.Value(), o.Value().Do, t.Elem, v.UnsafePointer(), depth)
 		if d.err != nil || !d.pay(4*(t.Key.Size+t.Elem.Size)) {
 			return
 		}
+		d.path = d.path[:len(d.path)-1]
 		if set {
 			m.SetMapIndex(k, v.Elem())
 		}
@@ -367,9 +378,7 @@ func (d *decoder) enum(t *shape.Type, p *int32, tok json.Token) (set bool) {
 		*p = 0
 		return true
 	case tok.Kind == '"' && len(tok.Text) > 0 && tok.Text[0] != '-' && tok.Text[0] != '+' && tok.Text[0]-'0' > 9:
-		// Safety: p points to a t.Go.
-		u, ok := reflect.TypeAssert[encoding.TextUnmarshaler](reflect.NewAt(t.Go, unsafe.Pointer(p)))
-		if ok && u.UnmarshalText(tok.Text) == nil {
+		if enumNamed(t, p, tok.Text) {
 			return true
 		}
 		if d.Discard {
@@ -377,8 +386,22 @@ func (d *decoder) enum(t *shape.Type, p *int32, tok json.Token) (set bool) {
 			return false
 		}
 	}
-	d.failAt(tok.At, "no value of "+t.Go.String()+": "+tok.String())
+	d.failAt(tok.At, noValue(t, tok))
 	return false
+}
+
+// enumNamed makes p the value of an enum that has that name, if there is one.
+func enumNamed(t *shape.Type, p *int32, name []byte) bool {
+	if t.Enum != nil {
+		n, ok := t.Enum.Numbers[string(name)]
+		if ok {
+			*p = n
+		}
+		return ok
+	}
+	// Safety: p points to a t.Go.
+	u, ok := reflect.TypeAssert[encoding.TextUnmarshaler](reflect.NewAt(t.Go, unsafe.Pointer(p)))
+	return ok && u.UnmarshalText(name) == nil
 }
 
 // number gives the spelling of a number, which may be in quotes.

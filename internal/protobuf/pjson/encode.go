@@ -281,7 +281,12 @@ func (e *encoder) enum(t *shape.Type, n int32) {
 		e.add("null")
 		return
 	}
-	if !e.Numbers {
+	if t.Enum != nil && !e.Numbers {
+		if name, ok := t.Enum.Names[n]; ok {
+			e.b = json.AppendString(e.b, name)
+			return
+		}
+	} else if !e.Numbers {
 		x := reflect.New(t.Go).Elem()
 		x.SetInt(int64(n))
 		if m, ok := reflect.TypeAssert[textual](x); ok {
@@ -296,5 +301,8 @@ func (e *encoder) enum(t *shape.Type, n int32) {
 
 // nullValue tells whether a type is google.protobuf.NullValue, which is null.
 func nullValue(t *shape.Type) bool {
+	if t.Enum != nil {
+		return t.Enum.Title == "google.protobuf.NullValue"
+	}
 	return t.Go.Name() == "NullValue" && strings.HasSuffix(t.Go.PkgPath(), "/known")
 }

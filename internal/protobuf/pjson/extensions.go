@@ -6,7 +6,6 @@ import (
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/protobuf/plan"
-	"github.com/limosa-rpc/limosa/internal/shape"
 )
 
 // Extensions are unknown fields to the struct of their message. A struct of their own has them as fields, whose names in
@@ -16,6 +15,7 @@ import (
 type extension struct {
 	msg  any
 	pl   *plan.Plan
+	p    unsafe.Pointer
 	seen map[int]bool // its fields that were read, by offset
 }
 
@@ -25,11 +25,11 @@ func (o *Options) extensions(pl *plan.Plan) (all []extension, err error) {
 		return nil, nil
 	}
 	for _, msg := range o.Extensions(pl.Name) {
-		x, _, err := plan.Of(msg)
+		x, p, err := plan.Of(msg)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, extension{msg: msg, pl: x})
+		all = append(all, extension{msg: msg, pl: x, p: p})
 	}
 	return all, nil
 }
@@ -46,7 +46,7 @@ func (e *encoder) extend(pl *plan.Plan, p unsafe.Pointer, depth int, first bool)
 		}
 		if err == nil {
 			n := len(e.b)
-			e.members(x.pl, shape.Data(x.msg), depth, first)
+			e.members(x.pl, x.p, depth, first)
 			first = first && len(e.b) == n
 		}
 	}
@@ -77,7 +77,7 @@ func (d *decoder) extension(name string, all []extension, depth int) (found bool
 		}
 		x.seen[int(o.Offset)] = true
 		// Safety: the struct is an x.pl.Go, and offset is that of its field.
-		d.field(o, unsafe.Add(shape.Data(x.msg), o.Offset), depth)
+		d.field(o, unsafe.Add(x.p, o.Offset), depth)
 		return true
 	}
 	return false

@@ -2,7 +2,6 @@ package pjson
 
 import (
 	"math"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -198,7 +197,7 @@ func (e *encoder) any(pl *plan.Plan, url string, value []byte, depth int) {
 		e.add("{}")
 		return
 	}
-	inner, p, err := e.resolve(url)
+	inner, held, p, err := e.resolve(url)
 	if err == nil {
 		_, err = plan.Decode(buf.ViewOf(value), inner, nil)
 	}
@@ -208,26 +207,24 @@ func (e *encoder) any(pl *plan.Plan, url string, value []byte, depth int) {
 	}
 	e.add(`{"@type":`)
 	e.b = json.AppendString(e.b, url)
-	if specialOf(p) == plainObject {
-		e.members(p, shape.Data(inner), depth-1, false)
+	if specialOf(held) == plainObject {
+		e.members(held, p, depth-1, false)
 	} else {
 		e.add(`,"value":`)
-		e.message(p, shape.Data(inner), depth-1)
+		e.message(held, p, depth-1)
 	}
 	e.add("}")
-	reflect.ValueOf(inner) // keeps it until here
 }
 
-// resolve makes a message of the type that a URL names.
-func (o *Options) resolve(url string) (any, *plan.Plan, error) {
+// resolve makes a message of the type that a URL names, which p points to.
+func (o *Options) resolve(url string) (msg any, pl *plan.Plan, p unsafe.Pointer, err error) {
 	name := url[strings.LastIndexByte(url, '/')+1:]
 	if o.Any == nil || name == "" {
-		return nil, nil, errNoMessage
+		return nil, nil, nil, errNoMessage
 	}
-	msg := o.Any(name)
-	if msg == nil {
-		return nil, nil, errNoMessage
+	if msg = o.Any(name); msg == nil {
+		return nil, nil, nil, errNoMessage
 	}
-	pl, _, err := plan.Of(msg)
-	return msg, pl, err
+	pl, p, err = plan.Of(msg)
+	return msg, pl, p, err
 }

@@ -157,7 +157,7 @@ func (d *decoder) any(pl *plan.Plan, p unsafe.Pointer, depth int) {
 		d.At++
 		return
 	}
-	inner, held, err := d.resolve(url)
+	inner, held, q, err := d.resolve(url)
 	if err != nil {
 		d.failAt(begin, "an Any of "+strconv.Quote(url)+": "+err.Error())
 		return
@@ -167,9 +167,9 @@ func (d *decoder) any(pl *plan.Plan, p unsafe.Pointer, depth int) {
 	}
 	d.At = begin
 	if specialOf(held) == plainObject {
-		d.members(held, shape.Data(inner), depth-1, true)
+		d.members(held, q, depth-1, true)
 	} else {
-		d.boxed(held, shape.Data(inner), depth-1)
+		d.boxed(held, q, depth-1)
 	}
 	if d.err != nil {
 		return

@@ -27,7 +27,7 @@ type Decoder struct {
 // reaches the peer: it has the IDL's names.
 func (d *Decoder) blame(pl *Plan, o *Op, at int, f raw.Fault) (int, raw.Fault) {
 	if d.where == "" {
-		d.where = pl.Go.Name() + "." + pl.Names[o.Index].IDL
+		d.where = pl.Title + "." + pl.Names[o.Index].IDL
 	}
 	return at, f
 }

@@ -116,3 +116,12 @@ func JSONName(name string) string {
 	}
 	return b.String()
 }
+
+// FieldNames are the names of the fields in JSON, in the order of their numbers.
+func (pl *Plan) FieldNames() []string {
+	names := make([]string, len(pl.fields))
+	for i := range pl.fields {
+		names[i] = pl.JSONName(&pl.fields[i])
+	}
+	return names
+}

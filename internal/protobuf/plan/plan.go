@@ -91,10 +91,10 @@ type TypeError struct {
 func (e *TypeError) Error() string {
 	name := "nil"
 	if e.Type != nil {
-		name = e.Type.String()
+		name = titleOf(e.Type)
 	}
 	if e.Field != "" {
-		name += "." + e.Field
+		name += "." + fieldOf(e.Type, e.Field)
 	}
 	return "protobuf: " + name + ": " + e.Why
 }
@@ -278,16 +278,21 @@ func (rules) Field(f reflect.StructField) (spec shape.Spec, err error) {
 	if err := tag.check(f.Type); err != nil {
 		return spec, err
 	}
-	spec = shape.Spec{Is: shape.IDLField, ID: tag.number, Name: tag.name, Zero: !tag.required && !tag.explicit}
+	return tag.spec(f.Index[0]), nil
+}
+
+// spec is what the tag says of the field with that index.
+func (t *fieldTag) spec(i int) shape.Spec {
+	spec := shape.Spec{Is: shape.IDLField, ID: t.number, Name: t.name, Zero: !t.required && !t.explicit}
 	switch {
-	case tag.oneof:
-		spec.ID = -1 - f.Index[0] // fields have numbers from 1 on, a oneof has none
-	case tag.required:
+	case t.oneof:
+		spec.ID = -1 - i // fields have numbers from 1 on, a oneof has none
+	case t.required:
 		spec.Rule = shape.Required
-	case tag.explicit:
+	case t.explicit:
 		spec.Rule = shape.Free
 	}
-	return spec, nil
+	return spec
 }
 
 // Kind implements [shape.Rules].

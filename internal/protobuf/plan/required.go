@@ -36,7 +36,7 @@ func (d *Decoder) lacking(pl *Plan, base unsafe.Pointer, seen uint64, b []byte, 
 	case d.lacks == nil:
 		d.lacks = map[unsafe.Pointer]lack{}
 	}
-	d.lacks[base] = lack{seen, end, pl.Go.Name() + "." + pl.Names[first.Index].IDL}
+	d.lacks[base] = lack{seen, end, pl.Title + "." + pl.Names[first.Index].IDL}
 	return end, raw.Fine
 }
 

@@ -153,6 +153,20 @@ type knower interface{ Known() bool }
 
 // check says what is wrong with the Go type of a field that has this tag.
 func (t *fieldTag) check(rt reflect.Type) error {
+	if err := t.fitsType(rt); err != nil || t.form != Closed {
+		return err
+	}
+	if t.key != "" || rt.Kind() != reflect.Int32 {
+		rt = rt.Elem() // of a map, a list or a pointer
+	}
+	if !rt.Implements(reflect.TypeFor[knower]()) {
+		return errors.New("a closed enum has a method Known() bool, which " + rt.String() + " has not")
+	}
+	return nil
+}
+
+// fitsType is check without the methods that a type may need.
+func (t *fieldTag) fitsType(rt reflect.Type) error {
 	if t.oneof {
 		if rt.Kind() != reflect.Interface {
 			return errors.New("a oneof is a sealed interface, not " + rt.String())
@@ -179,9 +193,6 @@ func (t *fieldTag) check(rt reflect.Type) error {
 	if !t.fits(rt) {
 		return fmt.Errorf("%s is no %s", t.typ, rt)
 	}
-	if t.form == Closed && !rt.Implements(reflect.TypeFor[knower]()) {
-		return errors.New("a closed enum has a method Known() bool, which " + rt.String() + " has not")
-	}
 	return nil
 }
 
@@ -189,7 +200,7 @@ func (t *fieldTag) check(rt reflect.Type) error {
 func (t *fieldTag) fits(rt reflect.Type) bool {
 	switch t.form {
 	case Message, Group:
-		return rt.Kind() == reflect.Pointer && rt.Elem().Kind() == reflect.Struct
+		return rt.Kind() == reflect.Pointer && rt.Elem().Kind() == reflect.Struct || rt.Kind() == reflect.UnsafePointer
 	case Blob:
 		return rt.Kind() == reflect.Slice && rt.Elem().Kind() == reflect.Uint8
 	}

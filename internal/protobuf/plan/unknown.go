@@ -52,6 +52,10 @@ func (d *Decoder) keep(pl *Plan, base unsafe.Pointer, value []byte, end int, tag
 
 // known tells whether a closed enum of that type has a name for the number v.
 func known(t *shape.Type, v uint64) bool {
+	if t.Enum != nil {
+		_, ok := t.Enum.Names[int32(v)]
+		return ok
+	}
 	x := reflect.New(t.Go).Elem()
 	x.SetInt(int64(int32(v)))
 	k, ok := reflect.TypeAssert[knower](x)
