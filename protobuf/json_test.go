@@ -296,6 +296,25 @@ func TestJSONExtensions(t *testing.T) {
 	}
 }
 
+// TestJSONPaths has errors that name the way to what is wrong, and what would be right.
+func TestJSONPaths(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"i32":"x"}`:                        `protobuf: invalid value for int32: the string "x" in i32 at offset 7`,
+		`{"nope":1}`:                         `All has no field "nope"; known are `,
+		`{"self":{"lself":[{},{"i64":[]}]}}`: ` in self.lself[1].i64 at offset 28`,
+		`{"self":{"lself":[{},{"x":1}]}}`:    ` in self.lself[1] at offset 22`,
+		`{"mss":{"a":"b","c":true}}`:         ` in mss["c"] at offset 20`,
+		`{"lself":[{}],"i64":true}`:          ` in i64 at offset 20`,
+		`{"i64":1}]`:                         `protobuf: bytes after the end at offset 9`,
+	} {
+		err := protobuf.UnmarshalJSON([]byte(text), new(prototest.All))
+		var syntax *protobuf.SyntaxError
+		if !errors.As(err, &syntax) || !strings.Contains(syntax.Error(), want) {
+			t.Errorf("%s: %v\nwant %s", text, err, want)
+		}
+	}
+}
+
 // TestJSONLimits has texts that are too deep or would take too much.
 func TestJSONLimits(t *testing.T) {
 	for _, text := range []string{
