@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -126,16 +127,27 @@ type room struct {
 	test bool
 }
 
+// theHouse is made once for all tests that ask.
+var theHouse = sync.OnceValues(makeHouse)
+
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	all, err := sources()
+	w, err := theHouse()
 	if err != nil {
 		t.Fatal(err)
+	}
+	return w
+}
+
+func makeHouse() (*house, error) {
+	all, err := sources()
+	if err != nil {
+		return nil, err
 	}
 	// With -deps what is imported comes first.
 	listed, err := goList("-export", "-deps", "work")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	exports := map[string]string{}
 	for _, p := range listed {
@@ -176,7 +188,7 @@ func newHouse(t *testing.T) *house {
 			}
 		}
 	}
-	return w
+	return w, nil
 }
 
 // Import implements [types.Importer].

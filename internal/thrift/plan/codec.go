@@ -2,6 +2,7 @@ package plan
 
 import (
 	"reflect"
+	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
@@ -9,15 +10,6 @@ import (
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
 	"github.com/limosa-rpc/limosa/rpc"
 )
-
-// DefaultDepth is how deeply a message to be encoded may nest unless something else is said.
-//
-// It is the default of rpc.Limits.Depth too: what is sent by default can be read by
-// default.
-const DefaultDepth = 64
-
-// ErrTooLong is the error for a string or container of 2 GB or more.
-var ErrTooLong = &TypeError{Type: reflect.TypeFor[string](), Why: "longer than 2,147,483,647"}
 
 // AppendBinary encodes msg at the end of out in the Binary protocol. depth is how deeply it may
 // nest, 0 the default; plain: by plans alone, without generated methods.
@@ -153,4 +145,24 @@ func DecodeCompact(body buf.View, msg any, lim *rpc.Limits) (int, error) {
 		return 0, &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &raw.SyntaxError{Offset: min(end, len(b)), Path: d.Where, Why: f.Why()}}
 	}
 	return lim.DecodeBudget(2*len(b)) - int(d.Budget), nil
+}
+
+// Placed gives err, with which encoding msg has failed, its place in the message at p, where the
+// encoder knew none: it looks for it only now.
+//
+// To carry a path along would cost every encode that succeeds. The walk that finds it may
+// come upon another fault first, such as one in a field that the encode had not reached;
+// then the error stays without a place rather than getting a wrong one.
+func Placed(pl *Plan, p unsafe.Pointer, err error) error {
+	e, ok := err.(*TypeError)
+	if !ok || e.Field != "" {
+		return err
+	}
+	bad := pl.Validate(p)
+	if bad == nil || bad.Why != e.Why {
+		return err
+	}
+	x := *e
+	x.Path = bad.Path
+	return &x
 }

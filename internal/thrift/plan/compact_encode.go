@@ -80,15 +80,6 @@ func (e *Encoder) compactTexts(b []byte, m map[string]string) []byte {
 	return b
 }
 
-// compactBytes appends length and copy of p.
-func (e *Encoder) compactBytes(b, p []byte) []byte {
-	if len(p) > raw.MaxSize {
-		e.Err = ErrTooLong
-		return b
-	}
-	return e.raw(binary.AppendUvarint(b, uint64(len(p))), p)
-}
-
 // compactValue appends the value of type t at p, which is no bool of a field's.
 func (e *Encoder) compactValue(b []byte, t *shape.Type, p unsafe.Pointer, depth int) []byte {
 	// Safety: for all loads below: p points to a t.Go, whose layout kind says.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/binary"
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -90,4 +91,25 @@ func (e *Encoder) union(b []byte, t *shape.Type, f *shape.Face, depth int) []byt
 		return e.fail(b, At(v.Struct), o, shape.WhyNil)
 	}
 	return e.Fields(b, At(v.Struct), f.Data, depth)
+}
+
+// raw appends elements of one byte.
+//
+// Many of them go to Out as one piece, which may be a block of their own.
+func (e *Encoder) raw(b, p []byte) []byte {
+	if len(p) <= cap(b)-len(b)-Headroom {
+		return append(b, p...)
+	}
+	e.Out.Commit(b)
+	e.Out.Append(p)
+	return e.Out.Block()
+}
+
+// compactBytes appends length and copy of p.
+func (e *Encoder) compactBytes(b, p []byte) []byte {
+	if len(p) > raw.MaxSize {
+		e.Err = ErrTooLong
+		return b
+	}
+	return e.raw(binary.AppendUvarint(b, uint64(len(p))), p)
 }

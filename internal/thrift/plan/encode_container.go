@@ -75,18 +75,6 @@ func (e *Encoder) structures(b []byte, t *shape.Type, s []unsafe.Pointer, depth 
 	return b
 }
 
-// raw appends elements of one byte.
-//
-// Many of them go to Out as one piece, which may be a block of their own.
-func (e *Encoder) raw(b, p []byte) []byte {
-	if len(p) <= cap(b)-len(b)-Headroom {
-		return append(b, p...)
-	}
-	e.Out.Commit(b)
-	e.Out.Append(p)
-	return e.Out.Block()
-}
-
 // entries appends the map or Pairs at p. A map's entries come in no order.
 //
 // The length is that of the table of layouts: Go has no way to instantiate a generic

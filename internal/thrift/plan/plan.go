@@ -142,6 +142,12 @@ func (pl *Plan) index() {
 	}
 }
 
+// DefaultDepth is how deeply a message to be encoded may nest unless something else is said.
+//
+// It is the default of rpc.Limits.Depth too: what is sent by default can be read by
+// default.
+const DefaultDepth = 64
+
 // rules are what Thrift adds to Go's types.
 type rules struct{}
 
@@ -323,4 +329,23 @@ func parseTag(tag string) (spec shape.Spec, err error) {
 		}
 	}
 	return spec, nil
+}
+
+// whole reports whether u is a sequence of fields. Not to look would let one
+// wrong byte break everything behind it.
+//
+// What a decode has kept is right. But the field is exported, so that a program may write
+// to it, or move it from one struct to another where it nests deeper.
+func whole(u []byte, depth int) bool {
+	for o := 0; o < len(u); {
+		if len(u)-o < 3 {
+			return false
+		}
+		end, f := raw.SkipAt(u, o+3, raw.Type(u[o]), depth)
+		if f != raw.Fine {
+			return false
+		}
+		o = end
+	}
+	return true
 }

@@ -1,9 +1,6 @@
 package plan
 
-import (
-	"reflect"
-	"unsafe"
-)
+import "reflect"
 
 // A TypeError says why a Go type, or a value of it, cannot be a message. The
 // codec gives it inside of an *rpc.Error with rpc.Internal.
@@ -29,22 +26,5 @@ func (e *TypeError) Error() string {
 	return "thrift: " + name + ": " + e.Why
 }
 
-// Placed gives err, with which encoding msg has failed, its place in the message at p, where the
-// encoder knew none: it looks for it only now.
-//
-// To carry a path along would cost every encode that succeeds. The walk that finds it may
-// come upon another fault first, such as one in a field that the encode had not reached;
-// then the error stays without a place rather than getting a wrong one.
-func Placed(pl *Plan, p unsafe.Pointer, err error) error {
-	e, ok := err.(*TypeError)
-	if !ok || e.Field != "" {
-		return err
-	}
-	bad := pl.Validate(p)
-	if bad == nil || bad.Why != e.Why {
-		return err
-	}
-	x := *e
-	x.Path = bad.Path
-	return &x
-}
+// ErrTooLong is the error for a string or container of 2 GB or more.
+var ErrTooLong = &TypeError{Type: reflect.TypeFor[string](), Why: "longer than 2,147,483,647"}

@@ -51,22 +51,3 @@ func (pl *Plan) writable(base unsafe.Pointer, depth int) ([]byte, error) {
 	}
 	return u, nil
 }
-
-// whole reports whether u is a sequence of fields. Not to look would let one
-// wrong byte break everything behind it.
-//
-// What a decode has kept is right. But the field is exported, so that a program may write
-// to it, or move it from one struct to another where it nests deeper.
-func whole(u []byte, depth int) bool {
-	for o := 0; o < len(u); {
-		if len(u)-o < 3 {
-			return false
-		}
-		end, f := raw.SkipAt(u, o+3, raw.Type(u[o]), depth)
-		if f != raw.Fine {
-			return false
-		}
-		o = end
-	}
-	return true
-}
