@@ -29,20 +29,25 @@ type scope struct {
 	types    map[string]any // *idl.Typedef, *idl.Enum, *idl.Struct
 	services map[string]*idl.Service
 	consts   map[string]*idl.Const
-	includes map[string][]*idl.File // by the name that stands before the dot, each once
-	places   map[*idl.File]int      // of the files in includes: the index of the first include
+	includes map[string]*namesakes // by the name that stands before the dot
+	places   map[*idl.File]int     // of the files in includes: the index of the first include
 }
 
 // include notes what the file includes. A name is looked up here and not in the
 // includes, so that many of both do not cost their product: a file of 20,000 includes
 // and as many names took most of a minute. A file that is included twice counts once.
 func (s *scope) include(list []*idl.Include) {
-	s.includes, s.places = map[string][]*idl.File{}, map[*idl.File]int{}
+	s.includes, s.places = map[string]*namesakes{}, map[*idl.File]int{}
 	for i, inc := range list {
 		f := inc.File
-		if _, twice := s.places[f]; f != nil && !twice {
-			s.includes[f.Name], s.places[f] = append(s.includes[f.Name], f), i
+		if _, twice := s.places[f]; f == nil || twice {
+			continue
 		}
+		if s.includes[f.Name] == nil {
+			s.includes[f.Name] = &namesakes{}
+		}
+		s.includes[f.Name].files = append(s.includes[f.Name].files, f)
+		s.places[f] = i
 	}
 }
 
@@ -235,7 +240,7 @@ func (r *resolver) typ(t *idl.Type) {
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		prefix := name[:i]
 		name = name[i+1:]
-		if f = r.included(t.Name, t.Pos, prefix, func(f *idl.File) bool { return r.scopes[f].types[name] != nil }); f == nil {
+		if f = r.included(t.Name, t.Pos, prefix, name, func(f *idl.File) bool { return r.scopes[f].types[name] != nil }); f == nil {
 			r.found.errorf(r.file, t.Pos, "unknown type %s: nothing named %s is included", t.Name, prefix)
 			return
 		}
@@ -270,31 +275,6 @@ func (r *resolver) hint(f *idl.File, name string) string {
 		}
 	}
 	return ""
-}
-
-// included finds the file that is meant by the prefix of a name as written: of
-// those that are included under it the one that has the name, else the first.
-// nil: there is no such include. Two that both have it are an error at pos; files of
-// one base name in different folders are common, and mostly have nothing in common.
-func (r *resolver) included(written string, pos idl.Pos, prefix string, has func(*idl.File) bool) *idl.File {
-	var first, found *idl.File
-	for _, f := range r.scopes[r.file].includes[prefix] {
-		if first == nil {
-			first = f
-		}
-		switch {
-		case !has(f):
-		case found != nil:
-			r.found.errorf(r.file, pos, "%s is in %s and in %s, which are included under one name", written, found.Path, f.Path)
-			return found
-		default:
-			found = f
-		}
-	}
-	if found == nil {
-		return first
-	}
-	return found
 }
 
 // typedefDepth reports typedefs that lead back to themselves, directly or
@@ -371,7 +351,7 @@ func (r *resolver) parent(s *idl.Service) {
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		prefix := name[:i]
 		name = name[i+1:]
-		f = r.included(s.Extends, s.ExtendsPos, prefix, func(f *idl.File) bool { return r.scopes[f].services[name] != nil })
+		f = r.included(s.Extends, s.ExtendsPos, prefix, name, func(f *idl.File) bool { return r.scopes[f].services[name] != nil })
 	}
 	if f == nil || r.scopes[f].services[name] == nil {
 		r.found.errorf(r.file, s.ExtendsPos, "service %s extends the unknown service %s", s.Name, s.Extends)
