@@ -1,0 +1,186 @@
+package http1
+
+import (
+	"bytes"
+	"strings"
+)
+
+// findEnd looks for the empty line that ends lines, in p from an offset on that is
+// not behind a line's end. n is how many bytes there are up to and with it, 0: it
+// is not there. A line that ends in LF alone is a fault.
+func findEnd(p []byte, from int) (n int, e *Error) {
+	for {
+		i := bytes.IndexByte(p[from:], '\n')
+		if i < 0 {
+			return 0, nil
+		}
+		i += from
+		if i == 0 || p[i-1] != '\r' {
+			return 0, bad(i, "line that ends in LF alone")
+		}
+		if i == 1 || p[i-2] == '\n' {
+			return i + 1, nil
+		}
+		from = i + 1
+	}
+}
+
+// endOfHead is findEnd within the limits for what waits, of which seen bytes were
+// looked at before.
+func (s *Session) endOfHead(p []byte) (n int, e *Error) {
+	most := s.cfg.HeaderBytes
+	if n, e = findEnd(p[:min(len(p), most)], s.in.seen); n > 0 || e != nil {
+		return n, e
+	}
+	if len(p) < most {
+		s.in.seen = len(p)
+		return 0, nil
+	}
+	e = &Error{Status: 431, Limit: true, Why: "head of too many bytes"}
+	if s.side == Server && bytes.IndexByte(p[:most], '\n') < 0 {
+		e.Status, e.Why = 414, "target of too many bytes"
+	}
+	return 0, e
+}
+
+// parseHead parses a head, or the beginning of one that ends with a line.
+func (s *Session) parseHead(p []byte) (*cachedHead, *Error) {
+	c := &cachedHead{text: string(p), fields: &Fields{}}
+	first, rest, _ := strings.Cut(c.text, "\r\n")
+	lower := append([]byte(nil), rest...)
+	lowerNames(lower)
+	rest = string(lower)
+	h := list{marks: marks{length: -1}, most: s.cfg.HeaderEntries}
+	var e *Error
+	if s.side == Server {
+		e = parseRequestLine(first, c.fields)
+	} else {
+		e = parseStatusLine(first, c.fields)
+	}
+	if e != nil {
+		return nil, e
+	}
+	h.authority = c.fields.Authority
+	if n := strings.Count(rest, "\n"); n > 0 {
+		h.fields = make([]Field, 0, min(n, h.most))
+	}
+	if c.end, e = h.addAll(rest, len(first)+2, false); e != nil {
+		return nil, e
+	}
+	c.fields.Authority, c.fields.List, c.marks = h.authority, h.fields, h.marks
+	c.digHole()
+	return c, nil
+}
+
+// addAll takes lines, up to an empty one or all; at is the offset of the first. ended
+// reports that there was an empty one.
+func (h *list) addAll(lines string, at int, trailers bool) (ended bool, e *Error) {
+	for lines != "" {
+		line, rest, _ := strings.Cut(lines, "\r\n")
+		if line == "" {
+			return true, nil
+		}
+		if trailers {
+			e = h.addTrailer(line, at)
+		} else {
+			e = h.add(line, at)
+		}
+		if e != nil {
+			return false, e
+		}
+		at += len(line) + 2
+		lines = rest
+	}
+	return false, nil
+}
+
+// parseRest takes the lines behind a head's beginning, at an offset of the head.
+func (s *Session) parseRest(c *cachedHead, m marks, p []byte, at int) ([]Field, marks, *Error) {
+	b := append([]byte(nil), p...)
+	lowerNames(b)
+	h := list{marks: m, most: s.cfg.HeaderEntries, authority: c.fields.Authority}
+	if _, e := h.addAll(string(b), at, false); e != nil {
+		return nil, m, e
+	}
+	return h.fields, h.marks, nil
+}
+
+// lowerNames puts the names of header lines into lower case, where they are.
+func lowerNames(p []byte) {
+	name := true
+	for i, c := range p {
+		switch {
+		case c == '\n':
+			name = true
+		case c == ':':
+			name = false
+		case name && c >= 'A' && c <= 'Z':
+			p[i] = c + 'a' - 'A'
+		}
+	}
+}
+
+func parseRequestLine(line string, f *Fields) *Error {
+	method, rest, ok := strings.Cut(line, " ")
+	if !ok || !isToken(method) {
+		return bad(0, "request line without a method")
+	}
+	if f.Method = knownMethod(method); f.Method == "" {
+		return &Error{Status: 501, Why: "unknown method"}
+	}
+	target, version, ok := strings.Cut(rest, " ")
+	at := len(method) + 1
+	switch {
+	case !ok || !f.setTarget(target):
+		return bad(at, "target that is none")
+	case !f.setVersion(version):
+		e := bad(at+len(target)+1, "version that is none")
+		if len(version) == 8 && strings.HasPrefix(version, "HTTP/") {
+			e.Status, e.Why = 505, "other version than HTTP/1.1 and HTTP/1.0"
+		}
+		return e
+	}
+	return nil
+}
+
+func (f *Fields) setVersion(v string) bool {
+	if v == "HTTP/1.1" {
+		f.Minor = 1
+	}
+	return v == "HTTP/1.1" || v == "HTTP/1.0"
+}
+
+// setTarget takes a request's target: RFC 9112, section 3.2.
+func (f *Fields) setTarget(t string) bool {
+	if t == "*" {
+		f.Path = t
+		return f.Method == "OPTIONS"
+	}
+	for _, scheme := range [...]string{"http://", "https://"} {
+		if len(t) < len(scheme) || !strings.EqualFold(t[:len(scheme)], scheme) {
+			continue
+		}
+		f.Authority, f.Path = t[len(scheme):], "/"
+		if f.Method == "OPTIONS" {
+			f.Path = "*"
+		}
+		if i := strings.IndexByte(f.Authority, '/'); i >= 0 {
+			f.Authority, f.Path = f.Authority[:i], f.Authority[i:]
+		}
+		return f.Authority != "" && validHost(f.Authority, false) && (f.Path == "*" || validPath(f.Path))
+	}
+	f.Path = t
+	return validPath(t)
+}
+
+func parseStatusLine(line string, f *Fields) *Error {
+	version, rest, ok := strings.Cut(line, " ")
+	if !ok || !f.setVersion(version) {
+		return bad(0, "version other than HTTP/1.1 and HTTP/1.0")
+	}
+	code, reason, ok := strings.Cut(rest, " ")
+	if f.Status = parseStatus(code); f.Status == 0 || ok && !validValue(reason) {
+		return bad(len(version)+1, "status that is none")
+	}
+	return nil
+}
