@@ -210,7 +210,7 @@ type Event struct {
 	Length  int64   // of the body, as the head says; -1: it does not. With Open and Answer
 	Trailer []Field // with End, or nil
 	Body    buf.View
-	Err     *Error
+	Err     *Error // also of an event that Apply has taken the flags of, for logs
 
 	ask ask // of a request, for Apply
 }
