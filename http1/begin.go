@@ -221,8 +221,8 @@ func (s *Session) frame(sd *Send, st *start) (old bool) {
 
 // End finishes what was begun at m, whose body was appended since, and with it what
 // Begin did counts. After an error the caller truncates out to m; the message is as it
-// was. What the peer needs not be told any more is no error: nothing is appended. It sets
-// Close in sd if the connection is to end once the output has left.
+// was. What the peer needs not be told any more is no error: nothing is appended. Close
+// in sd says afterwards whether the connection is to end once the output has left.
 func (s *Session) End(out *buf.Out, m buf.Mark, sd *Send) error {
 	o := &s.out
 	c := &o.cur
@@ -237,6 +237,7 @@ func (s *Session) End(out *buf.Out, m buf.Mark, sd *Send) error {
 		return nil
 	case c.void:
 		c.open = false
+		sd.Flags &^= Close
 		out.Truncate(m)
 		sd.drop()
 		return nil
@@ -245,6 +246,7 @@ func (s *Session) End(out *buf.Out, m buf.Mark, sd *Send) error {
 		return e
 	}
 	c.open = false
+	sd.Flags &^= Close
 	o.msg = c.msg
 	o.msg.open = true
 	if sd.Flags&Open != 0 {

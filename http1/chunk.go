@@ -149,10 +149,8 @@ func (s *Session) cutTrailers(in *buf.In, ev *Event) (need int, e *Error) {
 	}
 	var h list
 	if n > 2 {
-		b := append([]byte(nil), p[:n]...)
-		lowerNames(b)
 		h.most = s.cfg.HeaderEntries
-		if _, e = h.addAll(string(b), 0, true); e != nil {
+		if _, e = h.addAll(lowered(p[:n]), 0, true); e != nil {
 			return 0, e
 		}
 	}

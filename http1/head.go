@@ -47,9 +47,7 @@ func (s *Session) endOfHead(p []byte) (n int, e *Error) {
 func (s *Session) parseHead(p []byte) (*cachedHead, *Error) {
 	c := &cachedHead{text: string(p), fields: &Fields{}}
 	first, rest, _ := strings.Cut(c.text, "\r\n")
-	lower := append([]byte(nil), rest...)
-	lowerNames(lower)
-	rest = string(lower)
+	rest = lowered(p[len(p)-len(rest):])
 	h := list{marks: marks{length: -1}, most: s.cfg.HeaderEntries}
 	var e *Error
 	if s.side == Server {
@@ -96,28 +94,29 @@ func (h *list) addAll(lines string, at int, trailers bool) (ended bool, e *Error
 
 // parseRest takes the lines behind a head's beginning, at an offset of the head.
 func (s *Session) parseRest(c *cachedHead, m marks, p []byte, at int) ([]Field, marks, *Error) {
-	b := append([]byte(nil), p...)
-	lowerNames(b)
 	h := list{marks: m, most: s.cfg.HeaderEntries, authority: c.fields.Authority}
-	if _, e := h.addAll(string(b), at, false); e != nil {
+	if _, e := h.addAll(lowered(p), at, false); e != nil {
 		return nil, m, e
 	}
 	return h.fields, h.marks, nil
 }
 
-// lowerNames puts the names of header lines into lower case, where they are.
-func lowerNames(p []byte) {
+// lowered is a copy of header lines with their names in lower case.
+func lowered(p []byte) string {
+	var small [1 << 10]byte
+	b := append(small[:0], p...)
 	name := true
-	for i, c := range p {
+	for i, c := range b {
 		switch {
 		case c == '\n':
 			name = true
 		case c == ':':
 			name = false
 		case name && c >= 'A' && c <= 'Z':
-			p[i] = c + 'a' - 'A'
+			b[i] = c + 'a' - 'A'
 		}
 	}
+	return string(b)
 }
 
 func parseRequestLine(line string, f *Fields) *Error {

@@ -189,7 +189,8 @@ const (
 	// server: the answer to the last request that was seen will be the last.
 	GoAway
 	// Close: the connection ends once the output has left; Err says why. To be sent
-	// beside Answer, the peer is told. End sets it in what was sent.
+	// beside Open or Answer, the peer is told that the message is the last; End leaves it
+	// if the connection is to end now.
 	Close
 	// Gathered, to be sent by a client beside Open: the answer is to arrive as one event.
 	Gathered
