@@ -34,6 +34,7 @@ var answerCases = []struct{ name, in, want string }{
 	{"other coding", crlf("HTTP/1.1 200 OK\nTransfer-Encoding: gzip\n\nhello"), ""},
 	{"coding in 1.0", crlf("HTTP/1.0 200 OK\nTransfer-Encoding: chunked\n\n0\n\n"), ""},
 	{"switching", crlf("HTTP/1.1 101 Switching Protocols\nUpgrade: h2c\nConnection: upgrade\n\n"), ""},
+	{"informational and the last", crlf("HTTP/1.1 103 x\nConnection: close\n\nHTTP/1.1 200 OK\nContent-Length: 0\n\n"), ""},
 	{"two digits", crlf("HTTP/1.1 20 OK\n\n"), ""},
 	{"four digits", crlf("HTTP/1.1 2000 OK\n\n"), ""},
 	{"099", crlf("HTTP/1.1 099 OK\n\n"), ""},

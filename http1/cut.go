@@ -166,7 +166,7 @@ func (s *Session) answer(in *buf.In, total int, m marks, ev *Event) *Error {
 		return bad(0, "answer that nobody has asked for")
 	}
 	if f.Status < 200 {
-		if r.interim++; r.interim > interimMost || f.Status == 101 {
+		if r.interim++; r.interim > interimMost || f.Status == 101 || m.closes(f.Minor) {
 			return bad(0, "informational answers that nobody has asked for")
 		}
 		s.take(in, total)

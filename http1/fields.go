@@ -14,7 +14,7 @@ func (f Field) size() int { return len(f.Name) + len(f.Value) + fieldCost }
 // as well: those share it, and it must not be changed. Its memory is the collector's.
 //
 // List has neither the host nor what frames messages: content-length,
-// transfer-encoding, connection and expect.
+// transfer-encoding, connection, proxy-connection and expect.
 type Fields struct {
 	Method, Authority, Path string // of a request; Path with its query
 	Status                  int    // of an answer
@@ -87,7 +87,9 @@ func (h *list) add(line string, at int) *Error {
 			h.bits ^= otherCoding | hasChunked
 		}
 	case "connection":
-		h.connection(value)
+		h.connection(value, wantsClose|wantsKeep)
+	case "proxy-connection":
+		h.connection(value, wantsClose) // some take it for the same
 	case "expect":
 		if strings.EqualFold(value, "100-continue") {
 			h.bits |= wantsContinue
@@ -139,16 +141,16 @@ func (h *list) split(line string, at int) (name, value string, e *Error) {
 	return line[:i], value, nil
 }
 
-// connection takes what the field of this name says. Other options than these two
-// mean nothing here; an upgrade is not taken.
-func (h *list) connection(value string) {
+// connection takes what the field of this name says, as far as most goes. Other options
+// than these two mean nothing here; an upgrade is not taken.
+func (h *list) connection(value string, most uint16) {
 	for option := range strings.SplitSeq(value, ",") {
 		option = trim(option)
 		switch {
 		case strings.EqualFold(option, "close"):
-			h.bits |= wantsClose
+			h.bits |= wantsClose & most
 		case strings.EqualFold(option, "keep-alive"):
-			h.bits |= wantsKeep
+			h.bits |= wantsKeep & most
 		}
 	}
 }

@@ -177,6 +177,8 @@ func TestKeepAlive(t *testing.T) {
 		{"GET /" + host + "Connection: close\r\n\r\n", "connection: close\r\n", true},
 		{"GET /" + host + "Connection: keep-alive, close\r\n\r\n", "connection: close\r\n", true},
 		{"GET /" + host + "Connection: x\r\nConnection: close\r\n\r\n", "connection: close\r\n", true},
+		{"GET /" + host + "Proxy-Connection: close\r\n\r\n", "connection: close\r\n", true},
+		{"GET / HTTP/1.0\r\nProxy-Connection: keep-alive\r\n\r\n", "connection: close\r\n", true},
 		{"GET / HTTP/1.0\r\n\r\n", "connection: close\r\n", true},
 		{"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "connection: keep-alive\r\n", false},
 	} {
