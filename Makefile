@@ -1,6 +1,6 @@
 # Everything here is a thin name for a command that can be run by hand.
 .DEFAULT_GOAL := help
-.PHONY: help check test race invariants fuzz sim gen-check interop-thrift interop-kitex bench static vulns cross test-arm64 ci
+.PHONY: help check test race invariants fuzz sim gen-check interop-thrift interop-kitex interop-http1 bench static vulns cross test-arm64 ci
 
 GO       ?= go
 FUZZTIME ?= 30000x
@@ -48,6 +48,9 @@ interop-thrift: ## Apache Thrift's programs in PEERS as peers; ends with 'N pass
 
 interop-kitex: ## Kitex as client and as server, calls and streams; KITEX='-race' and the like; ends with 'N passed, N failed'
 	@interop/kitex/run $(KITEX) || { code=$$?; [ $$code -eq 77 ] || exit $$code; }
+
+interop-http1: ## HTTP/1 against h11 and llhttp, installed with pip where that can be, and Node's llhttp; LIMOSA_HTTP1_CASES='300000'
+	@interop/http1/run
 
 bench: ## comparison in one interleaved run; BENCH='rpc -peers ...' sets what runs
 	$(GO) run ./bench $(BENCH)
