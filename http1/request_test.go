@@ -224,4 +224,6 @@ func TestSmuggling(t *testing.T) {
 	}
 }
 
-func itoa(n int) string { return string([]byte{byte('0' + n/100), byte('0' + n/10%10), byte('0' + n%10)}) }
+func itoa(n int) string {
+	return string([]byte{byte('0' + n/100), byte('0' + n/10%10), byte('0' + n%10)})
+}
