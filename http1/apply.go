@@ -29,7 +29,9 @@ func (s *Session) Apply(out *buf.Out, ev *Event) {
 	}
 }
 
-// applyRequest notes what has come of a request.
+// applyRequest notes what has come of a request. The first event of each gives it its
+// place in the order of answers; a gathered one has a first event before it is whole only if
+// its peer waits to be invited.
 func (s *Session) applyRequest(out *buf.Out, ev *Event) {
 	o := &s.out
 	a := o.asked.at(ev.ID)
@@ -64,7 +66,9 @@ func (s *Session) invite(out *buf.Out) {
 }
 
 // applyFault ends the connection for what the peer has sent, behind the answers to
-// what it had sent before. A request that it was found in is told of if the user knows it.
+// what it had sent before: they are owed, and a fault that overtakes them would be taken
+// for one of them. The request that it was found in is always the last; the fault is its
+// answer, unless that has begun.
 func (s *Session) applyFault(out *buf.Out, ev *Event) {
 	o := &s.out
 	if ev.ID != 0 && o.asked.at(ev.ID) != nil {
@@ -82,7 +86,8 @@ func (s *Session) applyFault(out *buf.Out, ev *Event) {
 	s.putFault(out)
 }
 
-// putFault appends the answer to what could not be received.
+// putFault appends the answer to what could not be received. It says why in words of this
+// side only: nothing that the peer has sent comes back.
 func (s *Session) putFault(out *buf.Out) {
 	o := &s.out
 	o.dead = true
@@ -95,7 +100,9 @@ func (s *Session) putFault(out *buf.Out) {
 	out.Commit(append(b, '\n'))
 }
 
-// applyAnswer notes what has come of an answer.
+// applyAnswer notes what has come of an answer, and names its call. One that ends before
+// its request has ends the connection's use: what is left of the request would be
+// read as the next one.
 func (s *Session) applyAnswer(ev *Event) {
 	o := &s.out
 	ev.ID = o.call

@@ -6,33 +6,8 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 )
 
-const (
-	lengthDigits = 10 // of a content-length that is sent, padded on the left
-	lengthEnd    = "\r\n\r\n"
-	chunkHead    = 10 // bytes of the line of a chunk that is sent: eight digits
-	chunkMost    = 1<<32 - 1
-)
-
-// A framing is how the body of the message that is being sent is told to end.
-type framing struct {
-	open  bool // it was begun and has not ended
-	kind  kind
-	mute  bool // of the body nothing is sent
-	close bool // the connection ends behind it
-	left  int64
-}
-
-type kind uint8
-
-const (
-	bodyless kind = iota
-	counted       // its length is patched into the head
-	sized         // its length was told: left bytes of it are missing
-	chunked       //
-	unframed      // up to the end of the connection: HTTP/1.0
-)
-
-// begun is what is at hand between Begin and a good End.
+// begun is what is at hand between Begin and a good End. Begin changes nothing else: to
+// undo it is to forget this, which the next Begin and Apply do.
 type begun struct {
 	open   bool // Begin without a good End
 	void   bool // the peer cannot be told, or needs not be
@@ -80,7 +55,6 @@ func (sd *Send) isControl() bool {
 // mayBegin checks what can be checked before anything is appended. void: it is too late
 // for sd, and that is nobody's fault.
 func (s *Session) mayBegin(sd *Send) (void bool, e *Error) {
-	o := &s.out
 	for _, f := range sd.Last {
 		if why := sendFault(f); why != "" {
 			return false, sendErr(why)
@@ -90,21 +64,34 @@ func (s *Session) mayBegin(sd *Send) (void bool, e *Error) {
 		return false, sendErr("trailers that are none: " + sd.Tail.fault)
 	}
 	if s.side == Client {
-		switch {
-		case sd.Flags&Open == 0:
-			if sd.ID != o.call || !o.busy || o.dead {
-				return true, nil
-			}
-			if !o.msg.open {
-				e = sendErr("the request has ended")
-			}
-		case o.dead || o.leaving:
-			e = sendErr("the connection takes no more requests")
-		case o.busy || o.msg.open:
-			e = sendErr("a request is in flight")
-		}
-		return false, e
+		return s.mayAsk(sd)
 	}
+	return s.mayAnswer(sd)
+}
+
+// mayAsk is mayBegin for a client. A part of a request whose answer has come already is
+// void: the server has made up its mind, and the connection goes with the rest.
+func (s *Session) mayAsk(sd *Send) (void bool, e *Error) {
+	o := &s.out
+	switch {
+	case sd.Flags&Open == 0 && (sd.ID != o.call || !o.busy || o.dead):
+		return true, nil
+	case sd.Flags&Open == 0:
+		if !o.msg.open {
+			e = sendErr("the request has ended")
+		}
+	case o.dead || o.leaving:
+		e = sendErr("the connection takes no more requests")
+	case o.busy || o.msg.open:
+		e = sendErr("a request is in flight")
+	}
+	return false, e
+}
+
+// mayAnswer is mayBegin for a server. An answer on a connection that has had its last
+// one is void, and so is one to a request that was taken back for a fault in it.
+func (s *Session) mayAnswer(sd *Send) (void bool, e *Error) {
+	o := &s.out
 	switch {
 	case o.dead, o.fault != nil && o.asked.at(sd.ID) == nil:
 		return true, nil
@@ -118,37 +105,15 @@ func (s *Session) mayBegin(sd *Send) (void bool, e *Error) {
 	return false, e
 }
 
-// putHead appends a head, and decides how the body's end is told.
+// putHead appends a head, and decides how the body's end is told. Lines that are the
+// same for every message come first and those of this one last: that is the order in
+// which the peer's cache, if it is ours, gets most of both.
 func (s *Session) putHead(out *buf.Out, sd *Send) *Error {
-	c := &s.out.cur
-	st, text, fields := start{}, "", sd.Fields
-	if h := sd.Head; h != nil {
-		if h.fault != "" {
-			return sendErr(h.fault)
-		}
-		st, text = h.start, h.text
-	} else {
-		st = startOf(fields)
-		fields = fields[st.n:]
+	st, text, fields, e := s.headOf(sd)
+	if e != nil {
+		return e
 	}
-	switch {
-	case st.fault != "":
-		return sendErr(st.fault)
-	case st.n == 0, (st.status == 0) != (s.side == Client):
-		return sendErr("head without its first line")
-	}
-	for _, f := range fields {
-		if why := sendFault(f); why != "" {
-			return sendErr(why)
-		}
-	}
-	br := &sd.Brief
-	if why := ""; br.name != "" {
-		if why = sendFault(Field{br.name, string(br.value[:br.n])}); why != "" {
-			return sendErr(why)
-		}
-	}
-	old := s.frame(sd, &st)
+	c, old := &s.out.cur, s.frame(sd, &st)
 	b := out.Block()
 	if text == "" {
 		b = st.append(b)
@@ -163,14 +128,14 @@ func (s *Session) putHead(out *buf.Out, sd *Send) *Error {
 	switch {
 	case c.msg.close:
 		b = append(b, "connection: close\r\n"...)
-	case old:
+	case old: // HTTP/1.0 takes the end for granted
 		b = append(b, "connection: keep-alive\r\n"...)
 	}
-	if br.name != "" {
+	if br := &sd.Brief; br.name != "" {
 		b = appendField(b, br.name, br.value[:br.n])
 	}
 	switch c.msg.kind {
-	case counted:
+	case counted: // and the empty line, which End patches in with the digits
 		out.Commit(append(b, "content-length: "...))
 		c.length = out.Reserve(lengthDigits + len(lengthEnd))
 		return nil
@@ -184,39 +149,34 @@ func (s *Session) putHead(out *buf.Out, sd *Send) *Error {
 	return nil
 }
 
-// frame decides how the end of the message is told: RFC 9112, section 6. old: the peer
-// has to be told that the connection stays.
-func (s *Session) frame(sd *Send, st *start) (old bool) {
-	o, m := &s.out, &s.out.cur.msg
-	*m = framing{close: sd.Flags&Close != 0, left: max(0, sd.Length)}
-	end := sd.Flags&End != 0
-	if s.side == Client {
-		switch {
-		case sd.Flags&Sized != 0:
-			m.kind = sized
-		case !end || sd.hasTail():
-			m.kind = chunked
-		case sd.Flags&Data != 0, st.method == "POST", st.method == "PUT", st.method == "PATCH":
-			m.kind = counted
+// headOf finds the first line of a message and its fields, and checks all that was not
+// checked when a Head was made: a line end in a value would be another line, or another
+// message, to who reads it.
+func (s *Session) headOf(sd *Send) (st start, text string, fields []Field, e *Error) {
+	fields = sd.Fields
+	if h := sd.Head; h != nil {
+		if st, text = h.start, h.text; h.fault != "" {
+			return st, text, nil, sendErr(h.fault)
 		}
-		return false
+	} else {
+		st = startOf(fields)
+		fields = fields[st.n:]
 	}
-	a := *o.asked.at(o.asked.next)
-	old = a&askOld != 0
-	m.mute = a&askHead != 0
-	m.close = m.close || a&askLast != 0 || o.leaving && o.asked.len() == 1 || end && a&askEnded == 0
-	switch {
-	case st.status == 204 || st.status == 304:
-	case sd.Flags&Sized != 0:
-		m.kind = sized
-	case end && (old || !sd.hasTail()):
-		m.kind = counted
-	case old:
-		m.kind, m.close = unframed, true
-	default:
-		m.kind = chunked
+	if st.fault != "" {
+		return st, text, nil, sendErr(st.fault)
 	}
-	return old
+	if st.n == 0 || (st.status == 0) != (s.side == Client) {
+		return st, text, nil, sendErr("head without its first line")
+	}
+	for _, f := range fields {
+		if why := sendFault(f); why != "" {
+			return st, text, nil, sendErr(why)
+		}
+	}
+	if br := &sd.Brief; br.name != "" && (nameFault(br.name) != "" || !validValue(br.value[:br.n])) {
+		return st, text, nil, sendErr("a brief field that is none")
+	}
+	return st, text, fields, nil
 }
 
 // End finishes what was begun at m, whose body was appended since, and with it what
@@ -265,86 +225,8 @@ func (sd *Send) drop() {
 	}
 }
 
-// endBody patches the body's length, and appends what follows it.
-func (s *Session) endBody(out *buf.Out, sd *Send) *Error {
-	c := &s.out.cur
-	n := out.Since(c.body)
-	if sd.Body != nil {
-		n += sd.Body.Len()
-	}
-	end := sd.Flags&End != 0
-	switch {
-	case n > s.cfg.MessageBytes:
-		e := sendErr("body of " + strconv.Itoa(n) + " bytes, the limit is " + strconv.Itoa(s.cfg.MessageBytes))
-		e.Limit = true
-		return e
-	case n > 0 && (sd.Flags&Data == 0 || c.msg.kind == bodyless && !c.msg.mute):
-		return sendErr("body where there is none")
-	}
-	if c.msg.kind == sized {
-		c.msg.left -= int64(n)
-		if c.msg.left < 0 || end && c.msg.left > 0 && !(c.msg.mute && n == 0) {
-			return sendErr("body of another length than was told")
-		}
-	}
-	if c.msg.kind == counted {
-		var digits [lengthDigits + len(lengthEnd)]byte
-		copy(digits[lengthDigits:], lengthEnd)
-		padNumber(digits[:lengthDigits], ' ', uint64(n), 10)
-		out.Patch(c.length, digits[:])
-	}
-	inChunk := c.msg.kind == chunked && sd.Flags&Data != 0
-	switch {
-	case c.msg.mute:
-		out.Truncate(c.body)
-		if inChunk {
-			out.Truncate(c.chunk)
-		}
-		sd.drop()
-		return nil
-	case inChunk && n == 0:
-		out.Truncate(c.chunk) // it would be the end
-	case inChunk:
-		var line [chunkHead]byte
-		copy(line[chunkHead-2:], "\r\n")
-		padNumber(line[:chunkHead-2], '0', uint64(n), 16)
-		out.Patch(c.chunk, line[:])
-	}
-	if sd.Body != nil {
-		out.MoveFrom(sd.Body)
-	}
-	if inChunk && n > 0 {
-		out.AppendString("\r\n")
-	}
-	if end && c.msg.kind == chunked {
-		b := append(out.Block(), "0\r\n"...)
-		if sd.Tail != nil {
-			b = append(b, sd.Tail.text...)
-		}
-		for _, f := range sd.Last {
-			b = appendField(b, f.Name, f.Value)
-		}
-		out.Commit(append(b, "\r\n"...))
-	}
-	return nil
-}
-
-// padNumber writes n in base 10 or 16 to the end of b, behind as many of pad as fit.
-func padNumber(b []byte, pad byte, n, base uint64) {
-	i := len(b)
-	for {
-		i--
-		b[i] = "0123456789abcdef"[n%base]
-		if n /= base; n == 0 {
-			break
-		}
-	}
-	for i--; i >= 0; i-- {
-		b[i] = pad
-	}
-}
-
-// started notes that a client's request is in flight.
+// started notes that a client's request is in flight. The word for Cut is stored while the
+// output lock is held, before its bytes can leave.
 func (s *Session) started(sd *Send) {
 	o := &s.out
 	o.busy, o.call = true, sd.ID
@@ -368,7 +250,8 @@ func (sd *Send) method() string {
 	return startOf(sd.Fields).method
 }
 
-// finish notes that a message was sent, and goes on with what waited for that.
+// finish notes that a message was sent, and goes on with what waited for that: the end of
+// the connection, the word that the next request waits for, the answer to a fault.
 func (s *Session) finish(out *buf.Out, sd *Send) {
 	o := &s.out
 	last := o.msg.close
@@ -390,7 +273,9 @@ func (s *Session) finish(out *buf.Out, sd *Send) {
 	}
 }
 
-// control does what needs no message: HTTP/1 has none for it.
+// control does what needs no message: HTTP/1 has none for it. To give a message up is to
+// give the connection up; to take no more requests is told by the last answer, and on
+// an idle connection by its end.
 func (s *Session) control(sd *Send) {
 	o := &s.out
 	switch {

@@ -72,7 +72,9 @@ func isLength(line string) bool {
 }
 
 // match reports whether p begins with the head. n is how much of p it is, length the
-// value of content-length in it.
+// value of content-length in it. It compares bytes and reads digits, no more: what is equal to
+// what was parsed needs no parsing. A value that is none matches nothing, so that the
+// parser sees it and says what is wrong.
 func (c *cachedHead) match(p []byte) (n int, length int64, ok bool) {
 	if len(p) < c.a || string(p[:c.a]) != c.text[:c.a] {
 		return 0, 0, false
@@ -121,7 +123,8 @@ func (h *headCache) find(p []byte) (c *cachedHead, n int, length int64) {
 	return nil, 0, 0
 }
 
-// hit counts, and says no to the beginning of a head from time to time.
+// hit counts, and says no to the beginning of a head from time to time, so that it
+// is learned anew.
 func (h *headCache) hit(c *cachedHead) *cachedHead {
 	if c.hits++; c.hits > relearn && !c.end {
 		return nil
@@ -172,7 +175,7 @@ func (h *headCache) boundary(p []byte, side Side) int {
 }
 
 // common is how many bytes of p are lines that text begins with as well, whatever
-// their content-length, and whether the host is among them.
+// their content-length, and whether the host is among them. The empty line is not.
 func common(text string, p []byte) (k int, host bool) {
 	for {
 		i, j := strings.IndexByte(text, '\n')+1, bytes.IndexByte(p[k:], '\n')+1

@@ -8,6 +8,10 @@ import (
 // lengthMost is the longest body with a length that is known beforehand: ten digits.
 const lengthMost = 9_999_999_999
 
+// The functions here say what bytes a part of a message may have. They are as strict as
+// the strictest of the parsers that they are compared with, see docs/how/http1.md, and
+// take what clients in use send.
+
 // isToken reports whether s is a token: RFC 9110, section 5.6.2.
 func isToken[T string | []byte](s T) bool {
 	for i := 0; i < len(s); i++ {
@@ -47,7 +51,8 @@ func trim[T string | []byte](s T) T {
 	return s
 }
 
-// parseLength reads a content-length: digits and nothing else, 18 at most.
+// parseLength reads a content-length: digits and nothing else, 18 at most, which cannot
+// overflow. Signs, hexadecimal digits, commas and spaces are read in several ways.
 func parseLength[T string | []byte](s T) (n int64, ok bool) {
 	if len(s) == 0 || len(s) > 18 {
 		return 0, false
@@ -88,7 +93,8 @@ func hexDigit(c byte) (n int64, ok bool) {
 }
 
 // validPath reports whether s is an origin-form target: RFC 9112, section 3.2.1. A few
-// bytes pass that the RFC wants escaped and every client sends.
+// bytes pass that the RFC wants escaped and every client sends. A fragment is never
+// sent; some cut it off. Escapes are checked and left as they are.
 func validPath(s string) bool {
 	if len(s) == 0 || s[0] != '/' {
 		return false

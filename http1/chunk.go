@@ -19,7 +19,9 @@ const (
 	gatherGrowth = 4
 )
 
-// cutChunkLine takes the line before a chunk's data: RFC 9112, section 7.1.
+// cutChunkLine takes the line before a chunk's data: RFC 9112, section 7.1. Framing is
+// weighed against data over the whole body: a byte in each chunk passes, a
+// kilobyte of extensions with each does not.
 func (s *Session) cutChunkLine(in *buf.In) (need int, e *Error) {
 	r := &s.in
 	most := lineMost + s.cfg.ChunkBytes
@@ -48,7 +50,9 @@ func (s *Session) cutChunkLine(in *buf.In) (need int, e *Error) {
 	return 0, nil
 }
 
-// parseChunk reads a chunk's line: digits, and extensions that mean nothing here.
+// parseChunk reads a chunk's line: digits, and extensions that mean nothing here. Fifteen
+// digits cannot overflow, and no white space is passed over: some parsers end the
+// size at it and some the line.
 func parseChunk(p []byte) (size int64, why string) {
 	i := 0
 	for ; i < len(p) && p[i] != ';'; i++ {
@@ -69,7 +73,8 @@ func parseChunk(p []byte) (size int64, why string) {
 	return size, ""
 }
 
-// extension passes over one that begins at i: a semicolon, a name, and perhaps a value,
+// extension passes over one that begins at i, which is checked, since parsers have
+// disagreed on where its line ends: a semicolon, a name, and perhaps a value,
 // with no white space between. Quoted values have no escapes here. -1: it is none.
 func extension(p []byte, i int) (next int) {
 	at := i + 1
@@ -132,7 +137,8 @@ func (s *Session) cutChunk(in *buf.In, ev *Event) (need int) {
 	return 0
 }
 
-// cutTrailers takes the lines behind the last chunk, and ends the message.
+// cutTrailers takes the lines behind the last chunk, and ends the message. They are told
+// apart from the head's fields for good: none of them is ever merged into those.
 func (s *Session) cutTrailers(in *buf.In, ev *Event) (need int, e *Error) {
 	r := &s.in
 	most := s.cfg.TrailerBytes
@@ -170,7 +176,8 @@ func (s *Session) cutTrailers(in *buf.In, ev *Event) (need int, e *Error) {
 	return 0, nil
 }
 
-// grow appends p to what is gathered, if there is room for it.
+// grow appends p to what is gathered, if there is room for it. What was announced but has
+// not come gets no memory.
 func (s *Session) grow(p []byte) bool {
 	r := &s.in
 	n := len(r.body) + len(p)

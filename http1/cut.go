@@ -1,10 +1,6 @@
 package http1
 
-import (
-	"strconv"
-
-	"github.com/limosa-rpc/limosa/buf"
-)
+import "github.com/limosa-rpc/limosa/buf"
 
 // interimMost is how many answers with status 1xx may come before the one that counts.
 const interimMost = 16
@@ -40,7 +36,8 @@ func (s *Session) Cut(in *buf.In, ev *Event) (need int, err error) {
 	return 0, r.err
 }
 
-// step goes one step on: to an event, to the need of more bytes, or to another state.
+// step goes one step on: to an event, to the need of more bytes, or to another state. A
+// fault's offset is that in what waits; fatal makes one in all that was received of it.
 func (s *Session) step(in *buf.In, ev *Event) (need int, e *Error) {
 	switch r := &s.in; r.state {
 	case atHead:
@@ -68,7 +65,9 @@ func (s *Session) step(in *buf.In, ev *Event) (need int, e *Error) {
 	}
 }
 
-// cutHead takes a head, and what belongs to the same message and is whole.
+// cutHead takes a head, and what belongs to the same message and is whole. Of a head that
+// came before, or began so, n bytes are known; the lines behind are this message's own.
+// Faults come before the cache is told of anything: what is kept is right.
 func (s *Session) cutHead(in *buf.In, ev *Event) (need int, e *Error) {
 	r := &s.in
 	p := in.Peek(in.Len())
@@ -140,6 +139,7 @@ func (s *Session) request(in *buf.In, total int, m marks, ev *Event, part bool) 
 		s.done(ev)
 		return
 	}
+	// HTTP/1.0 knows no such word: RFC 9110, section 10.1.1.
 	if m.bits&wantsContinue != 0 && f.Minor > 0 {
 		ev.ask |= askContinue
 	}
@@ -157,8 +157,12 @@ func (s *Session) request(in *buf.In, total int, m marks, ev *Event, part bool) 
 	s.bodyOf(in, m, ev)
 }
 
-// answer makes the event of an answer, of which total bytes are the head. One with
-// status 1xx makes none.
+// answer makes the event of an answer, of which total bytes are the head: RFC 9112,
+// section 6.3. One with status 1xx makes none. Nothing is asked for that would need one, and a
+// switch of protocols least of all; one that ends the connection contradicts itself.
+//
+// An answer to no request is a fault: it may be the second half of one that was split,
+// and whoever asks next would get it.
 func (s *Session) answer(in *buf.In, total int, m marks, ev *Event) *Error {
 	r := &s.in
 	f, word := ev.Fields, s.sent.Load()
@@ -195,7 +199,8 @@ func (s *Session) answer(in *buf.In, total int, m marks, ev *Event) *Error {
 }
 
 // bodyOf goes on behind a head whose message has a body. If it is to be gathered and
-// is not there, the event waits for it.
+// is not there, the event waits for it in head; a body that is there already makes one
+// event with it, gathered or not.
 func (s *Session) bodyOf(in *buf.In, m marks, ev *Event) {
 	r := &s.in
 	r.state, r.left, r.excess = inChunks, 0, 0
@@ -256,7 +261,8 @@ func (s *Session) cutSized(in *buf.In, ev *Event) (need int) {
 	return 0
 }
 
-// cutPart takes the next n bytes of a body: as an event, or to those that are gathered.
+// cutPart takes the next n bytes of a body: as an event with a view of them, or to those
+// that are gathered.
 // With End in ev they are the last of a body that is not gathered.
 func (s *Session) cutPart(in *buf.In, n int, ev *Event) (need int) {
 	r := &s.in
@@ -289,106 +295,4 @@ func (s *Session) id() uint64 {
 	return s.in.seq
 }
 
-// done ends the message at hand, whose last event is ev.
-func (s *Session) done(ev *Event) {
-	r := &s.in
-	r.state, r.seen, r.gather = atHead, 0, false
-	r.body, r.head = nil, Event{}
-	if r.last {
-		r.over = true
-		if s.side == Client {
-			ev.Flags |= GoAway
-		}
-	}
-}
-
-// EOF takes in that the peer sends nothing more, once Cut has found nothing: an answer
-// without a length ends so. The error of a message that has not ended is an [Error];
-// nothing more is cut in any case. The caller holds the read role.
-func (s *Session) EOF(in *buf.In, ev *Event) error {
-	*ev = Event{}
-	r := &s.in
-	switch {
-	case r.err != nil:
-		return r.err
-	case r.over, r.state == atHead && in.Len() == 0:
-	case r.state == untilClose && r.gather:
-		body := r.body
-		s.whole(ev, buf.ViewOf(body))
-	case r.state == untilClose:
-		ev.Flags = End
-		s.done(ev)
-	default:
-		r.err = s.told(bad(in.Len(), "the connection ended within a message"))
-		s.drop()
-		return r.err
-	}
-	r.over = true
-	return nil
-}
-
-// told makes e an error of this side, at its place in all that was received.
-func (s *Session) told(e *Error) *Error {
-	e.Offset += s.in.offset
-	if s.side == Client {
-		e.Status = 502
-	}
-	return e
-}
-
-// fatal ends what is cut: nothing more is looked at.
-func (s *Session) fatal(in *buf.In, ev *Event, e *Error) {
-	r := &s.in
-	s.told(e)
-	ev.Body.Release()
-	*ev = Event{Flags: Close, Err: e}
-	if s.side == Client {
-		ev.Flags |= Reset
-		r.err = e
-	} else if r.state != atHead {
-		ev.ID = r.seq
-		if !r.gather {
-			ev.Flags |= Reset
-		}
-	}
-	s.take(in, in.Len())
-	s.drop()
-	r.over = true
-}
-
-// drop forgets the message at hand.
-func (s *Session) drop() {
-	r := &s.in
-	r.whole.Release()
-	r.whole = buf.View{}
-	r.body, r.head = nil, Event{}
-	r.state = atHead
-}
-
 func (s *Session) take(in *buf.In, n int) { s.in.offset += int64(in.Skip(n)) }
-
-// refuse makes ev tell that the message at hand cannot be received. What is left of
-// it is thrown away, and the connection with it: that is cheaper than any end of it.
-func (s *Session) refuse(ev *Event) {
-	r := &s.in
-	*ev = r.head
-	ev.Flags = ev.Flags&(Open|Answer) | End
-	ev.ask |= askLast
-	ev.ask &^= askContinue
-	ev.Err = s.told(&Error{Status: 413, Limit: true, Why: "body of more than there is room for; at most " + strconv.Itoa(min(s.cfg.MessageBytes, r.allowed)) + " bytes"})
-	s.drop()
-	r.last = true
-	s.done(ev)
-}
-
-// whole makes ev the event of a gathered message with its body, which is given.
-func (s *Session) whole(ev *Event, body buf.View) {
-	trailer := ev.Trailer
-	*ev = s.in.head
-	ev.Trailer = trailer
-	ev.Flags |= End
-	if ev.Body = body; body.Len() > 0 {
-		ev.Flags |= Data
-	}
-	s.done(ev)
-}

@@ -60,7 +60,8 @@ type start struct {
 	fault                   string
 }
 
-// startOf reads the pseudo-header fields at the beginning of a list.
+// startOf reads the pseudo-header fields at the beginning of a list. What would not be
+// taken from a peer is not sent to one. Answers with status 1xx are the session's.
 func startOf(fields []Field) (st start) {
 	for _, f := range fields {
 		if !strings.HasPrefix(f.Name, ":") {
@@ -125,13 +126,23 @@ func appendField[T string | []byte](b []byte, name string, value T) []byte {
 
 // sendFault says why a field cannot be sent.
 func sendFault(f Field) string {
-	switch {
-	case !isToken(f.Name) || strings.ToLower(f.Name) != f.Name:
-		return "a field's name is none"
-	case frames(f.Name) && f.Name != "trailer", f.Name == "date":
-		return "the field " + f.Name + " is the session's"
-	case !validValue(f.Value):
+	if why := nameFault(f.Name); why != "" {
+		return why
+	}
+	if !validValue(f.Value) {
 		return "control characters in the value of " + f.Name
+	}
+	return ""
+}
+
+// nameFault says why a field with this name cannot be sent: it is no token in lower
+// case, or its value is the session's to know.
+func nameFault(name string) string {
+	switch {
+	case !isToken(name) || strings.ToLower(name) != name:
+		return "a field's name is none"
+	case frames(name) && name != "trailer", name == "date":
+		return "the field " + name + " is the session's"
 	}
 	return ""
 }

@@ -26,90 +26,28 @@ func sendErr(why string) *Error { return &Error{Status: 500, Offset: -1, Why: wh
 // bad is a fault of the peer's at an offset of what is being read.
 func bad(at int, why string) *Error { return &Error{Status: 400, Offset: int64(at), Why: why} }
 
-// reason is the phrase of RFC 9110 for a status, or nothing: it means nothing.
-func reason(status int) string {
-	switch status {
-	case 100:
-		return "Continue"
-	case 200:
-		return "OK"
-	case 201:
-		return "Created"
-	case 202:
-		return "Accepted"
-	case 204:
-		return "No Content"
-	case 206:
-		return "Partial Content"
-	case 301:
-		return "Moved Permanently"
-	case 302:
-		return "Found"
-	case 303:
-		return "See Other"
-	case 304:
-		return "Not Modified"
-	case 307:
-		return "Temporary Redirect"
-	case 308:
-		return "Permanent Redirect"
-	}
-	return failure(status)
+// reasons are the phrases of RFC 9110, section 15, for statuses that are sent. They mean
+// nothing to a program; who reads a trace likes them.
+var reasons = [...]struct {
+	status int
+	phrase string
+}{
+	{200, "OK"}, {201, "Created"}, {202, "Accepted"}, {204, "No Content"}, {206, "Partial Content"},
+	{301, "Moved Permanently"}, {302, "Found"}, {303, "See Other"}, {304, "Not Modified"}, {307, "Temporary Redirect"}, {308, "Permanent Redirect"},
+	{400, "Bad Request"}, {401, "Unauthorized"}, {403, "Forbidden"}, {404, "Not Found"}, {405, "Method Not Allowed"}, {408, "Request Timeout"}, {409, "Conflict"},
+	{411, "Length Required"}, {412, "Precondition Failed"}, {413, "Content Too Large"}, {414, "URI Too Long"}, {415, "Unsupported Media Type"},
+	{416, "Range Not Satisfiable"}, {417, "Expectation Failed"}, {421, "Misdirected Request"}, {422, "Unprocessable Content"}, {426, "Upgrade Required"},
+	{429, "Too Many Requests"}, {431, "Request Header Fields Too Large"},
+	{500, "Internal Server Error"}, {501, "Not Implemented"}, {502, "Bad Gateway"}, {503, "Service Unavailable"}, {504, "Gateway Timeout"}, {505, "HTTP Version Not Supported"},
 }
 
-// failure is reason for what went wrong.
-func failure(status int) string {
-	switch status {
-	case 400:
-		return "Bad Request"
-	case 401:
-		return "Unauthorized"
-	case 403:
-		return "Forbidden"
-	case 404:
-		return "Not Found"
-	case 405:
-		return "Method Not Allowed"
-	case 408:
-		return "Request Timeout"
-	case 409:
-		return "Conflict"
-	case 411:
-		return "Length Required"
-	case 412:
-		return "Precondition Failed"
-	case 413:
-		return "Content Too Large"
-	case 414:
-		return "URI Too Long"
-	case 415:
-		return "Unsupported Media Type"
-	case 416:
-		return "Range Not Satisfiable"
-	case 417:
-		return "Expectation Failed"
-	case 421:
-		return "Misdirected Request"
-	case 422:
-		return "Unprocessable Content"
-	case 426:
-		return "Upgrade Required"
-	case 429:
-		return "Too Many Requests"
-	case 431:
-		return "Request Header Fields Too Large"
-	case 500:
-		return "Internal Server Error"
-	case 501:
-		return "Not Implemented"
-	case 502:
-		return "Bad Gateway"
-	case 503:
-		return "Service Unavailable"
-	case 504:
-		return "Gateway Timeout"
-	case 505:
-		return "HTTP Version Not Supported"
+// reason is the phrase of a status, or nothing, which is a phrase as well. Heads are
+// made once, so that nobody waits for the search.
+func reason(status int) string {
+	for i := range reasons {
+		if reasons[i].status == status {
+			return reasons[i].phrase
+		}
 	}
 	return ""
 }

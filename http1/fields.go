@@ -25,12 +25,18 @@ type Fields struct {
 	gather bool // the body of a request with it is gathered
 }
 
-// marks are what a head's lines say about the message and the connection.
+// marks are what a head's lines say about the message and the connection. They are kept
+// with a head's beginning, so that the lines behind it add to them: a second host
+// or length is found wherever it stands.
 type marks struct {
 	bits   uint16
-	lines  int
+	lines  int   // so far; HeaderEntries bounds them
 	length int64 // content-length; -1: absent
 }
+
+// The bits of marks. What is a fault at once has none: a second line of those that may
+// come once is refused where it is found. The rest is judged by requestFault and
+// codingFault when all lines are known.
 
 const (
 	hasHost = 1 << iota
@@ -43,7 +49,8 @@ const (
 	otherExpect
 )
 
-// A list is header lines that are being parsed.
+// A list is header lines that are being parsed. Its methods see a line at a time, without
+// its end, and name it by its offset in the head, for errors.
 type list struct {
 	marks
 	fields    []Field
@@ -60,18 +67,10 @@ func (h *list) add(line string, at int) *Error {
 	}
 	switch name {
 	case "host":
-		if h.bits&hasHost != 0 {
-			return bad(at, "host twice")
-		}
-		h.bits |= hasHost
-		if h.authority != "" && !strings.EqualFold(h.authority, value) {
-			return bad(at, "host and target name two hosts")
-		}
-		if value != "" && !validHost(value, true) {
-			return bad(at, "host that is none")
-		}
-		h.authority = value
+		return h.host(value, at)
 	case "content-length":
+		// Several that agree, and a list of them, are refused too: RFC 9112, section 6.3
+		// lets a recipient choose, and what others choose is not known.
 		n, ok := parseLength(value)
 		if !ok || h.bits&hasLength != 0 {
 			return bad(at, "content-length that is none, or two")
@@ -79,6 +78,8 @@ func (h *list) add(line string, at int) *Error {
 		h.bits |= hasLength
 		h.length = n
 	case "transfer-encoding":
+		// Only chunked, and only once. What else there is (gzip, identity, chunked
+		// within a list) is read in as many ways as there are parsers.
 		if h.bits&(hasChunked|otherCoding) != 0 {
 			return bad(at, "transfer-encoding twice")
 		}
@@ -96,17 +97,39 @@ func (h *list) add(line string, at int) *Error {
 		} else {
 			h.bits |= otherExpect
 		}
-	case "trailer":
-		for name := range strings.SplitSeq(value, ",") {
-			if frames(strings.ToLower(trim(name))) {
-				return bad(at, "trailer names a field that frames messages")
-			}
-		}
-		fallthrough
 	default:
+		if name == "trailer" && announces(value) {
+			return bad(at, "trailer names a field that frames messages")
+		}
 		h.fields = append(h.fields, Field{name, value})
 	}
 	return nil
+}
+
+// host takes the field of this name: RFC 9112, section 3.2. It may be empty, for targets
+// without an authority, and must be that of a target which has one.
+func (h *list) host(value string, at int) *Error {
+	switch {
+	case h.bits&hasHost != 0:
+		return bad(at, "host twice")
+	case h.authority != "" && !strings.EqualFold(h.authority, value):
+		return bad(at, "host and target name two hosts")
+	case value != "" && !validHost(value, true):
+		return bad(at, "host that is none")
+	}
+	h.bits |= hasHost
+	h.authority = value
+	return nil
+}
+
+// announces reports whether the value of a field trailer names fields that may be none.
+func announces(value string) bool {
+	for name := range strings.SplitSeq(value, ",") {
+		if frames(strings.ToLower(trim(name))) {
+			return true
+		}
+	}
+	return false
 }
 
 // addTrailer takes a line of trailers: RFC 9110, section 6.5.
@@ -122,7 +145,9 @@ func (h *list) addTrailer(line string, at int) *Error {
 	return nil
 }
 
-// split parts a line at its colon, and checks both parts.
+// split parts a line at its colon, and checks both parts: RFC 9112, section 5. Between
+// name and colon nothing may stand, since some cut it off and some do not; a CR that
+// is left in a line is a control character like others.
 func (h *list) split(line string, at int) (name, value string, e *Error) {
 	i := strings.IndexByte(line, ':')
 	switch h.lines++; {
@@ -165,7 +190,8 @@ func frames(name string) bool {
 	return false
 }
 
-// closes reports whether the message with these marks is the last of its side.
+// closes reports whether the message with these marks is the last of its side: RFC 9112,
+// section 9.3. HTTP/1.0 closes unless it says otherwise; close wins over keep-alive.
 func (m *marks) closes(minor int) bool {
 	return m.bits&wantsClose != 0 || minor == 0 && m.bits&wantsKeep == 0
 }
@@ -181,7 +207,9 @@ func (m *marks) requestFault(f *Fields) *Error {
 	return m.codingFault(f)
 }
 
-// codingFault says what is wrong with how the body's end is told.
+// codingFault says what is wrong with how the body's end is told: RFC 9112, section 6.1.
+// A length beside a coding may be ignored by the RFC, and is the oldest way to smuggle; it is
+// refused. So is a coding in HTTP/1.0, where a proxy may not have looked at it.
 func (m *marks) codingFault(f *Fields) *Error {
 	switch coded := m.bits&(hasChunked|otherCoding) != 0; {
 	case coded && m.bits&hasLength != 0:

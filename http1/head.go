@@ -5,7 +5,11 @@ import (
 	"strings"
 )
 
-// findEnd looks for the empty line that ends lines, in p from an offset on that is
+// findEnd looks for the empty line that ends lines. It goes from line end to line end, so
+// that an LF without its CR is found however the bytes came, and before anything else
+// that is wrong: what is told must not depend on how much had arrived.
+//
+// It begins in p at an offset that is
 // not behind a line's end. n is how many bytes there are up to and with it, 0: it
 // is not there. A line that ends in LF alone is a fault.
 func findEnd(p []byte, from int) (n int, e *Error) {
@@ -26,7 +30,8 @@ func findEnd(p []byte, from int) (n int, e *Error) {
 }
 
 // endOfHead is findEnd within the limits for what waits, of which seen bytes were
-// looked at before.
+// looked at before: a peer that sends a byte at a time costs no more than its bytes.
+// Beyond the limit nothing is looked at, however much has come.
 func (s *Session) endOfHead(p []byte) (n int, e *Error) {
 	most := s.cfg.HeaderBytes
 	if n, e = findEnd(p[:min(len(p), most)], s.in.seen); n > 0 || e != nil {
@@ -43,7 +48,9 @@ func (s *Session) endOfHead(p []byte) (n int, e *Error) {
 	return 0, e
 }
 
-// parseHead parses a head, or the beginning of one that ends with a line.
+// parseHead parses a head, or the beginning of one that ends with a line. The text is
+// copied twice: as it came, to find it again, and with names in lower case, which the
+// fields are parts of. Nothing of it refers to p.
 func (s *Session) parseHead(p []byte) (*cachedHead, *Error) {
 	c := &cachedHead{text: string(p), fields: &Fields{}}
 	first, rest, _ := strings.Cut(c.text, "\r\n")
@@ -101,7 +108,8 @@ func (s *Session) parseRest(c *cachedHead, m marks, p []byte, at int) ([]Field, 
 	return h.fields, h.marks, nil
 }
 
-// lowered is a copy of header lines with their names in lower case.
+// lowered is a copy of header lines with their names in lower case. A line without a colon
+// is all name; it is refused anyway. Small ones cost one allocation.
 func lowered(p []byte) string {
 	var small [1 << 10]byte
 	b := append(small[:0], p...)
@@ -119,6 +127,9 @@ func lowered(p []byte) string {
 	return string(b)
 }
 
+// parseRequestLine takes the first line of a request: RFC 9112, section 3. One space is
+// between its parts, and none elsewhere. An unknown method is told apart from what is
+// none (501), and so is a version that may exist (505).
 func parseRequestLine(line string, f *Fields) *Error {
 	method, rest, ok := strings.Cut(line, " ")
 	if !ok || !isToken(method) {
@@ -149,7 +160,9 @@ func (f *Fields) setVersion(v string) bool {
 	return v == "HTTP/1.1" || v == "HTTP/1.0"
 }
 
-// setTarget takes a request's target: RFC 9112, section 3.2.
+// setTarget takes a request's target: RFC 9112, section 3.2. The absolute form becomes the
+// origin form, with its authority, which the host has to agree with. The asterisk is for
+// OPTIONS, and the authority form for CONNECT, which is not for us.
 func (f *Fields) setTarget(t string) bool {
 	if t == "*" {
 		f.Path = t
@@ -172,6 +185,8 @@ func (f *Fields) setTarget(t string) bool {
 	return validPath(t)
 }
 
+// parseStatusLine takes the first line of an answer: RFC 9112, section 4. A server may
+// leave the reason away, and with it the space before it, as many do.
 func parseStatusLine(line string, f *Fields) *Error {
 	version, rest, ok := strings.Cut(line, " ")
 	if !ok || !f.setVersion(version) {

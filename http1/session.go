@@ -69,7 +69,8 @@ const (
 	sentShift    = iota
 )
 
-// receiving is what belongs to the read role.
+// receiving is what belongs to the read role. Between two messages only the first section
+// says anything.
 type receiving struct {
 	err     error  // client: why nothing more can be cut
 	over    bool   // what follows means nothing any more
@@ -107,7 +108,8 @@ const (
 	untilClose       // all that comes
 )
 
-// sending is what the output lock guards.
+// sending is what the output lock guards. Begin touches cur only; the rest changes in End
+// once nothing can fail any more, and in Apply.
 type sending struct {
 	dead    bool // nothing more is sent
 	leaving bool // server: the last of the requests that were seen is; client: the answer at hand is
@@ -117,11 +119,11 @@ type sending struct {
 	dated   int64   // the second that date tells
 	date    [dateBytes]byte
 
-	// Of a server.
+	// Of a server. Answers leave in the order of asked; the fault is the last of them.
 	asked asks
 	fault *Error // to be told behind the answers to all requests before
 
-	// Of a client.
+	// Of a client. One request is in flight: busy from its End to its answer's.
 	call   uint64 // the request in flight, or the last
 	number uint32 // of it on this connection
 	busy   bool   // its answer has not come

@@ -25,7 +25,7 @@ def by_h11(kind, data):
     if kind == 1:
         conn.send(h11.Request(method="GET", target="/", headers=[("host", "h")]))
         conn.send(h11.EndOfMessage())
-    head, body = None, b""
+    head, body, left = None, b"", False
     try:
         conn.receive_data(data)
         ended = False
@@ -38,6 +38,7 @@ def by_h11(kind, data):
                 break
             elif isinstance(event, h11.Request):
                 head, body = [event.method.decode(), event.target.decode("latin-1")], b""
+                left = event.http_version == b"1.0"  # h11 closes behind it, whatever was said
             elif isinstance(event, h11.Response):
                 head, body = [str(event.status_code), ""], b""
             elif isinstance(event, h11.Data):
@@ -56,7 +57,7 @@ def by_h11(kind, data):
                     break
     except h11.ProtocolError:
         pass
-    return messages, False
+    return messages, left
 
 
 class Messages:
