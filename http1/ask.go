@@ -1,6 +1,9 @@
 package http1
 
-// An ask is what the answer to a request depends on.
+// An ask is what the answer to a request depends on. Cut finds it in the head, and puts it
+// into the event; Apply takes it into the list of those that wait for their answers, a
+// byte each. So the sending half knows of each request what it has to, without a look at
+// what the read role owns, and the user has nothing to hand through.
 type ask uint8
 
 const (

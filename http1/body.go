@@ -12,7 +12,15 @@ const (
 	chunkHead    = 10 // bytes of the line of a chunk that is sent: eight digits
 )
 
-// A framing is how the body of the message that is being sent is told to end.
+// A framing is how the body of the message that is being sent is told to end: RFC 9112,
+// section 6.
+//
+//	whole at once, no trailers    content-length, patched: ten digits, padded on the left
+//	Sized                         content-length, as it was told, and counted down
+//	in parts, or with trailers    chunks, whose lines are patched as well: eight digits
+//	in parts, to HTTP/1.0         nothing; the connection ends behind it
+//	204, 304                      nothing: there is no body
+//	to HEAD                       as if it were GET, and then nothing
 type framing struct {
 	open  bool // it was begun and has not ended
 	kind  kind
@@ -147,6 +155,10 @@ func (s *Session) putBody(out *buf.Out, sd *Send, n int) {
 	}
 	out.Commit(append(b, "\r\n"...))
 }
+
+// A number is padded rather than moved, since what lies behind it may be in other blocks
+// by then, or somebody else's memory. White space before a value and zeros before
+// the size of a chunk are in the grammar, and no parser minds.
 
 // padNumber writes n in base 10 or 16 to the end of b, behind as many of pad as fit.
 func padNumber(b []byte, pad byte, n, base uint64) {

@@ -22,8 +22,29 @@ const (
 )
 
 // A headCache keeps the heads of messages, parsed: those of a connection are the same
-// few. A content-length may differ, and so may what comes behind some line: then that
-// is the message's own. The read role owns it.
+// few. It is found by its bytes, without a look for its end:
+//
+//	POST /hello.Hello/Echo HTTP/1.1   ┐
+//	Host: localhost:8888              │ text[:a], compared
+//	Content-Length:                   ┘
+//	                 17               the value, read: any number will do
+//	Content-Type: application/json    ┐ text[b:], compared
+//	(empty line)                      ┘
+//
+// Two heads of one method mostly differ in a line that is another one each time, a
+// timeout or a trace id. Then only what is before that line is kept, to its end, and what
+// is behind is parsed for each message as its Rest. Or they differ in a date, which is
+// the same for a second: then the new head takes the place of the old one as a whole.
+// Which of the two it is shows in how often the old one was hit. A line that has been
+// cut off is given another chance after some time.
+//
+// A hash of the whole head would need its end first, and would change with each length;
+// a comparison needs neither, and stops at the first byte that differs.
+//
+// Nothing that comes out of the cache is less checked than what comes out of the parser:
+// the marks of the kept lines are kept as well, and the lines behind add to them, so that a
+// second host, or a length beside a coding, is a fault wherever it stands. The cache is
+// bounded in entries and bytes, and is counted in Held. The read role owns it.
 type headCache struct {
 	slots *[headSlots]*cachedHead // nil until the first
 	last  *cachedHead

@@ -177,7 +177,10 @@ func knownMethod(m string) string {
 	return ""
 }
 
-// Sniff judges the first bytes of a connection, which it borrows: ok says that a
+// Sniff judges the first bytes of a connection, which it borrows: it tells HTTP/1 apart from
+// what else may begin on the same port. A method and a space are in the first bytes of
+// nothing else that is spoken there, and HTTP/2's preface begins with a method that does
+// not exist. It looks at ten bytes at most. ok says that a
 // request of HTTP/1 may begin so, and need, if not 0, how many bytes more would tell.
 func Sniff(prefix []byte) (need int, ok bool) {
 	for i := range methods {

@@ -6,6 +6,11 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 )
 
+// A message ends well in done, whatever its framing was. It ends badly in one of three
+// ways: fatal, what has come is no HTTP, and nobody can say where the next message would
+// begin; refuse, it is HTTP, and more than there is room for; EOF, the rest of it will never
+// come. After each of them nothing more is cut, and nothing is held.
+
 // done ends the message at hand, whose last event is ev.
 func (s *Session) done(ev *Event) {
 	r := &s.in

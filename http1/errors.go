@@ -3,7 +3,9 @@ package http1
 import "strconv"
 
 // An Error is what was wrong with what the peer sent, or, from End, with what
-// was to be sent.
+// was to be sent. Why is in words of this side: it quotes nothing, and may be shown to
+// anybody. Status tells apart whose the matter is: 4xx the peer's, 501 and 505 what it may
+// ask others for, 503 too much of what would be fine one by one.
 type Error struct {
 	Status int   // what answers it; of what a server has sent, and of what was to be sent, 502 and 500
 	Offset int64 // in all that was received; -1: not about received bytes

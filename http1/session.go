@@ -95,7 +95,16 @@ type receiving struct {
 	whole  buf.View // the only chunk of the body, while its trailers are on their way
 }
 
-// A state is what is to come next.
+// A state is what is to come next:
+//
+//	atHead     a head; without a body the message has ended with it
+//	inSized    the rest of a body with a length, then atHead
+//	inChunks   the line of a chunk; of the last one: inTrailers
+//	inChunk    the rest of a chunk, then behindData, then inChunks
+//	inTrailers lines up to an empty one, then atHead
+//	untilClose all that comes; EOF ends it
+//
+// Behind the last message of a connection there is no state, but over.
 type state uint8
 
 const (
@@ -171,7 +180,9 @@ func (s *Session) Unfinished() uint64 {
 	return s.in.pieces
 }
 
-// Flags say what an Event or a Send carries; they combine.
+// Flags say what an Event or a Send carries; they combine: a whole request that has come
+// is Open|Data|End, an answer Answer|Data|End, without Data if its body is empty. Of a
+// message in parts the first event has Open or Answer, the last End.
 type Flags uint16
 
 const (
@@ -203,7 +214,8 @@ const (
 	announced // a request that is being gathered, and waits for a word of ours: for Apply only
 )
 
-// An Event is one thing that the peer said. Body is owned by whoever takes the
+// An Event is one thing that the peer said. Those that Apply leaves without flags
+// were for the Session alone. Body is owned by whoever takes the
 // Event and must be released; everything else is the collector's.
 type Event struct {
 	Flags   Flags
@@ -237,6 +249,12 @@ func (ev *Event) Lookup(name string) (value string, ok bool) {
 }
 
 // A Send is a message, or a part of one, to be sent. A Session keeps nothing of it.
+//
+//	Open|Data|End, Answer|Data|End   a whole message; its length is patched into the head
+//	Open, Answer                     the head; the body follows in chunks, or has Length bytes
+//	Data                             a part of the body
+//	End                              the end of it, alone or beside the last part
+//	Reset, GoAway                    no message: what End then says of Close counts
 type Send struct {
 	Flags  Flags
 	ID     uint64  // as an Event's; a client chooses it with Open, not 0
