@@ -23,6 +23,7 @@ func acceptMain(ctx context.Context, args []string) error {
 		netColumn{"server CPU us", serverCPUOf})
 }
 
+// parseAccept reads the flags of the accept benchmark.
 func parseAccept(args []string) (*netPlan, error) {
 	p := &netPlan{bench: "accept", payloads: []int{64}, depths: []int{0}}
 	fs := flag.NewFlagSet("accept", flag.ContinueOnError)
@@ -34,6 +35,8 @@ func parseAccept(args []string) (*netPlan, error) {
 	return p, err
 }
 
+// measureAccept measures connections that are made, used once and closed, which is what a server pays for clients
+// that keep none.
 func measureAccept(ctx context.Context, p *netPlan, progs cPrograms, s netSetting) (*netRow, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second+time.Duration(s.Conns)*time.Millisecond)
 	defer cancel()

@@ -88,6 +88,7 @@ type attackPlan struct {
 	json     bool
 }
 
+// parseAttack reads the flags of the attacks, and chooses the cases.
 func parseAttack(args []string) (*attackPlan, error) {
 	p := new(attackPlan)
 	fs := flag.NewFlagSet("attack", flag.ContinueOnError)
@@ -154,6 +155,7 @@ func attackMain(ctx context.Context, args []string) error {
 	return nil
 }
 
+// attackTable prints one line for each attack, for people.
 func attackTable(w io.Writer, rows []*attackRow) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "case\tsent MB\tpeak MiB\tbound\tCPU us/byte\tcanary p99 ms\terrors\tfds left\tgoroutines left\t")
@@ -336,12 +338,14 @@ type victimState struct {
 	First  string          `json:",omitempty"`
 }
 
+// startVictim starts the process that is attacked, with a limit of its memory as a container would have.
 func startVictim(ctx context.Context, a *attack) (*trial.Process, error) {
 	cmd := trial.Command(ctx, childVictim, victimSetting{Client: a.hostile != nil})
 	cmd.Env = append(os.Environ(), "GOMEMLIMIT="+victimMemory)
 	return trial.Start(cmd)
 }
 
+// stateOf asks the victim what it holds: memory, descriptors, goroutines.
 func stateOf(victim *trial.Process) (s victimState, err error) {
 	err = victim.Ask("state", &s)
 	return s, err
@@ -357,6 +361,7 @@ func settled(victim *trial.Process, before victimState) (s victimState, err erro
 	}
 }
 
+// lastLines are the last n lines of a text: what a process that died has said about it.
 func lastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], " | ")
@@ -387,6 +392,7 @@ type attackerSetting struct {
 	Duration time.Duration
 }
 
+// attackerMain is the attacking process. It speaks bytes, not Limosa, so that it can break every rule.
 func attackerMain(ctx context.Context, args []string) error {
 	var s attackerSetting
 	if len(args) != 1 || json.Unmarshal([]byte(args[0]), &s) != nil {

@@ -137,6 +137,7 @@ func (x *attacker) times(c *net.TCPConn, n uint32, next func(i uint32) []byte) {
 // seqBase has ids as a Limosa client makes them: a slot and a generation.
 const seqBase = 1 << 16
 
+// attacks are all cases, in the order in which they run.
 func attacks() []*attack {
 	return slices.Concat(packedAttacks(), heldAttacks(), crowdAttacks(), pieceAttacks(), streamAttacks(), workAttacks(), connAttacks(), hostileAttacks())
 }

@@ -100,6 +100,7 @@ func framed(m []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(m))), m...)
 }
 
+// framedRequest is a whole call in the framed form, made by hand.
 func framedRequest(method string, seq uint32, id int64, text string) []byte {
 	return framed(message(method, 1, seq, argument(id, text)))
 }
@@ -117,6 +118,7 @@ const (
 	flagOfPiece  = 0x100
 )
 
+// streamFrame is one TTHeader frame of a stream, made by hand: what an honest client would never send can be, too.
 func streamFrame(typ, method string, seq uint32, pairs [][2]string, body []byte) []byte {
 	return head{flags: flagOfStream, seq: seq, protocol: 0x10, strings: pairs, ints: map[uint16]string{27: typ, 9: method}}.frame(body, 0)
 }
@@ -136,6 +138,7 @@ func firstPiece(method string, seq uint32, total int, part []byte) []byte {
 	return head{seq: seq, strings: [][2]string{{"limosa-total", strconv.Itoa(total)}}}.frame(m, 0)
 }
 
+// laterPiece is a piece of a message behind the first one.
 func laterPiece(seq uint32, part []byte) []byte {
 	return head{flags: flagOfPiece, seq: seq}.frame(part, 0)
 }

@@ -74,6 +74,7 @@ type pourer struct {
 	gone chan struct{} // closed when the client says nothing more
 }
 
+// say sends b and reports whether the victim still takes it.
 func (p *pourer) say(b []byte) bool {
 	n, err := p.nc.Write(b)
 	p.n += int64(n)

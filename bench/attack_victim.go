@@ -32,6 +32,7 @@ type victimItem struct {
 	A, B, C, D, E, F, G string
 }
 
+// A victimResult is what a victim says about itself in the end.
 type victimResult struct {
 	Success *limosaecho.Message `thrift:"success,0,optional"`
 }
@@ -107,6 +108,7 @@ func victimIDL() string {
 	return b.String()
 }
 
+// victimMain is the process that is attacked: a server with all defaults, or a client that calls.
 func victimMain(ctx context.Context, args []string) error {
 	var s victimSetting
 	if len(args) != 1 || json.Unmarshal([]byte(args[0]), &s) != nil {
@@ -149,6 +151,7 @@ func answerStates(addr string, in io.Reader, out io.Writer, v *victimClient) err
 	return nil
 }
 
+// ownState is what this process holds, after a collection.
 func ownState(v *victimClient) victimState {
 	s := victimState{RSS: residentOf(os.Getpid()), Goroutines: runtime.NumGoroutine(), CPU: load.CPUTime()}
 	if fds, err := os.ReadDir("/proc/self/fd"); err == nil {
@@ -174,6 +177,7 @@ type victimClient struct {
 	over   chan struct{}
 }
 
+// begin has the client call the hostile server and the good one beside it.
 func (v *victimClient) begin(hostile, good string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	v.cancel, v.over, v.bird = cancel, make(chan struct{}), new(canary)
@@ -218,6 +222,7 @@ func (v *victimClient) callOnce(ctx context.Context, c rpc.Caller, stream bool) 
 	})
 }
 
+// end stops the calls and waits for them.
 func (v *victimClient) end() {
 	v.cancel()
 	v.bird.stop()

@@ -79,6 +79,7 @@ type texts struct {
 	next int
 }
 
+// newTexts has room for the strings of one message, so that all of them are one allocation.
 func newTexts(list ...string) *texts {
 	t := &texts{all: strings.Join(list, "")}
 	n := 0
@@ -89,11 +90,13 @@ func newTexts(list ...string) *texts {
 	return t
 }
 
+// again begins to hand the strings out anew.
 func (t *texts) again() *texts {
 	t.left, t.next = "", 0
 	return t
 }
 
+// take gives the next n bytes as a string.
 func (t *texts) take(n int) string {
 	if n > len(t.left) {
 		from := t.next
@@ -104,6 +107,7 @@ func (t *texts) take(n int) string {
 	return s
 }
 
+// floorSmall builds a message by hand as the best decoder would leave it: the floor under every codec.
 func floorSmall(m *shapes.Small, t *texts) *shapes.Small {
 	x := new(shapes.Small)
 	x.ID, x.Kind, x.Price, x.Count, x.Live, x.Made = m.ID, m.Kind, m.Price, m.Count, m.Live, m.Made
@@ -111,6 +115,7 @@ func floorSmall(m *shapes.Small, t *texts) *shapes.Small {
 	return x
 }
 
+// floorItem fills x as m is; see floorSmall.
 func floorItem(x, m *shapes.Item, t *texts) {
 	x.ID, x.Price, x.Count, x.Live, x.Made = m.ID, m.Price, m.Count, m.Live, m.Made
 	x.Sku, x.Name, x.Note = t.take(len(m.Sku)), t.take(len(m.Name)), t.take(len(m.Note))
@@ -123,6 +128,7 @@ type floorMap struct {
 	texts *texts
 }
 
+// newFloorMap notes the entries of m in a slice: ranging over a map costs what no decoder pays.
 func newFloorMap(m map[string]string) *floorMap {
 	f, all := new(floorMap), []string(nil)
 	for _, k := range slices.Collect(maps.Keys(m)) {
@@ -133,6 +139,7 @@ func newFloorMap(m map[string]string) *floorMap {
 	return f
 }
 
+// copy builds the map.
 func (f *floorMap) copy() map[string]string {
 	m, t := make(map[string]string, len(f.lens)), f.texts.again()
 	for _, n := range f.lens {
@@ -142,6 +149,7 @@ func (f *floorMap) copy() map[string]string {
 	return m
 }
 
+// A floorMedium builds a medium message by hand, as floorSmall does a small one.
 type floorMedium struct {
 	m           *shapes.Medium
 	head, words *texts
@@ -149,6 +157,7 @@ type floorMedium struct {
 	tags        *floorMap
 }
 
+// newFloorMedium takes m apart.
 func newFloorMedium(m *shapes.Medium) *floorMedium {
 	f := &floorMedium{m: m, tags: newFloorMap(m.Tags), words: newTexts(m.Words...)}
 	f.head = newTexts(m.Head.Sku, m.Head.Name, m.Head.Owner, m.Head.Note)
@@ -160,6 +169,7 @@ func newFloorMedium(m *shapes.Medium) *floorMedium {
 	return f
 }
 
+// copy builds the message.
 func (f *floorMedium) copy() *shapes.Medium {
 	m := f.m
 	x := &shapes.Medium{ID: m.ID, Head: floorSmall(m.Head, f.head.again()), Items: make([]*shapes.Item, len(m.Items))}

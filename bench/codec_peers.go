@@ -22,6 +22,7 @@ import (
 // errDiffers says that what came out is not what went in.
 var errDiffers = errors.New("the message came out differently")
 
+// limosaOps are encode and decode by Limosa's codec.
 func limosaOps[L any](msg *L, codec rpc.Codec) map[string]codecOp {
 	lim := rpc.Limits{}.WithDefaults()
 	var out buf.Out
@@ -78,6 +79,7 @@ const combined = 8 << 10
 // connection's block, larger ones have blocks of their own, as in buf.In.
 type receiver struct{ in buf.In }
 
+// receive brings bytes to where a connection would have them: in a counted block, not in a slice that is there anyway.
 func (r *receiver) receive(wire []byte) buf.View {
 	if len(wire) >= 16<<10 {
 		return received(wire)
@@ -93,6 +95,7 @@ type apacheMessage[A any] interface {
 	apachethrift.TStruct
 }
 
+// apacheOps are the same by Apache Thrift, over its memory transport.
 func apacheOps[A any, P apacheMessage[A]](msg P) map[string]codecOp {
 	ctx, conf := context.Background(), &apachethrift.TConfiguration{}
 	out := apachethrift.NewTMemoryBuffer()
@@ -143,6 +146,7 @@ type protoMessage[P any] interface {
 	UnmarshalVT(b []byte) error
 }
 
+// protoOps are the same by Protobuf, with the official run time, or with vtprotobuf's generated code.
 func protoOps[P any, PP protoMessage[P]](msg PP, vt bool) map[string]codecOp {
 	var out []byte
 	encode := func() (err error) {
@@ -194,6 +198,7 @@ func protoOps[P any, PP protoMessage[P]](msg PP, vt bool) map[string]codecOp {
 	}
 }
 
+// same makes an error of a message that came back as another one: a codec that is fast and wrong is no peer.
 func same(err error, equal bool) error {
 	if err == nil && !equal {
 		return errDiffers

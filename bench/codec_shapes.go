@@ -46,6 +46,7 @@ func newShape[L, A, P any, AP apacheMessage[A], PP protoMessage[P]](name string,
 	return s
 }
 
+// drop gives the messages back: those of other shapes are not to be collected while one is measured.
 func (s *shape) drop() { s.msg, s.limosa, s.apache, s.protobuf = nil, nil, nil, nil }
 
 // copyFields fills a struct, a slice, a map or a scalar from one of another
@@ -109,6 +110,7 @@ func numberList(n int) []int64 {
 	return list
 }
 
+// pairList is a map of n entries with one value.
 func pairList(n int, value string) map[string]string {
 	m := make(map[string]string, n)
 	for i := range n {
@@ -117,6 +119,7 @@ func pairList(n int, value string) map[string]string {
 	return m
 }
 
+// words are n strings of different lengths.
 func words(n int) []string {
 	list := make([]string, n)
 	for i := range list {
@@ -133,6 +136,7 @@ func smallMessage(i int) *shapes.Small {
 	}
 }
 
+// itemMessage is the i-th item; items differ so that no branch is learned by heart.
 func itemMessage(i int) *shapes.Item {
 	return &shapes.Item{
 		ID: int64(i), Sku: fmt.Sprintf("sku-%08d", i), Name: strings.Repeat("n", 24), Price: 1.5, Count: 3, Live: true,
@@ -140,6 +144,7 @@ func itemMessage(i int) *shapes.Item {
 	}
 }
 
+// itemList is n items from the one with number from.
 func itemList(from, n int) []*shapes.Item {
 	list := make([]*shapes.Item, n)
 	for i := range list {

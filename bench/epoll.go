@@ -34,6 +34,7 @@ type cPrograms struct{ client, server string }
 // A noCompiler says why there are no C programs on this machine.
 type noCompiler struct{ why string }
 
+// Error says why the floor in C cannot be measured here.
 func (e noCompiler) Error() string { return e.why }
 
 // buildC compiles the C programs. done removes them.
@@ -104,6 +105,7 @@ func startEcho(ctx context.Context, peer, cServer string) (*trial.Process, error
 	return trial.Start(trial.Command(ctx, childEcho, echoSetting{Peer: peer}))
 }
 
+// measureNet measures one setting of the net benchmark in processes of its own.
 func measureNet(ctx context.Context, p *netPlan, progs cPrograms, s netSetting) (*netRow, error) {
 	ctx, cancel := context.WithTimeout(ctx, 4*p.window+30*time.Second)
 	defer cancel()

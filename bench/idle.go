@@ -43,6 +43,7 @@ func idleMain(ctx context.Context, args []string) error {
 		netColumn{"bytes/conn", func(r *netRow) float64 { return r.BytesPerConn }})
 }
 
+// parseIdle reads the flags of the idle benchmark.
 func parseIdle(args []string) (*netPlan, error) {
 	p := &netPlan{bench: "idle", payloads: []int{64}, depths: []int{0}}
 	fs := flag.NewFlagSet("idle", flag.ContinueOnError)
@@ -55,6 +56,7 @@ func parseIdle(args []string) (*netPlan, error) {
 	return p, err
 }
 
+// measureIdle measures what connections cost that do nothing: memory each, and goroutines.
 func measureIdle(ctx context.Context, p *netPlan, s netSetting) (*netRow, error) {
 	ctx, cancel := context.WithTimeout(ctx, idleWait)
 	defer cancel()

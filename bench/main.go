@@ -25,8 +25,10 @@ import (
 // A usageError is a mistake of whoever typed the command: one line, exit 2.
 type usageError struct{ why string }
 
+// Error says what was typed wrong.
 func (e usageError) Error() string { return e.why }
 
+// main ends with 0, 1 for what went wrong and 2 for what was typed wrong, as the tool does.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	endProfile := trial.StartProfile()

@@ -64,6 +64,7 @@ type netColumn struct {
 	of    func(*netRow) float64
 }
 
+// serverCPUOf is the column that rows are ordered by.
 func serverCPUOf(r *netRow) float64 { return r.ServerCPU }
 
 // netMain runs the net benchmark: frames echoed by a server of each peer, all
@@ -85,6 +86,7 @@ func netMain(ctx context.Context, args []string) error {
 		netColumn{"server CPU us", serverCPUOf})
 }
 
+// parseNet reads the flags of the net benchmark.
 func parseNet(args []string) (*netPlan, error) {
 	p := &netPlan{bench: "net"}
 	fs := flag.NewFlagSet("net", flag.ContinueOnError)
@@ -140,6 +142,7 @@ func (p *netPlan) settings(peers []string) (all []netSetting) {
 	return all
 }
 
+// skip tells of a peer that cannot run here, in the output too: a row that is missing would look like an oversight.
 func (p *netPlan) skip(rows *json.Encoder, peer, why string) error {
 	return rows.Encode(trial.Row{Bench: p.bench, Peer: peer, Skipped: why})
 }

@@ -56,6 +56,7 @@ func echoPeers() []echoPeer {
 	}
 }
 
+// echoNames are the echo servers there are, in order.
 func echoNames() (names []string) {
 	for _, p := range echoPeers() {
 		names = append(names, p.name)

@@ -61,6 +61,7 @@ const (
 // client of Limosa shares.
 var overloadSetups = []string{"framed", "ttheader", "shared"}
 
+// An overloadPlan is what the flags ask for.
 type overloadPlan struct {
 	xs     []float64
 	setups []string
@@ -70,6 +71,7 @@ type overloadPlan struct {
 	json   bool
 }
 
+// parseOverload reads the flags of the overload benchmark.
 func parseOverload(args []string) (*overloadPlan, error) {
 	p := new(overloadPlan)
 	fs := flag.NewFlagSet("overload", flag.ContinueOnError)
@@ -98,6 +100,7 @@ func parseOverload(args []string) (*overloadPlan, error) {
 	return p, nil
 }
 
+// overloadMain loads a server beyond what it can do, and looks how much of what it does is still of use to anybody.
 func overloadMain(ctx context.Context, args []string) error {
 	p, err := parseOverload(args)
 	if err != nil {
@@ -138,6 +141,7 @@ func overloadFault(rows []*overloadRow) error {
 	return errors.Join(all...)
 }
 
+// overloadTable prints goodput by load, for people.
 func overloadTable(w io.Writer, rows []*overloadRow) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "setup\tx\tphase\tcalls\tgoodput\tanswered\taccepted p99 ms\trefused p99 ms\tstarted\tin vain\t")
@@ -202,6 +206,7 @@ type overloadDriver struct {
 // call that can be under way at ten times the capacity.
 const overloadClients = 64
 
+// dial makes the client's connections anew.
 func (d *overloadDriver) dial() error {
 	n, form := 1, limosa.TTHeader
 	switch d.setup {
@@ -216,6 +221,7 @@ func (d *overloadDriver) dial() error {
 	return nil
 }
 
+// close ends the client.
 func (d *overloadDriver) close() {
 	var all sync.WaitGroup
 	for _, c := range d.callers {
@@ -299,6 +305,7 @@ func (d *overloadDriver) run(ctx context.Context, rate float64, length time.Dura
 	return r, ctx.Err()
 }
 
+// ledger asks the server what it has begun and finished: a client alone cannot tell work that nobody waited for.
 func (d *overloadDriver) ledger() (l overloadLedger, err error) {
 	err = d.server.Ask("ledger", &l)
 	return l, err
@@ -314,6 +321,7 @@ type overloadServer struct {
 	spun          atomic.Uint64 // keeps the compiler from leaving spin out
 }
 
+// Echo works for as long as the setting says, and notes that it has.
 func (s *overloadServer) Echo(_ context.Context, m *limosaecho.Message) (*limosaecho.Message, error) {
 	s.started.Add(1)
 	if time.Now().UnixNano() > m.ID {
@@ -345,6 +353,7 @@ func calibrate(d time.Duration) int {
 	return int(float64(turns) * float64(d) / float64(best))
 }
 
+// overloadChildMain is the server's process.
 func overloadChildMain(ctx context.Context, args []string) error {
 	if len(args) != 1 {
 		return usageError{childOverload + " is for bench itself"}

@@ -34,6 +34,7 @@ func inside() (own []*trial.Peer) {
 	return own
 }
 
+// peerNames are the peers there are, in order.
 func peerNames() (names []string) {
 	for _, p := range peers() {
 		names = append(names, p.Name)
@@ -41,6 +42,7 @@ func peerNames() (names []string) {
 	return names
 }
 
+// findPeer gives the peer of that name, nil if there is none.
 func findPeer(name string) *peer {
 	for _, p := range peers() {
 		if p.Name == name {

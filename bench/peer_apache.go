@@ -18,6 +18,7 @@ func (s apacheEcho) Echo(_ context.Context, m *apache.Message) (*apache.Message,
 	return m, nil
 }
 
+// serveApache starts the server of Apache Thrift.
 func serveApache(_ context.Context, work func()) (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

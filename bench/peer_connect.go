@@ -44,6 +44,7 @@ func cleartextHTTP2() *http.Protocols {
 	return p
 }
 
+// serveConnect starts connect-go over HTTP/2 without TLS.
 func serveConnect(_ context.Context, work func()) (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -56,6 +57,7 @@ func serveConnect(_ context.Context, work func()) (string, error) {
 	return l.Addr().String(), nil
 }
 
+// dialConnect makes a client with n connections.
 func dialConnect(_ context.Context, addr string, n int, _ func()) (*trial.Target, error) {
 	var clients []echoconnect.EchoClient
 	var transports []*http.Transport

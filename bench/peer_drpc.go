@@ -33,6 +33,7 @@ func (s drpcEcho) Exchange(stream echo.DRPCEcho_ExchangeStream) error {
 	}
 }
 
+// serveDRPC starts drpc's server.
 func serveDRPC(ctx context.Context, work func()) (string, error) {
 	mux := drpcmux.New()
 	if err := echo.DRPCRegisterEcho(mux, drpcEcho{work: work}); err != nil {

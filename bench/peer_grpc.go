@@ -38,6 +38,7 @@ func (s grpcEcho) Exchange(stream grpc.BidiStreamingServer[echo.Message, echo.Me
 	}
 }
 
+// serveGRPC starts grpc-go's server.
 func serveGRPC(_ context.Context, work func()) (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -67,6 +68,7 @@ func grpcConns(addr string, n int) (conns []*grpc.ClientConn, closeAll func(), e
 	return conns, closeAll, nil
 }
 
+// dialGRPC makes a client with n connections.
 func dialGRPC(_ context.Context, addr string, n int, _ func()) (*trial.Target, error) {
 	conns, closeAll, err := grpcConns(addr, n)
 	if err != nil {

@@ -44,6 +44,7 @@ func limosaPeers() []*peer {
 	}
 }
 
+// A limosaEcho answers with what it was sent; work is what a handler would do.
 type limosaEcho struct{ work func() }
 
 func (s limosaEcho) Echo(_ context.Context, m *limosaecho.Message) (*limosaecho.Message, error) {
@@ -51,6 +52,7 @@ func (s limosaEcho) Echo(_ context.Context, m *limosaecho.Message) (*limosaecho.
 	return m, nil
 }
 
+// tcpAddr has the kernel choose a port.
 func tcpAddr() (string, error) { return "127.0.0.1:0", nil }
 
 // unixAddr gives the path of a socket in a folder of its own, below the
@@ -81,6 +83,7 @@ func limosaOver(name string, addr func() (string, error), form limosa.Form, like
 	}}
 }
 
+// serveLimosa starts a server, and gives the address that it listens on.
 func serveLimosa(ctx context.Context, addr string, s *limosa.Server) (string, error) {
 	l, err := limosa.Listen(addr)
 	if err != nil {
@@ -119,6 +122,7 @@ func limosaTarget(n int, newCaller func() rpc.Caller) *trial.Target {
 	}}
 }
 
+// dialLimosaLocal is the path in process, for what is left of a call without a connection.
 func dialLimosaLocal(_ context.Context, _ string, n int, work func()) (*trial.Target, error) {
 	return limosaTarget(n, func() rpc.Caller { return limosa.Local(limosaecho.Service(limosaEcho{work})) }), nil
 }
@@ -143,6 +147,7 @@ func serveLimosaTLS(ctx context.Context, work func()) (string, error) {
 	return addr + " " + base64.StdEncoding.EncodeToString(der), err
 }
 
+// dialLimosaTLS makes a client whose n connections speak TLS.
 func dialLimosaTLS(_ context.Context, addr string, n int, _ func()) (*trial.Target, error) {
 	addr, text, _ := strings.Cut(addr, " ")
 	der, err := base64.StdEncoding.DecodeString(text)

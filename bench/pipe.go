@@ -100,6 +100,7 @@ func pipeMain(ctx context.Context, args []string) error {
 	return nil
 }
 
+// measurePipe counts how often do can be done in the window.
 func measurePipe(r *pipeRow, do func() bool, window time.Duration) {
 	repeat(1, do, window/2)
 	before := trial.TakeMark().Mallocs

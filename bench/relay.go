@@ -66,6 +66,7 @@ func relayPeer(name string) func(a, b *net.TCPConn) {
 	return nil
 }
 
+// relayLimosa moves bytes between two connections by Limosa's relay.
 func relayLimosa(a, b *net.TCPConn, pipes *relay.Pipes) {
 	ca, cb := netio.Wrap(a, nil), netio.Wrap(b, nil)
 	relay.Run(context.Background(), ca, cb, pipes) // a connection that fails shows at the load
@@ -78,6 +79,7 @@ func relayIOCopy(a, b *net.TCPConn) {
 	relayBoth(a, b, func(dst, src *net.TCPConn) { io.Copy(dst, src) })
 }
 
+// relayCopyLoop moves them by a loop with a buffer, as a proxy without splice does.
 func relayCopyLoop(a, b *net.TCPConn) {
 	relayBoth(a, b, func(dst, src *net.TCPConn) {
 		p := make([]byte, 64<<10)
@@ -93,6 +95,7 @@ func relayCopyLoop(a, b *net.TCPConn) {
 	})
 }
 
+// relayBoth moves them in both directions, by one, until both have ended.
 func relayBoth(a, b *net.TCPConn, one func(dst, src *net.TCPConn)) {
 	var wg sync.WaitGroup
 	wg.Go(func() { one(a, b); a.CloseWrite() })
@@ -113,6 +116,7 @@ type relayPlan struct {
 	json   bool
 }
 
+// parseRelay reads the flags of the relay benchmark.
 func parseRelay(args []string) (*relayPlan, error) {
 	p := new(relayPlan)
 	fs := flag.NewFlagSet("relay", flag.ContinueOnError)
@@ -235,6 +239,7 @@ func echoAll(l net.Listener) {
 	}
 }
 
+// measureRelay measures one relay between an echo server and a client, with bytes in chunks.
 func measureRelay(ctx context.Context, peer, back string, p *relayPlan, chunk int) (*relayRow, error) {
 	ctx, cancel := context.WithTimeout(ctx, relayWait)
 	defer cancel()

@@ -60,6 +60,7 @@ const (
 
 var rollingModes = []string{"drain", "kill9", "stop"}
 
+// A rollingPlan is what the flags ask for.
 type rollingPlan struct {
 	modes []string
 	times int
@@ -67,6 +68,7 @@ type rollingPlan struct {
 	json  bool
 }
 
+// parseRolling reads the flags of the rolling benchmark.
 func parseRolling(args []string) (*rollingPlan, error) {
 	p := new(rollingPlan)
 	fs := flag.NewFlagSet("rolling", flag.ContinueOnError)
@@ -83,6 +85,7 @@ func parseRolling(args []string) (*rollingPlan, error) {
 	return p, err
 }
 
+// rollingMain replaces servers while calls are made, and counts what the callers notice of it.
 func rollingMain(ctx context.Context, args []string) error {
 	p, err := parseRolling(args)
 	if err != nil {
@@ -119,6 +122,7 @@ func rollingFault(rows []*rollingRow) error {
 	return errors.Join(all...)
 }
 
+// rollingTable prints failures and latency by setting, for people.
 func rollingTable(w io.Writer, rows []*rollingRow) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "mode\tcalls\tfailed\tnot sent\trefused\tmaybe\tprocessed\ttwice\tfalse\tlost\twrong\trecovered s\t")
@@ -179,6 +183,7 @@ func freeAddr() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
+// startRolling starts one server's process.
 func startRolling(ctx context.Context, s rollingSetting) (*trial.Process, error) {
 	return trial.Start(trial.Command(ctx, childRolling, s))
 }
@@ -235,6 +240,7 @@ func (c *rollingCalls) begin(addr string) (stop func()) {
 	return func() { cancel(); work.Wait(); caller.Close() }
 }
 
+// one makes one call and counts how it went.
 func (c *rollingCalls) one(client *limosaecho.EchoClient) {
 	c.mu.Lock()
 	c.ids++
@@ -324,6 +330,7 @@ func (c *rollingCalls) judge(row *rollingRow, ledger string) error {
 // end of a file, which the kernel keeps whatever becomes of the process.
 type rollingServer struct{ ledger *os.File }
 
+// Echo takes as long as the setting says.
 func (s rollingServer) Echo(_ context.Context, m *limosaecho.Message) (*limosaecho.Message, error) {
 	if _, err := s.ledger.Write(binary.LittleEndian.AppendUint64(nil, uint64(m.ID))); err != nil {
 		return nil, err
@@ -331,6 +338,7 @@ func (s rollingServer) Echo(_ context.Context, m *limosaecho.Message) (*limosaec
 	return m, nil
 }
 
+// rollingChildMain is a server's process: it drains at SIGTERM, as one in a cluster does.
 func rollingChildMain(ctx context.Context, args []string) error {
 	var s rollingSetting
 	if len(args) != 1 || json.Unmarshal([]byte(args[0]), &s) != nil {

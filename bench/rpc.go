@@ -138,6 +138,7 @@ func table(w io.Writer, p *plan, rows []*trial.Row) {
 	tw.Flush()
 }
 
+// callsPerS and those below are the columns of the tables: functions, so that one median serves them all.
 func callsPerS(f *trial.Figures) float64    { return f.CallsPerS }
 func p50(f *trial.Figures) float64          { return f.P50 }
 func p99(f *trial.Figures) float64          { return f.P99 }
@@ -147,6 +148,7 @@ func serverCPU(f *trial.Figures) float64    { return f.ServerCPU }
 func clientAllocs(f *trial.Figures) float64 { return f.ClientAllocs }
 func serverAllocs(f *trial.Figures) float64 { return f.ServerAllocs }
 
+// median is the middle of a column over the rounds: one round in which the machine did something else does not count.
 func median(rows []*trial.Row, field func(*trial.Figures) float64) float64 {
 	var vs []float64
 	for _, r := range rows {
@@ -172,6 +174,7 @@ func ratio(rows, base []*trial.Row, field func(*trial.Figures) float64) string {
 	return fmt.Sprintf("%.3f", middle(vs))
 }
 
+// middle is the middle of the values, of an even number the mean of the two.
 func middle(vs []float64) float64 {
 	slices.Sort(vs)
 	n := len(vs)

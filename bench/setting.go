@@ -23,6 +23,7 @@ type plan struct {
 	json          bool
 }
 
+// parsePlan reads the flags of the rpc benchmark.
 func parsePlan(args []string) (*plan, error) {
 	p := new(plan)
 	fs := flag.NewFlagSet("rpc", flag.ContinueOnError)
@@ -77,6 +78,7 @@ func parsePlan(args []string) (*plan, error) {
 	return p, nil
 }
 
+// parsePeers reads a list of names with commas; unknown ones are a usage error that shows those there are.
 func parsePeers(list string) ([]*peer, error) {
 	if list == "all" {
 		list = strings.Join(peerNames(), ",")
@@ -95,6 +97,7 @@ func parsePeers(list string) ([]*peer, error) {
 	return peers, nil
 }
 
+// parseInts reads a list of numbers with commas, of which none is below least.
 func parseInts(name, list string, least int) ([]int, error) {
 	var ns []int
 	for s := range strings.SplitSeq(list, ",") {

@@ -46,6 +46,7 @@ type simdPlan struct {
 	json         bool
 }
 
+// parseSIMD reads the flags of the simd benchmark.
 func parseSIMD(args []string) (*simdPlan, error) {
 	p := new(simdPlan)
 	fs := flag.NewFlagSet("simd", flag.ContinueOnError)

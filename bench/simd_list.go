@@ -19,6 +19,7 @@ type simdList struct {
 	i64    []uint64
 }
 
+// newSIMDList makes a list of random numbers, and its bytes on the wire, offset bytes into a cache line.
 func newSIMDList(typ string, elements, offset int, random *rand.Rand) *simdList {
 	l := &simdList{offset: offset}
 	size := map[string]int{"i16": 2, "i32": 4, "i64": 8}[typ] * elements
@@ -68,6 +69,7 @@ func (l *simdList) readErrors(peer string) int64 {
 // writeErrors tells whether the wire has the list.
 func (l *simdList) writeErrors() int64 { return differ(l.wire, l.want) }
 
+// differ is how many bytes differ: a conversion that is fast and wrong is none.
 func differ(have, want []byte) int64 {
 	if string(have) != string(want) {
 		return 1

@@ -272,6 +272,7 @@ func grpcStream(ctx context.Context, addr string, s streamSetting) (run func(int
 	}, closeAll, nil
 }
 
+// grpcTurns sends messages on a stream of grpc-go and waits for each answer.
 func grpcTurns(stream echo.Echo_ExchangeClient, messages int, text string) error {
 	req := &echo.Message{Text: text, List: make([]int64, trial.ListLen)}
 	for id := range int64(messages) {
@@ -291,6 +292,7 @@ func grpcTurns(stream echo.Echo_ExchangeClient, messages int, text string) error
 	return stream.CloseSend()
 }
 
+// streamTable prints messages per second and CPU by peer, for people.
 func streamTable(w io.Writer, peers []string, rows []*streamRow) {
 	base := peers[len(peers)-1]
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -144,6 +144,7 @@ func (b *Block) View(i, j int) View {
 // Release gives up the reference that Acquire, Init or Source.Block gave.
 func (b *Block) Release() { b.release(b.gen()) }
 
+// gen is the generation: which of the block's lives this is.
 func (b *Block) gen() uint32 { return uint32(b.word.Load() >> genShift) }
 
 // alone reports that the caller's reference is the only one, that no string
@@ -151,6 +152,7 @@ func (b *Block) gen() uint32 { return uint32(b.word.Load() >> genShift) }
 // read-only): its memory may be written anew.
 func (b *Block) alone() bool { return b.word.Load()&(refMask|keptBit) == 1 && b.free == nil }
 
+// kept reports whether strings alias the block, which is then left to the collector.
 func (b *Block) kept() bool { return b.word.Load()&keptBit != 0 }
 
 // retain adds a reference to generation gen, and returns gen.

@@ -276,6 +276,7 @@ func (in *In) Close() {
 	in.want = 0
 }
 
+// drop gives the block at hand up; Views keep it as long as they need it.
 func (in *In) drop() {
 	if in.exact {
 		in.size = 0

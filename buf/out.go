@@ -355,6 +355,7 @@ func (o *Out) emptied() {
 	}
 }
 
+// check finds uses of an Out whose block is in an encoder's hands, in builds with invariants.
 func (o *Out) check() {
 	invariant.Check(!o.lent, "buf: Out used while its Block is lent")
 }

@@ -41,6 +41,7 @@ func (s *shelf) take() *Block {
 	return b
 }
 
+// put lays a free block on the shelf.
 func (s *shelf) put(b *Block) {
 	s.mu.Lock()
 	s.free = append(s.free, b)

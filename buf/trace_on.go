@@ -55,6 +55,7 @@ var warden struct {
 	free       [classes][][]byte
 }
 
+// traceAcquire makes a block that knows who has acquired it, and is never used again.
 func traceAcquire(n int) *Block {
 	b := &Block{trace: &trace{acquired: invariant.Here(1)}}
 	b.word.Store(1<<genShift | 1)
@@ -124,6 +125,7 @@ func traceRelease(b *Block, kept bool) {
 	}
 }
 
+// mangle overwrites released memory, so that who still reads it sees that.
 func mangle(p []byte) {
 	for i := range p {
 		p[i] = 0xCC

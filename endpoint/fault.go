@@ -31,6 +31,8 @@ func (e *Endpoint) interrupted(ctx context.Context) error {
 	return e.interruptedLocked(ctx)
 }
 
+// interruptedLocked is what a call fails with whose time is over while it waits for a connection: with the last
+// cause of a failed dial, which is what its caller can do something about. The lock is held.
 func (e *Endpoint) interruptedLocked(ctx context.Context) error {
 	fault := e.fault(rpc.CodeOf(ctx.Err()), "", context.Cause(ctx))
 	fault.Op = "connect"

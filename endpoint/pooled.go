@@ -77,6 +77,7 @@ func (e *Endpoint) spare(pc *pooled, bytes int) {
 	e.release(pc, bytes, false)
 }
 
+// known is what the peer has turned out to be.
 func (e *Endpoint) known() kind {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -145,6 +146,7 @@ func (e *Endpoint) dropLocked(pc *pooled) {
 	e.work.Go(func() { pc.conn.Shutdown(e.ctx) })
 }
 
+// without is list without pc; it reuses the list's memory.
 func without(list []*pooled, pc *pooled) []*pooled {
 	return slices.DeleteFunc(list, func(x *pooled) bool { return x == pc })
 }

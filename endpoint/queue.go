@@ -33,6 +33,7 @@ func (e *Endpoint) passLocked() {
 	}
 }
 
+// pass gives a place that has become free to the next call in the queue.
 func (e *Endpoint) pass() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -123,6 +123,7 @@ func defined(name string) string {
 	return b.String()
 }
 
+// isDigit reports whether c is an ASCII digit; names of IDLs have no others.
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // upperFirst puts the first letter of an ASCII name that is not empty into capitals.

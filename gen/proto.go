@@ -30,6 +30,7 @@ type protoBackend struct {
 	extends map[*idl.Struct]*idl.Struct // the messages that those of adds extend
 }
 
+// suffix implements backend.
 func (b *protoBackend) suffix() string { return ".proto" }
 
 // traits implements [backend]. A zero is absent where presence is implicit, in JSON too,
@@ -209,6 +210,7 @@ func (b *protoBackend) call(e *emitter, s *idl.Service, m *idl.Method) {
 		e.use("stub"), e.name(m, "var"), e.fullName(s), e.name(m.Args[0], "param"))
 }
 
+// note implements backend: tags are all that the codec needs, so that no code follows the types.
 func (b *protoBackend) note(types string) string {
 	return "// How the types of " + types + " travel: protobuf.Codec reads the tags of their fields."
 }

@@ -345,15 +345,20 @@ func (s *Session) putBlock(out *buf.Out, f frame, h *Head, fields []Field, brief
 	}
 }
 
+// putReset appends a RST_STREAM: the stream is over, and code says why.
 func (s *Session) putReset(out *buf.Out, id uint32, code Code) {
 	putWord(out, typeReset, id, uint32(code))
 }
 
+// putPing appends a PING, or with the flag of an acknowledgement the answer to one. word is the payload, which
+// an answer gives back as it came.
 func (s *Session) putPing(out *buf.Out, flags uint8, word uint64) {
 	b := appendHead(out.Block(), frame{typ: typePing, flags: flags, size: 8})
 	out.Commit(binary.BigEndian.AppendUint64(b, word))
 }
 
+// putGoAway appends a GOAWAY: streams above last were not looked at, and may be tried elsewhere. why is for
+// people and is cut after 200 bytes: part of it may be the peer's own.
 func (s *Session) putGoAway(out *buf.Out, last uint32, code Code, why string) {
 	why = why[:min(len(why), 200)]
 	b := appendHead(out.Block(), frame{typ: typeGoAway, size: 8 + len(why)})

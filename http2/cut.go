@@ -152,6 +152,8 @@ func (s *Session) cutSettings(in *buf.In, f frame, ev *Event) bool {
 	return true
 }
 
+// cutWindowUpdate makes an event of a WINDOW_UPDATE. An increment of 0 is an error of the stream, or with id 0
+// of the connection: RFC 9113 6.9.
 func (s *Session) cutWindowUpdate(in *buf.In, f frame, payload []byte, ev *Event) bool {
 	ev.Flags, ev.Credit = Credit, int(binary.BigEndian.Uint32(payload)&maxID)
 	switch {
@@ -237,6 +239,7 @@ func (s *Session) fatal(in *buf.In, ev *Event, e *Error) {
 	s.in.gathers, s.in.gathered = nil, 0
 }
 
+// take takes n bytes off in, and counts them: errors name an offset since the connection began.
 func (s *Session) take(in *buf.In, n int) {
 	in.Skip(n)
 	s.in.offset += int64(n)

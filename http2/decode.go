@@ -33,11 +33,14 @@ type decoder struct {
 	bytes  int                       // of memory that the cache takes
 }
 
+// A cachedBlock is a header block that came before, to the byte, with what it said. Blocks that change nothing in
+// the table of the peer mean the same each time.
 type cachedBlock struct {
 	block []byte
 	list  *Fields
 }
 
+// init sets the bounds of a list: most bytes, as RFC 9113 counts them, and so many entries.
 func (d *decoder) init(most, entries int) {
 	d.most, d.mostEntries = most, entries
 	d.dec = hpack.NewDecoder(defaultTable, d.emit)
@@ -156,6 +159,8 @@ func (d *decoder) run(p []byte, before int) (*Fields, *Error) {
 	return list, nil
 }
 
+// emit is called by the decoder of HPACK for each field, also behind a bound: a block is read to its end, or the
+// table would differ from the peer's.
 func (d *decoder) emit(f hpack.HeaderField) {
 	g := Field{f.Name, f.Value}
 	if d.list.over {
@@ -206,6 +211,7 @@ func (d *decoder) join(a, b *Fields) *Fields {
 	return &j
 }
 
+// find gives what the block p said when it came before; nil: it is not known.
 func (d *decoder) find(p []byte) *Fields {
 	for _, c := range d.last {
 		if c != nil && bytes.Equal(p, c.block) {
@@ -222,6 +228,7 @@ func (d *decoder) find(p []byte) *Fields {
 	return nil
 }
 
+// keep remembers what the block p says. Lists that are large or beyond the limits are not worth their memory.
 func (d *decoder) keep(p []byte, list *Fields) {
 	if list.over || list.size > cacheList {
 		return
@@ -239,6 +246,7 @@ func (d *decoder) keep(p []byte, list *Fields) {
 	d.bytes += c.cost()
 }
 
+// cost is the memory that it takes, in bytes, for Held.
 func (c *cachedBlock) cost() int { return cacheCost + len(c.block) + c.list.size }
 
 // forget drops the cache: an insertion or a new size of the table has changed

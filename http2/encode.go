@@ -71,12 +71,14 @@ type encoderState struct {
 	updated bool
 }
 
+// An encodedHead is the block that a Head was encoded to, to be sent again as long as the table has not turned.
 type encodedHead struct {
 	head  *Head
 	turn  uint64
 	block []byte
 }
 
+// init begins with the table that a peer has before it has said anything.
 func (e *encoder) init() { e.most, e.updated = defaultTable, true }
 
 // setMost bounds the table as the peer wants it. A change empties the table:

@@ -12,6 +12,7 @@ type Field struct{ Name, Value string }
 // fieldCost is what a field counts besides its text: RFC 9113, section 6.5.2.
 const fieldCost = 32
 
+// size is what RFC 9113 6.5.2 counts for a field: its text and 32 bytes.
 func (f Field) size() int { return len(f.Name) + len(f.Value) + fieldCost }
 
 // Fields is a header list as it arrived. It is shared by all messages with the same
@@ -48,6 +49,7 @@ func (h *Fields) add(f Field) {
 	}
 }
 
+// check says why a field may not be in a list that already has h's, "" if it may: RFC 9113 8.2 and 8.3.
 func (h *Fields) check(f Field) string {
 	if strings.HasPrefix(f.Name, ":") {
 		why := h.setPseudo(f)
@@ -78,6 +80,7 @@ func (h *Fields) check(f Field) string {
 	return ""
 }
 
+// setPseudo takes a pseudo field in, and says why it may not be there: unknown, twice, or behind a plain one.
 func (h *Fields) setPseudo(f Field) string {
 	var bit uint8
 	switch f.Name {

@@ -19,6 +19,7 @@ const (
 	maxWindow = 1<<31 - 1
 )
 
+// A frameType is the number of a kind of frame: RFC 9113 6. Others than these are passed over.
 type frameType uint8
 
 const (

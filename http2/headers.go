@@ -163,6 +163,7 @@ func (s *Session) faultOf(id uint32, ev *Event, at int64, list *Fields, code Cod
 	*ev = Event{Flags: faulty, ID: uint64(id), Fields: list, Took: ev.Took, Err: &Error{Code: code, Stream: id, Offset: at, Why: why}}
 }
 
+// badTrailers says why a list may not end a stream: trailers have no pseudo fields and come with the end.
 func badTrailers(list *Fields, end bool) string {
 	switch {
 	case list.over:

@@ -60,6 +60,7 @@ func scanBlock(p []byte) (s blockScan) {
 	return s
 }
 
+// fail is s with the place and the reason of its first fault.
 func (s blockScan) fail(at int, why string) blockScan {
 	s.bad, s.why = at, why
 	return s

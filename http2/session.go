@@ -42,6 +42,7 @@ type Config struct {
 	Gather func(*Fields) bool
 }
 
+// withDefaults is c with a value for each field that is zero.
 func (c Config) withDefaults() Config {
 	for _, d := range []struct {
 		field *int

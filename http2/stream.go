@@ -41,8 +41,10 @@ const (
 	directMax = 16 << 10
 )
 
+// init makes an empty table, by call for a client that looks streams up by its own ids, else by stream.
 func (t *table) init(byCall bool) { t.byCall, t.direct = byCall, make([]*stream, directMin) }
 
+// key is what the table knows st by.
 func (t *table) key(st *stream) uint64 {
 	if t.byCall {
 		return st.call
@@ -106,6 +108,8 @@ func (t *table) resize(n int) {
 	}
 }
 
+// overflow puts st where it is found by a map: two streams with one place in the array are rare, since ids come
+// in order and old ones go.
 func (t *table) overflow(st *stream) {
 	if t.over == nil {
 		t.over = map[uint64]*stream{}

@@ -48,6 +48,7 @@ func (a *Account) turnLocked() {
 	}
 }
 
+// wasteLocked counts what of a block is held though nobody needs it; the lock is held.
 func (a *Account) wasteLocked(b *block) {
 	if d := b.settle(); d != 0 {
 		a.wasted += d

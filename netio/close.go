@@ -17,6 +17,7 @@ type closing struct {
 	done    chan struct{} // closed when the connection is
 }
 
+// newClosing makes the end of a connection that nobody waits for yet.
 func newClosing() *closing { return &closing{done: make(chan struct{})} }
 
 // finish lets whoever waits for the Close return.

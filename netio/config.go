@@ -64,6 +64,7 @@ type Config struct {
 	tuned bool // the socket has inherited what can be
 }
 
+// orDefault is a copy of c with the default Net if it names none; c may be nil.
 func (c *Config) orDefault() Config {
 	if c == nil {
 		return Config{Net: Default}
@@ -177,6 +178,7 @@ func (l *Limit) take(done <-chan struct{}) bool {
 	}
 }
 
+// give gives one place back. It never waits: a place was taken before.
 func (l *Limit) give() {
 	if l != nil {
 		<-l.slots

@@ -108,6 +108,7 @@ func (c *Core) cut() (done bool) {
 	return true
 }
 
+// stop notes how a Receive ends; it belongs to the read role.
 func (c *Core) stop(why Outcome, err error) { c.outcome, c.err = why, err }
 
 // settle pays the owed flush through s, without waiting. True: Receive is to

@@ -62,8 +62,10 @@ func (g *gate) close() (first, free bool) {
 	}
 }
 
+// viewed reports whether a net.Conn was made of the connection, which then reads for itself.
 func (g *gate) viewed() bool { return g.word.Load()&gateViewed != 0 }
 
+// closed reports whether nobody may enter any more.
 func (g *gate) closed() bool { return g.word.Load()&gateClosed != 0 }
 
 // lose notes that the peer is gone. alone: no Receive runs that would report it.

@@ -28,6 +28,8 @@ func (h *handle) use() bool {
 	}
 }
 
+// done ends a use. Whoever is the last one behind close closes the descriptor: closed under a system call that
+// runs, its number could belong to another file by then.
 func (h *handle) done() {
 	if h.word.Add(^uint32(0)) == handleClosed {
 		sys.Close(h.fd) //nolint:errcheck // there is nothing left to do about it

@@ -92,6 +92,7 @@ type loop struct {
 	turn   int         // of turns, how many have had it
 }
 
+// A loopEvent is what epoll says of one connection.
 type loopEvent struct {
 	c     *loopConn
 	flags uint32
@@ -102,6 +103,7 @@ type loopEvent struct {
 // its peer takes.
 const idleFlags = sys.Readable | sys.PeerGone | sys.Edge
 
+// newLoop starts a loop, whose goroutine run waits for.
 func newLoop(run *sync.WaitGroup) (*loop, error) {
 	p, err := sys.NewPoll()
 	if err != nil {

@@ -241,6 +241,7 @@ func (c *loopConn) drain(l *loop) pulled {
 	}
 }
 
+// recv reads what has arrived into p and never waits. The handle keeps the descriptor ours meanwhile.
 func (c *loopConn) recv(p []byte) (int, error) {
 	if !c.handle.use() {
 		return 0, net.ErrClosed

@@ -48,6 +48,7 @@ func (v *netView) Read(p []byte) (int, error) {
 	return v.Conn.Read(p)
 }
 
+// leftover gives what the connection had received before the net.Conn was made of it.
 func (v *netView) leftover(p []byte) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -71,6 +71,7 @@ func newOutput(s Sender, src buf.Source, stall time.Duration) *Output {
 	return o
 }
 
+// init makes o ready. stall is how long a peer may take nothing; 0 is the default, a negative one for ever.
 func (o *Output) init(s Sender, src buf.Source, stall time.Duration) {
 	if stall == 0 {
 		stall = defaultStall
@@ -164,6 +165,7 @@ func (o *Output) EndLocked() {
 	}
 }
 
+// finDoneLocked notes that the peer was told that nothing follows; the lock is held.
 func (o *Output) finDoneLocked() {
 	if o.mu.fin && !o.mu.finDone {
 		o.mu.finDone = true

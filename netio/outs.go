@@ -10,6 +10,7 @@ import (
 // hold two.
 var outs = sync.Pool{New: func() any { return new(buf.Out) }}
 
+// borrow gives an empty Out for one message, with the connection's own source of blocks if it has one.
 func (o *Output) borrow() *buf.Out {
 	if o.source != nil {
 		return buf.NewOut(o.source)

@@ -9,11 +9,13 @@ type table[T any] struct {
 	free   []uint32
 }
 
+// A place is one slot of a table. gen tells its holders apart, so that an event for the one before is known as late.
 type place[T any] struct {
 	c   *T // nil while free
 	gen uint32
 }
 
+// A ticket names a place and its holder; epoll carries it.
 type ticket = sys.Tag
 
 // put gives c a place.

@@ -153,6 +153,7 @@ func (t *TLS) finish(dst *buf.Out) error {
 	return err
 }
 
+// takeCipher moves records that crypto/tls has written into dst.
 func (t *TLS) takeCipher(dst *buf.Out) {
 	t.mu.Lock()
 	n := t.mu.cipher.Len()
@@ -225,6 +226,7 @@ func (t *TLS) Abort() {
 	t.release()
 }
 
+// release implements ender.
 func (t *TLS) release() {
 	if _, free := t.gate.close(); free {
 		t.in.Close()

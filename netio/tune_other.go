@@ -8,6 +8,7 @@ import "net"
 // relied upon on Linux only.
 const inherits = false
 
+// beforeBind has nothing to set on this system.
 func (c *Config) beforeBind(uintptr) {}
 
 // setUserTimeout does nothing: TCP_USER_TIMEOUT is Linux's.

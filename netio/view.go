@@ -74,6 +74,7 @@ func (v *view) Read(p []byte) (int, error) {
 	}
 }
 
+// cut is the step of a Read: it takes what fits into the reader's buffer, and asks for more if that is nothing.
 func (v *view) cut(in *buf.In) (more bool, err error) {
 	v.read.n = copy(v.read.p, in.Next(min(len(v.read.p), in.Len())))
 	return v.read.n == 0, nil
@@ -125,12 +126,14 @@ func (v *view) CloseWrite() error {
 	return v.c.CloseWrite()
 }
 
+// readBy is the deadline of reads; zero: none.
 func (v *view) readBy() time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.mu.readBy
 }
 
+// writeBy is the deadline of writes; zero: none.
 func (v *view) writeBy() time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -92,6 +92,7 @@ func (s *sum) tell(queued *atomic.Int64) {
 	}
 }
 
+// wakeAll wakes everybody who waits for room, because the connection has ended.
 func (o *Output) wakeAll() {
 	o.wait.Lock()
 	defer o.wait.Unlock()

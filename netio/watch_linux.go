@@ -112,6 +112,7 @@ type goner struct {
 	broken bool
 }
 
+// close ends the watch and joins its goroutine; connections are not closed.
 func (w *watcher) close() error {
 	w.mu.Lock()
 	if w.mu.closed {

@@ -33,6 +33,7 @@ type wrappedConn struct {
 	iov [1][]byte // owned by the flusher
 }
 
+// newWrappedConn makes a Conn of any net.Conn, with a goroutine's blocking reads and writes beneath.
 func newWrappedConn(nc net.Conn, cfg Config) *wrappedConn {
 	p := &wrappedConn{nc: nc, cfg: cfg}
 	p.local, p.remote = nc.LocalAddr(), nc.RemoteAddr()
@@ -176,6 +177,7 @@ func (p *wrappedConn) Abort() {
 	p.shut(p.release, nil)
 }
 
+// release implements ender.
 func (p *wrappedConn) release() {
 	p.nc.Close() //nolint:errcheck // there is nothing left to do about it
 }

@@ -135,6 +135,7 @@ func (y *yielder) crowded(work int) bool {
 	return y.work.Add(int64(work)) > max(crowdWork, y.crowd.Load()) || y.waiting.Load() > 0
 }
 
+// close gives the descriptor back that the yielder looks at sockets with.
 func (y *yielder) close() error {
 	y.mu.Lock()
 	y.mu.closed = true

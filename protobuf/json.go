@@ -31,6 +31,7 @@ type JSON struct {
 
 var _ rpc.Codec = JSON{}
 
+// options are c's fields as the codec below knows them.
 func (c JSON) options() pjson.Options {
 	return pjson.Options{ProtoNames: c.ProtoNames, Defaults: c.Defaults, Numbers: c.Numbers, Discard: c.Discard, Any: c.Any, Extensions: c.Extensions}
 }

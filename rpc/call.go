@@ -77,6 +77,7 @@ type lazyBody struct {
 	err    error
 }
 
+// A bodyState says what has become of the bytes of a request.
 type bodyState uint8
 
 const (

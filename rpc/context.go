@@ -25,6 +25,7 @@ type lifetime struct {
 // An after is a function to run when the context ends.
 type after struct{ f func() }
 
+// callKey is what a handler's context finds its call by.
 type callKey struct{}
 
 // ErrDraining is the cause (context.Cause) of a handler's context that has ended
@@ -47,10 +48,12 @@ func Draining(ctx context.Context) <-chan struct{} {
 // Deadline, Done, Err and Value off the Call that interceptors see.
 type callContext Call
 
+// Deadline implements [context.Context].
 func (x *callContext) Deadline() (time.Time, bool) {
 	return x.serving.life.deadline, !x.serving.life.deadline.IsZero()
 }
 
+// Done implements [context.Context]. The channel is made when it is first asked for: most handlers never do.
 func (x *callContext) Done() <-chan struct{} {
 	l := &x.serving.life
 	l.mu.Lock()
@@ -65,6 +68,7 @@ func (x *callContext) Done() <-chan struct{} {
 	return l.mu.done
 }
 
+// Err implements [context.Context]. It looks at the clock itself: without Done there is no timer.
 func (x *callContext) Err() error {
 	l := &x.serving.life
 	if !l.deadline.IsZero() && !time.Now().Before(l.deadline) {
@@ -75,6 +79,7 @@ func (x *callContext) Err() error {
 	return l.mu.err
 }
 
+// Value implements [context.Context].
 func (x *callContext) Value(key any) any {
 	if _, ok := key.(callKey); ok {
 		return (*Call)(x)
@@ -109,6 +114,7 @@ func (l *lifetime) armLocked() {
 	}
 }
 
+// remove takes a out of what is to be run at the end, and reports whether it was there.
 func (l *lifetime) remove(a *after) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,6 +130,7 @@ func (l *lifetime) remove(a *after) bool {
 	return false
 }
 
+// end ends the context with err, once, and runs what waits for that.
 func (l *lifetime) end(err error) {
 	l.mu.Lock()
 	if l.mu.err != nil {

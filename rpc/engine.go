@@ -101,6 +101,7 @@ func (e Engine) Adopt(f *Call) {
 	e.c.Trailer, e.c.Peer, e.c.Attempt, e.c.answered = f.Trailer, f.Peer, f.Attempt, true
 }
 
+// clearMessage makes the message that msg points to zero.
 func clearMessage(msg any) { reflect.ValueOf(msg).Elem().SetZero() }
 
 // Begin makes a server's call the context of its handler: values come from

@@ -107,6 +107,7 @@ type failures struct {
 	}
 }
 
+// next counts a failure at now, and tells whether it is to be logged and how many were not since the last.
 func (f *failures) next(now time.Time) (log bool, left int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -130,6 +131,7 @@ type sizes struct {
 	bytes atomic.Int32 // of the last large one: the next power of two
 }
 
+// note takes in the size of one message. In the calm case, small after small, it only reads.
 func (s *sizes) note(n int) {
 	have := s.large.Load()
 	if n < largeBytes {
@@ -146,6 +148,7 @@ func (s *sizes) note(n int) {
 	}
 }
 
+// expected is the size of the next message if it may be large, else 0.
 func (s *sizes) expected() int {
 	if s.large.Load() == 0 {
 		return 0

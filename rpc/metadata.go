@@ -135,6 +135,7 @@ func (m Metadata) Fits(lim *Limits) error {
 	return nil
 }
 
+// badKey says why k is no key, "" if it is one.
 func badKey(k string) string {
 	switch {
 	case k == "":

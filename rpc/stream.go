@@ -27,6 +27,7 @@ type streaming struct {
 	driven    bool
 }
 
+// streaming is what the call has because it is of several messages; unary calls do not pay for it.
 func (c *Call) streaming() *streaming {
 	if c.several == nil {
 		c.several = new(streaming)
@@ -50,6 +51,7 @@ func (c *Call) OnReceive(f func(msg any) error) {
 	s.onReceive = both(s.onReceive, f)
 }
 
+// both is one hook that runs two; nil is none.
 func both(first, second func(any) error) func(any) error {
 	if first == nil || second == nil {
 		if first == nil {
@@ -65,6 +67,7 @@ func both(first, second func(any) error) func(any) error {
 	}
 }
 
+// hooked is s with the hooks of the call, or s itself without any.
 func (c *Call) hooked(s Stream) Stream {
 	if x := c.several; s != nil && (x.onSend != nil || x.onReceive != nil) {
 		return &hooks{s, x.onSend, x.onReceive}
@@ -78,6 +81,7 @@ type hooks struct {
 	onSend, onReceive func(msg any) error
 }
 
+// Send implements [Stream]. A hook that fails keeps the message from being sent.
 func (h *hooks) Send(msg any) error {
 	if h.onSend != nil {
 		if err := h.onSend(msg); err != nil {
@@ -87,6 +91,7 @@ func (h *hooks) Send(msg any) error {
 	return h.Stream.Send(msg)
 }
 
+// Receive implements [Stream].
 func (h *hooks) Receive(msg any) error {
 	if err := h.Stream.Receive(msg); err != nil || h.onReceive == nil {
 		return err

@@ -56,6 +56,7 @@ type Set struct {
 	}
 }
 
+// An entry is one figure under its name.
 type entry struct {
 	name, help, unit string
 	kind             Kind
@@ -93,6 +94,7 @@ func (s *Set) Histogram(name, help, unit string) *Histogram {
 	return s.entry(name, help, unit, KindHistogram).histogram
 }
 
+// entry gives the figure of that name, which it makes if there is none.
 func (s *Set) entry(name, help, unit string, kind Kind) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()

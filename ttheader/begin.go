@@ -121,6 +121,7 @@ func (s *Session) beginCancel(out *buf.Out, ev *wire.Event) {
 	s.appendSignal(out, uint32(ev.ID), keyCancel, strconv.Itoa(int(code)))
 }
 
+// beginRequest appends the head of a request in the form of this connection.
 func (s *Session) beginRequest(out *buf.Out, ev *wire.Event) {
 	s.out.called = true
 	typ := raw.Call
@@ -217,6 +218,7 @@ func (w *writer) tokens(header rpc.Metadata) {
 	}
 }
 
+// pairs appends metadata as string keys, each with the prefix that says how far it travels.
 func (w *writer) pairs(header rpc.Metadata) {
 	for _, p := range header {
 		switch {

@@ -130,6 +130,7 @@ const deadAfter = 5 * time.Second
 // A deadServer ends a load at which nothing succeeds.
 type deadServer struct{ last error }
 
+// Error says how long nothing has worked, and why not.
 func (e *deadServer) Error() string {
 	return fmt.Sprintf("no call has succeeded for %v; the last error: %v", deadAfter, e.last)
 }

@@ -65,6 +65,7 @@ func openOldTree(ctx context.Context, against string, args []string) (*oldTree, 
 	return t, err
 }
 
+// exists reports whether there is a file or folder at path that can be looked at.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

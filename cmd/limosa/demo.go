@@ -36,6 +36,7 @@ type demoRow struct {
 	Errors    uint64  `json:"errors"` // calls that failed or were answered wrongly
 }
 
+// demoCommand runs client and server in one process, so that a newcomer needs no second terminal.
 func (a *app) demoCommand() *cli.Command {
 	return &cli.Command{
 		Name: "demo", Usage: "run a small shop over tcp, unix and in process, and check every answer",

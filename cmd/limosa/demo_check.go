@@ -176,6 +176,7 @@ func sameProduct(a, b *shop.Product) bool {
 		samePtr(a.WeightKg, b.WeightKg) && samePtr(a.Subtitle, b.Subtitle)
 }
 
+// sameOffer compares by hand: the demo checks the codec, and must not trust its Equal for that.
 func sameOffer(a, b *shop.Offer) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -183,6 +184,7 @@ func sameOffer(a, b *shop.Offer) bool {
 	return a.ProductID == b.ProductID && samePtr(a.Price, b.Price) && a.InStock == b.InStock && samePtr(a.DaysToShip, b.DaysToShip)
 }
 
+// sameListing compares by hand; see sameOffer.
 func sameListing(a, b *shop.Listing) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -190,6 +192,7 @@ func sameListing(a, b *shop.Listing) bool {
 	return a.ProductID == b.ProductID && a.Name == b.Name && a.Category == b.Category && samePtr(a.Price, b.Price) && a.Available == b.Available
 }
 
+// sameOrder compares by hand; see sameOffer.
 func sameOrder(a, b *shop.Order) bool {
 	if a == nil || b == nil {
 		return a == b

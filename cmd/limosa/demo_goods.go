@@ -18,6 +18,7 @@ const (
 // known tells whether there is a product with that id.
 func known(id int64) bool { return id >= firstID && id <= lastID }
 
+// categoryOf, and the functions below, make goods of their ids: client and server agree without sharing anything.
 func categoryOf(id int64) shop.Category { return shop.Category(id%categories + 1) }
 
 // inCategory gives the n-th id of a category, from 0.
@@ -54,6 +55,7 @@ func priceOf(id int64) *shop.Money {
 	return &shop.Money{Currency: "EUR", Minor: 199 + id*37%20_000}
 }
 
+// stockOf is how many there are; of every seventh product none, so that the exception is seen.
 func stockOf(id int64) int32 {
 	if id%7 == 0 {
 		return 0 // sold out
@@ -83,6 +85,7 @@ type goods struct {
 	listings []*shop.Listing
 }
 
+// newGoods makes all products once. They are read only from then on.
 func newGoods() *goods {
 	g := &goods{}
 	for id := int64(firstID); id <= lastID; id++ {
@@ -95,6 +98,7 @@ func newGoods() *goods {
 
 // These three want an id that is known.
 
+// product gives the product with that id, which is among them.
 func (g *goods) product(id int64) *shop.Product { return g.products[id-firstID] }
 func (g *goods) offer(id int64) *shop.Offer     { return g.offers[id-firstID] }
 func (g *goods) listing(id int64) *shop.Listing { return g.listings[id-firstID] }

@@ -36,6 +36,7 @@ func linkFlags() []cli.Flag {
 var forms = []limosa.Form{limosa.TTHeader, limosa.THeader, limosa.Framed, limosa.Buffered,
 	limosa.THeaderCompact, limosa.FramedCompact, limosa.BufferedCompact}
 
+// formNames are the words for -form, in the order of the forms.
 func formNames() (names []string) {
 	for _, f := range forms {
 		names = append(names, f.String())

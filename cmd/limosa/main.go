@@ -36,6 +36,7 @@ type app struct {
 	colour         bool // stdout is a terminal that shows colours
 }
 
+// A first signal ends the command in its own way, a second one the process: the handler is taken off by then.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the tool at once
@@ -49,8 +50,10 @@ func main() {
 // usageError is a way of asking that cannot be answered: exit code 2.
 type usageError struct{ error }
 
+// Unwrap gives what was wrong.
 func (e usageError) Unwrap() error { return e.error }
 
+// usagef is an error of the one who typed: exit code 2, where others are 1.
 func usagef(format string, args ...any) error {
 	return usageError{fmt.Errorf(format, args...)}
 }
@@ -59,6 +62,7 @@ func usagef(format string, args ...any) error {
 // say was said.
 type codeError int
 
+// Error is for logs only: whoever returns a codeError has printed the reason.
 func (e codeError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // run runs one command line, args[0] being the tool's name, and gives its exit

@@ -169,6 +169,7 @@ func (s *sampler) structure(d *idl.Struct) {
 	s.object(fields)
 }
 
+// text writes v as JSON writes strings.
 func (s *sampler) text(v string) {
 	text, _ := json.Marshal(v) // a string always can be
 	s.b.Write(text)

@@ -238,6 +238,7 @@ type messages struct {
 	left int           // of them, what the value at hand may still take
 }
 
+// newMessages reads messages from one text of JSON behind the other, each of most bytes at the most.
 func newMessages(from io.Reader, most int) *messages {
 	m := &messages{from: from, most: most}
 	m.dec = json.NewDecoder(m)

@@ -14,6 +14,7 @@ type alarm interface {
 // late where nothing else happens. It implements alarm.
 type timer struct{ *time.Timer }
 
+// newTimer makes an alarm by the runtime's timers, which is not set.
 func newTimer() alarm {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
@@ -31,6 +32,7 @@ func (t timer) close()                  { t.Stop() }
 // theirs.
 const preciseAlarms = 1000
 
+// newAlarm gives a caller its alarm: the first ones get the kernel's, which is precise and costs a descriptor.
 func (r *run) newAlarm(caller int) alarm {
 	if r.Precise && caller < preciseAlarms {
 		if a := newPrecise(); a != nil {

@@ -28,6 +28,7 @@ func newPrecise() alarm {
 	return &kernelClock{fd: fd, file: os.NewFile(uintptr(fd), "timerfd")}
 }
 
+// set has the descriptor become readable after a time; none wakes at once, without the kernel's help.
 func (k *kernelClock) set(after time.Duration) {
 	var err error
 	if after <= 0 {
@@ -41,6 +42,7 @@ func (k *kernelClock) set(after time.Duration) {
 	}
 }
 
+// wait parks in Go's poller until the descriptor is readable.
 func (k *kernelClock) wait() {
 	var count [8]byte
 	_, err := k.file.Read(count[:])

@@ -121,6 +121,7 @@ const (
 	over
 )
 
+// A run is one load: its settings, when it began, and what each worker has seen.
 type run struct {
 	Config
 	start   time.Time // set before the callers start, then constant
@@ -151,6 +152,7 @@ type worker struct {
 	_ [64]byte // the next worker's counters stay off this cache line
 }
 
+// do starts the callers, waits for all of them, and adds up. The end of parent ends the run and no call.
 func (r *run) do(parent context.Context) (*Result, error) {
 	// The end of parent ends the run, not the calls that are under way: they
 	// would be counted as failed.
@@ -220,6 +222,7 @@ func (r *run) closed(ctx context.Context, id int) {
 	}
 }
 
+// call makes one call with the timeout of the run.
 func (r *run) call(ctx context.Context, id int, seq uint64) error {
 	if r.Timeout <= 0 {
 		return r.Call(ctx, id, seq)
@@ -229,6 +232,7 @@ func (r *run) call(ctx context.Context, id int, seq uint64) error {
 	return r.Call(ctx, id, seq)
 }
 
+// count notes how one call of w went. Failed calls have no latency: they would make it look better.
 func (r *run) count(w *worker, took time.Duration, err error) {
 	if err == nil {
 		w.calls++
@@ -284,6 +288,7 @@ func (r *run) tell() {
 	r.Progress(s)
 }
 
+// result adds the workers up. They have ended.
 func (r *run) result(elapsed, cpu time.Duration) *Result {
 	res := &Result{Elapsed: elapsed, CPU: cpu}
 	for i := range r.workers {

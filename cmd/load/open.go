@@ -16,6 +16,7 @@ type agenda struct {
 	at  time.Duration // when it is due, after the start
 }
 
+// newAgenda makes the times at which calls are due, at even distances or as independent callers would come.
 func newAgenda(c *Config) agenda {
 	a := agenda{rate: c.Rate}
 	if c.Poisson {

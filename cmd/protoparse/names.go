@@ -227,6 +227,7 @@ func importsOf(text string) []string {
 	return list
 }
 
+// packageOf gives the package that a text names, by its words alone: the file may be one that cannot be read.
 func packageOf(text string) string {
 	toks := tokens(text)
 	for i, t := range toks {

@@ -167,6 +167,7 @@ type typeKey struct {
 // a hostile file can do.
 type digest [sha256.Size]byte
 
+// newDigester makes digests of one version of a schema, each once.
 func newDigester() *digester {
 
 	return &digester{map[digestKey]digest{}, map[*idl.Struct]map[string]*idl.Field{}, map[*idl.Type]int{}, map[typeKey]int{}}

@@ -91,6 +91,7 @@ type definition struct {
 	file *idl.File
 }
 
+// place is where it is defined.
 func (d *definition) place() place { return place{d.file, d.pos, false} }
 
 // definitions lists what f defines, kind by kind.
@@ -126,6 +127,7 @@ func (d *definition) group() string {
 	return "type"
 }
 
+// key is what it is looked up by in the other version before anything cleverer is tried.
 func (d *definition) key() [3]string { return [3]string{d.group(), d.file.Path, d.name} }
 
 // A catalog finds the definitions of one schema.
@@ -137,6 +139,7 @@ type catalog struct {
 	byName map[[2]string][]*definition // by group and name
 }
 
+// newCatalog lists what a schema defines.
 func newCatalog(s *idl.Schema) *catalog {
 	c := &catalog{files: map[string]*idl.File{}, defs: map[any]*definition{}, exact: map[[3]string]*definition{}, byName: map[[2]string][]*definition{}}
 	for _, f := range s.Files {

@@ -27,6 +27,8 @@ func (b *builder) declareEnums(f *idl.File, all protoreflect.EnumDescriptors) {
 	}
 }
 
+// declareMessages makes the structs of a file and of what nests in them, without fields, so that fields can refer to
+// any of them. Entries of maps are no messages of their own.
 func (b *builder) declareMessages(f *idl.File, all protoreflect.MessageDescriptors) {
 	for i := range all.Len() {
 		md := all.Get(i)
@@ -125,6 +127,7 @@ func utf8(d protoreflect.FieldDescriptor) bool {
 	return d.ParentFile().Syntax() != protoreflect.Proto2
 }
 
+// fieldType is the type of a field, with list or map around it.
 func (b *builder) fieldType(f *idl.File, d protoreflect.FieldDescriptor, pos idl.Pos) *idl.Type {
 	switch {
 	case d.IsMap():

@@ -30,6 +30,7 @@ const (
 	tokBad     tokenKind = '!' // text says what is wrong
 )
 
+// A token is a word, a number, a literal or a sign of a .thrift file, with its place.
 type token struct {
 	kind   tokenKind
 	text   string // a literal's value; else the spelling
@@ -67,6 +68,7 @@ func scan(text string) []token {
 	}
 }
 
+// pos is where the lexer is; lines and columns count from 1, columns in bytes.
 func (l *lexer) pos() idl.Pos { return idl.Pos{Line: l.line, Col: l.off - l.lineStart + 1} }
 
 // newline counts a line; off is behind its end.

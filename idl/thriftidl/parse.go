@@ -33,6 +33,7 @@ var baseTypes = map[string]idl.Kind{
 	"string": idl.String, "binary": idl.Binary, "uuid": idl.UUID,
 }
 
+// isKeyword reports whether s means something to Thrift, so that it can be no name.
 func isKeyword(s string) bool {
 	_, ok := keywords[s]
 	return ok

@@ -25,6 +25,7 @@ import (
 // empty map, set or struct. So what a name leads to is looked at by its type and not
 // by its text as soon as it is a container, a struct or an enum.
 
+// sortByPos brings names into the order of the text, in which faults are told.
 func sortByPos(list []named) {
 	slices.SortStableFunc(list, func(a, b named) int {
 		return cmp.Or(cmp.Compare(a.pos.Line, b.pos.Line), cmp.Compare(a.pos.Col, b.pos.Col))

@@ -162,6 +162,7 @@ func (v *serving) serve(plain netio.Conn) {
 	})
 }
 
+// debug logs what happened to a connection, for operators who ask; by default nobody does.
 func (v *serving) debug(msg string, nc netio.Conn, err error) {
 	if v.cfg.ConnLog != nil {
 		v.cfg.ConnLog.Debug(msg, "peer", nc.Remote().String(), "err", err)

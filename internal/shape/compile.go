@@ -133,6 +133,7 @@ func (c *compiler) field(rt reflect.Type, f reflect.StructField) (*Type, error) 
 // errUnmappable stands for a type that the field at hand is blamed for.
 const errUnmappable = unmappable("")
 
+// unmappable is why a type cannot be in a message, until the field that has it is known.
 type unmappable string
 
 func (u unmappable) Error() string { return string(u) }
@@ -207,6 +208,7 @@ func (c *compiler) typ(rt reflect.Type) (*Type, error) {
 	return t, nil
 }
 
+// fill is structure for a place that is to hold the result.
 func (c *compiler) fill(into **Struct, rt reflect.Type) (err error) {
 	*into, err = c.structure(rt)
 	return err

@@ -28,6 +28,7 @@ type table struct {
 	taken int
 }
 
+// A slot of the table holds one known type.
 type slot struct {
 	typ unsafe.Pointer // the type word of an interface that holds a *struct
 	s   *Struct
@@ -39,6 +40,8 @@ func (t *table) hash(p unsafe.Pointer) int {
 	return int(uint64(uintptr(p))*0x9e3779b97f4a7c15>>33) & (len(t.slots) - 1)
 }
 
+// find gives the struct of the type p, nil if it is not known. It takes no lock: a table is never changed once
+// it can be seen.
 func (t *table) find(p unsafe.Pointer) *Struct {
 	for i := t.hash(p); ; i = (i + 1) & (len(t.slots) - 1) {
 		if s := &t.slots[i]; s.typ == p || s.typ == nil {

@@ -33,6 +33,7 @@ func Protect(mem []byte) error { return protect(mem, syscall.PROT_NONE) }
 // Unprotect undoes Protect.
 func Unprotect(mem []byte) error { return protect(mem, syscall.PROT_READ|syscall.PROT_WRITE) }
 
+// protect changes what may be done with the pages of mem.
 func protect(mem []byte, prot int) error {
 	// Safety: mem was mapped from the start of a page, so that extending it
 	// down to one stays inside of the mapping.

@@ -97,6 +97,7 @@ func fill(vec []unix.Iovec, iov [][]byte) (n int) {
 	return n
 }
 
+// sendmsg sends what goes of vec without waiting, and again after a signal. It never raises SIGPIPE.
 func sendmsg(fd uintptr, vec []unix.Iovec) (int, error) {
 	if len(vec) == 0 {
 		return 0, nil
@@ -117,6 +118,7 @@ func sendmsg(fd uintptr, vec []unix.Iovec) (int, error) {
 	}
 }
 
+// recvmsg receives without waiting, and again after a signal.
 func recvmsg(fd uintptr, h *unix.Msghdr) (int, error) {
 	for {
 		// Safety: h and what it points to stay alive during the call, which

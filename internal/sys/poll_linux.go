@@ -60,6 +60,7 @@ func (p *Poll) Modify(fd uintptr, flags uint32, t Tag) error {
 	return p.control(unix.EPOLL_CTL_MOD, fd, flags, t)
 }
 
+// control changes what fd is watched for. t comes back with its events.
 func (p *Poll) control(op int, fd uintptr, flags uint32, t Tag) error {
 	e := unix.EpollEvent{Events: flags, Fd: int32(t.Slot), Pad: int32(t.Gen)}
 	return unix.EpollCtl(p.fd, op, int(fd), &e)

@@ -18,6 +18,7 @@ import "errors"
 // errors.Is(err, errors.ErrUnsupported) holds.
 var ErrUnsupported error = unsupported{}
 
+// unsupported is the error of what another system has.
 type unsupported struct{}
 
 func (unsupported) Error() string        { return "sys: not supported on this system" }

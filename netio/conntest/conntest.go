@@ -166,6 +166,7 @@ func (e *env) pair(t *testing.T) (a, b netio.Conn) {
 	return a, b
 }
 
+// close ends what the test has opened, whether it has passed or not.
 func (e *env) close() {
 	for _, stop := range e.stops {
 		stop()

@@ -17,6 +17,7 @@ func ValueOf(v any) (*Value, error) { return valueOf(v, maxNested) }
 // StructOf makes a Struct of a map; see [ValueOf].
 func StructOf(m map[string]any) (*Struct, error) { return structOf(m, maxNested) }
 
+// structOf is StructOf for what stands depth levels above the deepest allowed.
 func structOf(m map[string]any, depth int) (*Struct, error) {
 	x := &Struct{Fields: make(map[string]*Value, len(m))}
 	for k, v := range m {

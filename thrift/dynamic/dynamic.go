@@ -141,6 +141,7 @@ func Method(svc *idl.Service, m *idl.Method) (*rpc.Method, error) {
 	return r, nil
 }
 
+// kindOf is the shape of a method by its IDL.
 func kindOf(m *idl.Method) rpc.Kind {
 	switch {
 	case m.Oneway:

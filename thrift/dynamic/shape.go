@@ -58,6 +58,7 @@ func (t *typ) scalar() bool {
 	return t.kind != idl.List && t.kind != idl.Set && t.kind != idl.Map && t.kind != idl.StructRef
 }
 
+// find gives the field of that name in the IDL, nil if there is none.
 func (s *shape) find(name string) *field {
 	if i, ok := s.byName[name]; ok {
 		return &s.fields[i]
@@ -98,6 +99,7 @@ type compiler struct {
 	err    error
 }
 
+// newCompiler makes shapes of a schema, each once: types may refer to each other in circles.
 func newCompiler() *compiler {
 	return &compiler{shapes: map[*idl.Struct]*shape{}, types: map[*idl.Type]*typ{}, enums: map[*idl.Enum]*typ{}}
 }

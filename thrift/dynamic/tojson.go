@@ -98,6 +98,7 @@ func (r *reader) u8() byte {
 	return r.p[r.o-1]
 }
 
+// u16, and the functions below, read a number of Thrift's; behind the end it is 0, and the reader fails.
 func (r *reader) u16() uint16 {
 	if !r.ok(2) {
 		return 0

@@ -279,6 +279,7 @@ func startBeside(parent context.Context, c *callers, s Setting) *besideLoad {
 	return b
 }
 
+// begin has calls count from now on; those before were to warm up.
 func (b *besideLoad) begin() { b.inWindow.Store(true) }
 func (b *besideLoad) end()   { b.inWindow.Store(false) }
 

@@ -22,6 +22,13 @@ import (
 var errNoMessage = errors.New("the message is not known")
 
 // Decode replaces what msg holds by what body says. lim may be nil.
+//
+// body is borrowed: strings and bytes are copied, so that nothing of msg refers to it afterwards. Strict
+// is what the mapping asks for: no comments, no trailing commas, no text that is not UTF-8. The budget of
+// lim bounds the memory that is made of a text, which may be a hundred times its size for empty messages.
+//
+// The error is an *rpc.Error with rpc.InvalidArgument around a *raw.SyntaxError, which names the offset in
+// the text, or with rpc.Internal if msg cannot be a message.
 func Decode(body buf.View, msg any, o Options, lim *rpc.Limits) error {
 	pl, p, err := plan.Of(msg)
 	if err != nil {
@@ -47,6 +54,8 @@ func Decode(body buf.View, msg any, o Options, lim *rpc.Limits) error {
 }
 
 // A decoder is the state of one decode. After the first error its methods do nothing that matters.
+//
+// The scanner's place and the budget are embedded: nearly every line moves the one or takes from the other.
 type decoder struct {
 	Options
 	json.Scanner
@@ -58,6 +67,8 @@ type decoder struct {
 // fail notes that something is wrong where the scanner is.
 func (d *decoder) fail(why string) { d.failAt(d.At, why) }
 
+// failAt notes that something is wrong at an offset of the text. Only the first fault is kept: it is the one
+// that the sender has made, and what follows may be made by it.
 func (d *decoder) failAt(at int, why string) {
 	if d.err == nil {
 		d.err = &raw.SyntaxError{Offset: min(at, len(d.Text)), Path: pathText(d.path), Why: why}
@@ -73,6 +84,8 @@ func (d *decoder) ok(bad *json.Fault) bool {
 }
 
 // pay takes memory from the budget.
+//
+// It is called before what it pays for is made. A text cannot be refused for what it asks for later.
 func (d *decoder) pay(n int) bool {
 	if !d.Charge(n) {
 		d.fail(raw.TooCostly.Why())
@@ -81,6 +94,8 @@ func (d *decoder) pay(n int) bool {
 }
 
 // isNull takes a null, if there is one.
+//
+// null stands for absent everywhere but in the few places that takesNull knows.
 func (d *decoder) isNull() bool {
 	if d.Peek() != 'n' {
 		return false
@@ -90,6 +105,8 @@ func (d *decoder) isNull() bool {
 }
 
 // message reads the struct at p, which is zero.
+//
+// Well-known types come first: their text is no object, or another one than their fields would make.
 func (d *decoder) message(pl *plan.Plan, p unsafe.Pointer, depth int) {
 	if depth <= 0 {
 		d.fail(raw.TooDeep.Why())
@@ -167,6 +184,9 @@ func (d *decoder) members(pl *plan.Plan, p unsafe.Pointer, depth int, inAny bool
 }
 
 // takesNull tells whether null is a value of the field.
+//
+// These are NullValue, whose only value it is, and Value, which has a field for it. A pointer or a oneof
+// does not change that: it is the type of the field that counts.
 func takesNull(o *plan.Op) bool {
 	t := o.Type
 	if o.Do == plan.Variant {
@@ -180,6 +200,9 @@ func takesNull(o *plan.Op) bool {
 }
 
 // field reads what the field of o at p is to hold.
+//
+// A scalar with presence gets memory of its own only when its value is right, so that a message that was
+// refused has no field that points to half a value.
 func (d *decoder) field(o *plan.Op, p unsafe.Pointer, depth int) {
 	// Safety: for all stores: p points to a field of o.Type.Go.
 	switch o.Do {
@@ -208,6 +231,9 @@ func (d *decoder) field(o *plan.Op, p unsafe.Pointer, depth int) {
 }
 
 // list reads an array.
+//
+// Twice the size of an element is taken for each: a slice that grows holds up to twice its length. A name of
+// an enum that is passed over leaves no gap.
 func (d *decoder) list(o *plan.Op, p unsafe.Pointer, depth int) {
 	if !d.ok(d.Want('[')) {
 		return
@@ -238,6 +264,9 @@ func (d *decoder) list(o *plan.Op, p unsafe.Pointer, depth int) {
 }
 
 // entries reads an object into a map.
+//
+// A key that comes twice is refused, as the mapping says, by the key and not by its text: "1" and "01" are
+// one. Four times the sizes is what a map takes with its groups half full.
 func (d *decoder) entries(o *plan.Op, p unsafe.Pointer, depth int) {
 	if !d.ok(d.Want('{')) {
 		return
@@ -273,6 +302,8 @@ func (d *decoder) entries(o *plan.Op, p unsafe.Pointer, depth int) {
 }
 
 // setKey makes k the key that is written as text.
+//
+// A reflect.Value of the key's type is reused for all entries: MapIndex and SetMapIndex copy it.
 func setKey(k reflect.Value, text string) bool {
 	switch {
 	case k.CanInt():
@@ -293,6 +324,10 @@ func setKey(k reflect.Value, text string) bool {
 
 // value reads a value of type t into p. set is false if there is an error, or if the value is an enum's name that is
 // not known and may be passed over.
+//
+// A message is made and paid for before it is read, since its depth decides whether it is read at all.
+// Numbers may be in quotes, whatever their size, and integers may have a point or an exponent as long as
+// their value is whole.
 func (d *decoder) value(o *plan.Op, form plan.Form, t *shape.Type, p unsafe.Pointer, depth int) (set bool) {
 	// Safety: for all stores: p points to a t.Go, whose layout kind says.
 	if form == plan.Message || form == plan.Group {
@@ -350,6 +385,8 @@ func (d *decoder) value(o *plan.Op, form plan.Form, t *shape.Type, p unsafe.Poin
 }
 
 // bytes reads base64 in either alphabet, with and without padding.
+//
+// Encoders in the field use all four forms. A text that mixes both alphabets is none of them.
 func (d *decoder) bytes(tok json.Token) ([]byte, bool) {
 	if tok.Kind != '"' || !d.pay(len(tok.Text)) {
 		return nil, false
@@ -366,6 +403,9 @@ func (d *decoder) bytes(tok json.Token) ([]byte, bool) {
 }
 
 // enum reads a name or a number.
+//
+// A name that is not known is an error, unless Discard passes over it; a number that has no name is kept:
+// enums are open in JSON, also those that are closed on the wire.
 func (d *decoder) enum(t *shape.Type, p *int32, tok json.Token) (set bool) {
 	switch {
 	case tok.Kind == '0':
@@ -405,6 +445,8 @@ func enumNamed(t *shape.Type, p *int32, name []byte) bool {
 }
 
 // number gives the spelling of a number, which may be in quotes.
+//
+// Within quotes it must be a number of JSON to the letter: no spaces, no sign before it, no "NaN".
 func number(tok json.Token) (string, bool) {
 	if tok.Kind != '"' {
 		return string(tok.Text), tok.Kind == '0'
@@ -418,6 +460,9 @@ func number(tok json.Token) (string, bool) {
 }
 
 // whole gives the digits of an integer that may be written with a point or an exponent.
+//
+// It works on text and never by way of a float: 2^63-1 has more digits than a float64 keeps. An exponent is
+// bounded before zeros are added, so that 1e999999999 does not cost memory.
 func whole(tok json.Token) (string, bool) {
 	text, ok := number(tok)
 	if !ok || !strings.ContainsAny(text, ".eE") {
@@ -452,6 +497,7 @@ func whole(tok json.Token) (string, bool) {
 	return sign + digits, true
 }
 
+// integer gives the value of a token as an integer of so many bits, and whether it is one.
 func integer(tok json.Token, bits int) (int64, bool) {
 	text, ok := whole(tok)
 	if !ok {
@@ -461,6 +507,7 @@ func integer(tok json.Token, bits int) (int64, bool) {
 	return n, err == nil
 }
 
+// unsigned is integer for types without a sign. -0 is 0: other implementations write it.
 func unsigned(tok json.Token, bits int) (uint64, bool) {
 	text, ok := whole(tok)
 	if !ok {
@@ -473,6 +520,8 @@ func unsigned(tok json.Token, bits int) (uint64, bool) {
 	return n, err == nil
 }
 
+// float gives the value of a token as a float of so many bits. What is beyond its range is refused, not
+// rounded to an infinity: that has a name of its own.
 func float(tok json.Token, bits int) (float64, bool) {
 	if tok.Kind == '"' {
 		switch string(tok.Text) {
@@ -493,6 +542,9 @@ func float(tok json.Token, bits int) (float64, bool) {
 }
 
 // skip passes over any value.
+//
+// It checks what it passes over as strictly as what it reads: whether a text is JSON does not depend on
+// which fields are known. depth counts objects and lists.
 func (d *decoder) skip(depth int) {
 	if depth <= 0 {
 		d.fail(raw.TooDeep.Why())

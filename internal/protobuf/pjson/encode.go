@@ -33,6 +33,11 @@ type Options struct {
 }
 
 // Append encodes msg at the end of out.
+//
+// depth is how deeply the message may nest, 0 the default. msg is only read, and out refers to nothing
+// of it. After an error out is as it was: the text is made apart, since whether a message can be written
+// is known only at its end. The error is an *rpc.Error with rpc.Internal: a message that cannot be sent is
+// the program's fault.
 func Append(out *buf.Out, msg any, o Options, depth int) error {
 	pl, p, err := plan.Of(msg)
 	if err == nil {
@@ -50,6 +55,9 @@ func Append(out *buf.Out, msg any, o Options, depth int) error {
 }
 
 // An encoder is the state of one encode.
+//
+// It appends to one slice of its own and not to blocks, because JSON is written for people and gateways,
+// not on the fast path: bounds of blocks in the middle of every number would be paid by all.
 type encoder struct {
 	Options
 	b   []byte
@@ -57,6 +65,8 @@ type encoder struct {
 }
 
 // fail notes why a message cannot be written.
+//
+// Only the first reason counts; what follows from it would mislead.
 func (e *encoder) fail(pl *plan.Plan, why string) {
 	if e.err == nil {
 		e.err = &plan.TypeError{Type: pl.Go, Why: why}
@@ -64,15 +74,20 @@ func (e *encoder) fail(pl *plan.Plan, why string) {
 }
 
 // failAt notes why a field cannot be written.
+//
+// It names the Go field, as errors of the binary format do: who reads it looks at Go code.
 func (e *encoder) failAt(pl *plan.Plan, o *plan.Op, why string) {
 	if e.err == nil {
 		e.err = &plan.TypeError{Type: pl.Go, Field: pl.Names[o.Index].Go, Why: why}
 	}
 }
 
+// add appends text that needs no escapes.
 func (e *encoder) add(s string) { e.b = append(e.b, s...) }
 
 // message writes the struct at p: as an object, unless its type has a form of its own.
+//
+// The struct itself counts as a level: with depth 1 it may have scalars only.
 func (e *encoder) message(pl *plan.Plan, p unsafe.Pointer, depth int) {
 	if depth <= 0 {
 		e.fail(pl, shape.WhyDeep)
@@ -87,6 +102,9 @@ func (e *encoder) message(pl *plan.Plan, p unsafe.Pointer, depth int) {
 }
 
 // members writes the fields of the struct at p; first: there is none before them.
+//
+// What is absent is left out, as the mapping says, unless Defaults asks for it; fields with presence are
+// absent even then, as there would be no way to tell them from those that are there.
 func (e *encoder) members(pl *plan.Plan, p unsafe.Pointer, depth int, first bool) {
 	ops := pl.Ops()
 	for i := range ops {
@@ -116,6 +134,8 @@ func (e *encoder) members(pl *plan.Plan, p unsafe.Pointer, depth int, first bool
 }
 
 // name begins a field, and gives what first is for the next one.
+//
+// Both names are read back by every implementation, so that the choice is one of taste.
 func (e *encoder) name(pl *plan.Plan, o *plan.Op, first bool) bool {
 	if !first {
 		e.add(",")
@@ -129,6 +149,8 @@ func (e *encoder) name(pl *plan.Plan, o *plan.Op, first bool) bool {
 }
 
 // union writes the field that a oneof holds.
+//
+// The field is written even if its value is zero: that it is the one which is set is what the oneof says.
 func (e *encoder) union(pl *plan.Plan, o *plan.Op, f shape.Face, depth int, first bool) bool {
 	if f.Itab == 0 || f.Data == nil {
 		return first
@@ -173,6 +195,9 @@ func (e *encoder) field(pl *plan.Plan, o *plan.Op, p unsafe.Pointer, depth int) 
 }
 
 // entries writes a map as an object, in the order of its keys' text.
+//
+// The mapping leaves the order open. Sorted output can be compared, cached and tested, and costs what the
+// sorting of keys costs.
 func (e *encoder) entries(pl *plan.Plan, o *plan.Op, p unsafe.Pointer, depth int) {
 	// Safety: p points to a map of that type.
 	m := reflect.NewAt(o.Type.Go, p).Elem()
@@ -216,6 +241,9 @@ func plainKey(k reflect.Value) any {
 }
 
 // value writes one value of type t at p.
+//
+// Integers of 64 bits are in quotes: a number in JSON is a double to most readers, which has 53.
+// Bytes are base64 in the standard alphabet, with padding.
 func (e *encoder) value(pl *plan.Plan, o *plan.Op, form plan.Form, t *shape.Type, p unsafe.Pointer, depth int) {
 	// Safety: for all loads: p points to a t.Go, whose layout kind says.
 	switch form {
@@ -264,6 +292,9 @@ func (e *encoder) value(pl *plan.Plan, o *plan.Op, form plan.Form, t *shape.Type
 }
 
 // float writes a number, or what stands for one that is none.
+//
+// A float32 is written with the fewest digits that give it back as a float32, not as the double it would
+// become.
 func (e *encoder) float(f float64, bits int) {
 	if math.IsNaN(f) || math.IsInf(f, 0) || bits == 64 {
 		e.b = json.AppendDouble(e.b, f)
@@ -276,6 +307,8 @@ func (e *encoder) float(f float64, bits int) {
 type textual interface{ MarshalText() ([]byte, error) }
 
 // enum writes an enum by its name, if it has one.
+//
+// A number without a name is written as digits, which every reader of an open enum takes.
 func (e *encoder) enum(t *shape.Type, n int32) {
 	if nullValue(t) {
 		e.add("null")
@@ -300,6 +333,9 @@ func (e *encoder) enum(t *shape.Type, n int32) {
 }
 
 // nullValue tells whether a type is google.protobuf.NullValue, which is null.
+//
+// It is the one enum whose values are no names in JSON. It is found by its name in Go, since an enum has
+// no other at run time.
 func nullValue(t *shape.Type) bool {
 	if t.Enum != nil {
 		return t.Enum.Title == "google.protobuf.NullValue"

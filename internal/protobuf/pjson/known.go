@@ -37,6 +37,9 @@ const (
 )
 
 // specialOf tells which well-known type a message is.
+//
+// The name in the .proto file decides and not the Go type: programs may have generated the well-known
+// types themselves.
 func specialOf(pl *plan.Plan) special {
 	name, ok := strings.CutPrefix(pl.Name, "google.protobuf.")
 	if !ok {
@@ -64,12 +67,17 @@ func specialOf(pl *plan.Plan) special {
 }
 
 // at gives where the field with that number is in the struct at p.
+//
+// It is for fields that are known to be there by the message's name: what a program generates under
+// a name of google.protobuf has to have Google's fields.
 func at[T any](pl *plan.Plan, p unsafe.Pointer, number uint32) *T {
 	// Safety: p points to a pl.Go; a well-known type has this field, of this type.
 	return (*T)(unsafe.Add(p, pl.ByNumber(number).Offset))
 }
 
 // known writes a message that has a form of its own; false: it has none.
+//
+// A wrapper, a Struct and a ListValue are written as their one field is.
 func (e *encoder) known(pl *plan.Plan, p unsafe.Pointer, depth int) bool {
 	switch specialOf(pl) {
 	case plainObject:
@@ -92,6 +100,9 @@ func (e *encoder) known(pl *plan.Plan, p unsafe.Pointer, depth int) bool {
 }
 
 // kind writes a google.protobuf.Value.
+//
+// Numbers that JSON lacks are refused here, though a double field writes them in quotes: as a Value
+// they would come back as strings.
 func (e *encoder) kind(pl *plan.Plan, p unsafe.Pointer, depth int) {
 	o := &pl.Ops()[0]
 	// Safety: the one field of the struct at p is the oneof.
@@ -111,6 +122,8 @@ func (e *encoder) kind(pl *plan.Plan, p unsafe.Pointer, depth int) {
 	e.field(one, v, q, depth)
 }
 
+// timestamp writes a time as RFC 3339 does, in UTC with a Z. Its years have four digits, which is why the
+// range ends where it does.
 func (e *encoder) timestamp(pl *plan.Plan, seconds int64, nanos int32) {
 	if seconds < leastTime || seconds > mostTime || nanos < 0 || nanos >= nano {
 		e.fail(pl, "is no time between the years 1 and 9999")
@@ -122,6 +135,8 @@ func (e *encoder) timestamp(pl *plan.Plan, seconds int64, nanos int32) {
 	e.add(`Z"`)
 }
 
+// duration writes a length of time as seconds with an s. Seconds and nanoseconds have to have one sign; the
+// sign is written once, before both.
 func (e *encoder) duration(pl *plan.Plan, seconds int64, nanos int32) {
 	if seconds < -mostSeconds || seconds > mostSeconds || nanos <= -nano || nanos >= nano || seconds > 0 && nanos < 0 || seconds < 0 && nanos > 0 {
 		e.fail(pl, "is no length of time within 10,000 years")
@@ -138,6 +153,8 @@ func (e *encoder) duration(pl *plan.Plan, seconds int64, nanos int32) {
 }
 
 // fraction writes parts of a second with 0, 3, 6 or 9 digits.
+//
+// That is what the official run times write, so that texts can be compared.
 func (e *encoder) fraction(nanos int32) {
 	if nanos == 0 {
 		return
@@ -147,6 +164,8 @@ func (e *encoder) fraction(nanos int32) {
 	e.add("." + text)
 }
 
+// fieldMask writes paths in lowerCamelCase, with commas between them. A path whose way back leads to another
+// one is refused here, where its owner is, rather than read wrongly there.
 func (e *encoder) fieldMask(pl *plan.Plan, paths []string) {
 	var all []string
 	for _, p := range paths {
@@ -161,6 +180,8 @@ func (e *encoder) fieldMask(pl *plan.Plan, paths []string) {
 }
 
 // pathLike tells whether p is names with dots between them.
+//
+// A name begins with a letter or an underscore; digits may follow.
 func pathLike(p string) bool {
 	for name := range strings.SplitSeq(p, ".") {
 		for i, c := range []byte(name) {
@@ -176,6 +197,8 @@ func pathLike(p string) bool {
 }
 
 // snake is the way back of plan.JSONName; false: there is none.
+//
+// An underscore cannot come from a name that was turned into lowerCamelCase, and so is no part of one.
 func snake(name string) (string, bool) {
 	var b strings.Builder
 	for _, c := range []byte(name) {
@@ -192,6 +215,9 @@ func snake(name string) (string, bool) {
 }
 
 // any writes a google.protobuf.Any as the message that it holds, with its type.
+//
+// What it holds is decoded for that, with default limits: it was in a message that was decoded within
+// limits already, or made by this program.
 func (e *encoder) any(pl *plan.Plan, url string, value []byte, depth int) {
 	if url == "" && len(value) == 0 {
 		e.add("{}")
@@ -217,6 +243,8 @@ func (e *encoder) any(pl *plan.Plan, url string, value []byte, depth int) {
 }
 
 // resolve makes a message of the type that a URL names, which p points to.
+//
+// Only what stands behind the last slash counts, as the specification says; who serves the URL is not asked.
 func (o *Options) resolve(url string) (msg any, pl *plan.Plan, p unsafe.Pointer, err error) {
 	name := url[strings.LastIndexByte(url, '/')+1:]
 	if o.Any == nil || name == "" {

@@ -13,6 +13,9 @@ import (
 )
 
 // known reads a message that has a form of its own; false: it has none.
+//
+// Each form is strict in what it takes, as the official run time is: a text that one implementation
+// understands and another one refuses is worse than an error in both.
 func (d *decoder) known(pl *plan.Plan, p unsafe.Pointer, depth int) bool {
 	switch specialOf(pl) {
 	case plainObject:
@@ -47,6 +50,8 @@ func (d *decoder) text(pl *plan.Plan) (s string, at int, ok bool) {
 	return string(tok.Text), tok.At, true
 }
 
+// timestamp reads RFC 3339 with any zone. time.Parse takes a comma as well, and more digits than nine;
+// what it takes beyond the mapping is looked for here.
 func (d *decoder) timestamp(pl *plan.Plan, seconds *int64, nanos *int32) {
 	s, begin, ok := d.text(pl)
 	if !ok {
@@ -61,6 +66,7 @@ func (d *decoder) timestamp(pl *plan.Plan, seconds *int64, nanos *int32) {
 	*seconds, *nanos = t.Unix(), int32(t.Nanosecond())
 }
 
+// duration reads seconds with an s behind them.
 func (d *decoder) duration(pl *plan.Plan, seconds *int64, nanos *int32) {
 	s, begin, ok := d.text(pl)
 	if !ok {
@@ -73,6 +79,8 @@ func (d *decoder) duration(pl *plan.Plan, seconds *int64, nanos *int32) {
 
 // parseDuration reads [+-](digits)(.digits)s, with no needless zeros before and nine digits behind the
 // point at most.
+//
+// It is written out because time.ParseDuration takes other units, and no more than 292 years.
 func parseDuration(s string) (seconds int64, nanos int32, ok bool) {
 	s, ok = strings.CutSuffix(s, "s")
 	if !ok || s == "" {
@@ -97,6 +105,8 @@ func parseDuration(s string) (seconds int64, nanos int32, ok bool) {
 	return sign * n, int32(sign * parts), true
 }
 
+// fieldMask reads paths with commas between them. Each costs memory by its length and by what a string in a
+// list takes: a mask of many short paths is larger than its text.
 func (d *decoder) fieldMask(pl *plan.Plan, paths *[]string) {
 	s, begin, ok := d.text(pl)
 	if s = strings.TrimSpace(s); !ok || s == "" {
@@ -116,6 +126,8 @@ func (d *decoder) fieldMask(pl *plan.Plan, paths *[]string) {
 }
 
 // kind reads a google.protobuf.Value: which of its fields that is, the first character tells.
+//
+// Whatever follows is then held to the type of that field, with its own errors.
 func (d *decoder) kind(pl *plan.Plan, p unsafe.Pointer, depth int) {
 	number := uint32(2)
 	switch d.Peek() {
@@ -140,6 +152,9 @@ func (d *decoder) kind(pl *plan.Plan, p unsafe.Pointer, depth int) {
 }
 
 // any reads the message that a google.protobuf.Any holds. Its type may stand anywhere in the object.
+//
+// So the object is read twice: once for the type, passing over the rest, and once for what it says. The
+// bytes of the message are made at once, since that is what an Any holds.
 func (d *decoder) any(pl *plan.Plan, p unsafe.Pointer, depth int) {
 	if !d.ok(d.Want('{')) {
 		return
@@ -186,6 +201,8 @@ func (d *decoder) any(pl *plan.Plan, p unsafe.Pointer, depth int) {
 }
 
 // findType passes over an object and gives its @type.
+//
+// An object with two of them is refused: two readers could take it for two messages.
 func (d *decoder) findType(depth int) (url string, found bool) {
 	for first := true; ; first = false {
 		more, bad := d.More(first, '}')
@@ -215,6 +232,8 @@ func (d *decoder) findType(depth int) (url string, found bool) {
 }
 
 // boxed reads the value of a message that has a form of its own, from an Any.
+//
+// Such a message is no object of its own, so that its text is the member "value" beside the type.
 func (d *decoder) boxed(pl *plan.Plan, p unsafe.Pointer, depth int) {
 	there := false
 	for first := true; ; first = false {
