@@ -22,6 +22,7 @@ type end struct {
 	shut  bool // Close was left
 	seen  []string
 	faced []*Error // of the events
+	on    func(*Event)
 }
 
 func newEnd(t testing.TB, side Side, cfg Config) *end {
@@ -68,7 +69,9 @@ func (e *end) cut() {
 
 func (e *end) apply(ev *Event) {
 	e.s.Apply(&e.out, ev)
-	if line := tell(ev); line != "" {
+	if line := tell(ev); e.on != nil && line != "" {
+		e.on(ev)
+	} else if line != "" {
 		e.seen = append(e.seen, line)
 	}
 	if ev.Err != nil {

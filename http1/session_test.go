@@ -462,6 +462,26 @@ func TestSniff(t *testing.T) {
 	}
 }
 
+// TestErrors: an error says where, and what answers it.
+func TestErrors(t *testing.T) {
+	for want, e := range map[string]*Error{
+		"http1: 400: host twice (at byte 7)":     {Status: 400, Offset: 7, Why: "host twice"},
+		"http1: 500: a request is in flight":     sendErr("a request is in flight"),
+		"http1: 501: unknown method (at byte 0)": {Status: 501, Why: "unknown method"},
+	} {
+		if e.Error() != want {
+			t.Errorf("%q, want %q", e.Error(), want)
+		}
+	}
+	e := serve(t, "GET /1"+host+"\r\nGET /2"+host+"Content-Length: 5\r\nContent-Length: 5\r\n\r\n", 1<<20, Config{})
+	if want := int64(len("GET /1" + host + "\r\nGET /2" + host + "Content-Length: 5\r\n")); len(e.faced) != 1 || e.faced[0].Offset != want {
+		t.Errorf("%v, want byte %d", e.faced, want)
+	}
+	if h := postHead.Fields(); len(h) != 6 || h[0].Value != "POST" {
+		t.Errorf("%v", h)
+	}
+}
+
 func TestLookup(t *testing.T) {
 	ev := Event{Fields: &Fields{List: []Field{{"a", "1"}, {"b", "2"}}}, Rest: []Field{{"a", "3"}, {"c", "4"}}}
 	for name, want := range map[string]string{"a": "1", "b": "2", "c": "4"} {
