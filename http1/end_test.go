@@ -2,6 +2,8 @@ package http1
 
 import (
 	"fmt"
+	"hash/crc32"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -153,7 +155,7 @@ func tell(ev *Event) string {
 		}
 	}
 	if ev.Flags&Data != 0 {
-		b += fmt.Sprintf(" %q", ev.Body.Bytes())
+		b += " " + quoted(ev.Body.Bytes())
 	}
 	for _, x := range ev.Trailer {
 		b += fmt.Sprintf(" trailer %s=%s", x.Name, x.Value)
@@ -162,6 +164,14 @@ func tell(ev *Event) string {
 		b += fmt.Sprintf(" err %d %s", ev.Err.Status, ev.Err.Why)
 	}
 	return b
+}
+
+// quoted is a body in a line: a long one by its length and sum.
+func quoted[T string | []byte](p T) string {
+	if len(p) > 500 {
+		return fmt.Sprintf("%d:%08x", len(p), crc32.ChecksumIEEE([]byte(p)))
+	}
+	return strconv.Quote(string(p))
 }
 
 func streaming(*Event) bool { return false }

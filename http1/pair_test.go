@@ -110,7 +110,7 @@ func (p *fuzzPair) call() bool {
 		p.t.Fatalf("net/http: %s %d of %d bytes, %v", r.Method, len(body), len(want), err)
 	}
 	p.s.give(wire, p.piece(len(wire)))
-	wantLine := fmt.Sprintf(" %q", want)
+	wantLine := " " + quoted(want)
 	if want == "" {
 		wantLine = ""
 	}
@@ -139,7 +139,7 @@ func (p *fuzzPair) call() bool {
 		p.t.Fatalf("net/http: %d %d of %d bytes, %v; close %v, %v", a.StatusCode, len(body), len(want), err, a.Close, p.s.shut)
 	}
 	p.c.give(wire, p.piece(len(wire)))
-	if wantLine = fmt.Sprintf(" %q", want); want == "" {
+	if wantLine = " " + quoted(want); want == "" {
 		wantLine = ""
 	}
 	if len(p.c.seen) != 1 || !strings.Contains(p.c.seen[0], wantLine) || !strings.Contains(p.c.seen[0], fmt.Sprintf(" %d %s a=b", p.calls+100, status)) {

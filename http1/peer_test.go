@@ -141,7 +141,7 @@ func TestServerOfNetHTTP(t *testing.T) {
 		if err := e.drive(nc, func() bool { return got != "" }); err != nil {
 			t.Fatalf("%d: %v", i, err)
 		}
-		if !strings.HasPrefix(got, "answer|") || want != "" && !strings.Contains(got, fmt.Sprintf(" %q", want)) || !strings.Contains(got, fmt.Sprintf(" x-timeout=%d ", i)) {
+		if !strings.HasPrefix(got, "answer|") || want != "" && !strings.Contains(got, " "+quoted(want)) || !strings.Contains(got, fmt.Sprintf(" x-timeout=%d ", i)) {
 			t.Fatalf("%d: %.200s", i, got)
 		}
 	}
