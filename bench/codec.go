@@ -64,7 +64,8 @@ func codecPeers() []codecPeer {
 		{"limosa-lazy", lazyOps},
 		{"floor", floorOps},
 		{"apache-thrift", func(s *shape) map[string]codecOp { return s.apache() }},
-		{"limosa-protobuf", limosaProtoOps},
+		{"limosa-pb", func(s *shape) map[string]codecOp { return limosaProtoOps(s, false) }},
+		{"limosa-pb-plan", func(s *shape) map[string]codecOp { return limosaProtoOps(s, true) }},
 		{"protobuf", func(s *shape) map[string]codecOp { return s.protobuf(false) }},
 		{"vtprotobuf", func(s *shape) map[string]codecOp { return s.protobuf(true) }},
 	}

@@ -56,6 +56,8 @@ var imported = map[string]string{
 	"thrift":   "github.com/limosa-rpc/limosa/thrift",
 	"impl":     "github.com/limosa-rpc/limosa/thrift/impl",
 	"protobuf": "github.com/limosa-rpc/limosa/protobuf",
+
+	"protoimpl": "github.com/limosa-rpc/limosa/protobuf/impl",
 }
 
 // buildWords have a meaning at the end of a Go file's name: operating systems and

@@ -12,8 +12,11 @@ import (
 //	proto.go        tags, names, the embedded descriptor, methods
 //	proto_place.go  which Go package a file belongs to
 //	proto_extend.go extensions
+//	proto_encode.go AppendProto and EncodeProto of a message
+//	proto_decode.go ReadProto and DecodeProto
 //
-// A message is a plain struct: the tags of its fields say all that the codec has to know.
+// A message is a plain struct: the tags of its fields say all that the codec has to know. The
+// methods do the usual, faster.
 //
 //	type Order struct {
 //		ID      string           `proto:"1,string,name=id" json:"id,omitempty"`
@@ -67,6 +70,7 @@ func (b *protoBackend) codec(e *emitter, s *idl.Struct) {
 	}
 	e.p("// ProtoName gives the message's full name in the IDL.")
 	e.p("func (*%s) ProtoName() string { return %q }\n", e.name(s, ""), fullName(s.File, s.Name))
+	b.methods(e, s)
 }
 
 // hidden implements [backend].
@@ -212,7 +216,8 @@ func (b *protoBackend) call(e *emitter, s *idl.Service, m *idl.Method) {
 
 // note implements backend: tags are all that the codec needs, so that no code follows the types.
 func (b *protoBackend) note(types string) string {
-	return "// How the types of " + types + " travel: protobuf.Codec reads the tags of their fields."
+	return "// How the types of " + types + " travel. EncodeProto and DecodeProto are what protobuf.Codec calls\n" +
+		"// on a message, AppendProto and ReadProto what they call within one."
 }
 
 // schema implements [backend]: the descriptor as an entry of a FileDescriptorSet, so that

@@ -17,6 +17,9 @@ type Codec struct {
 	// Deterministic has the entries of maps written in the order of their keys, so that equal messages
 	// become equal bytes. Another version of the program may give other bytes.
 	Deterministic bool
+	// Plan has messages encoded and decoded by plans that are made at run time even if they have generated
+	// methods: for tests that hold the one way against the other.
+	Plan bool
 }
 
 var _ rpc.Codec = Codec{}
@@ -26,7 +29,7 @@ var _ rpc.Codec = Codec{}
 // copied. Required fields that are absent, nil elements and strings that are not UTF-8 are errors, which
 // wrap a *TypeError.
 func (c Codec) Append(out *buf.Out, msg any) error {
-	return plan.Append(out, msg, c.MaxDepth, c.Deterministic)
+	return plan.Append(out, msg, c.MaxDepth, c.Deterministic, c.Plan)
 }
 
 // Decode replaces what msg holds by what body says: a field that body does not have is absent afterwards. Fields
@@ -38,7 +41,7 @@ func (c Codec) Append(out *buf.Out, msg any) error {
 // defaults with a depth of 100. Other errors than those of a wrong type are an *rpc.Error with rpc.InvalidArgument that
 // wraps a *SyntaxError.
 func (c Codec) Decode(body buf.View, msg any, lim *rpc.Limits) error {
-	_, err := plan.Decode(body, msg, lim)
+	_, err := plan.Decode(body, msg, lim, c.Plan)
 	return err
 }
 

@@ -112,9 +112,17 @@ func (b *builder) field(f *idl.File, d protoreflect.FieldDescriptor) *idl.Field 
 	case d.HasPresence():
 		x.Presence = idl.Optional
 	}
-	x.AnyBytes = d.Kind() == protoreflect.StringKind && !utf8(d)
+	x.AnyBytes = anyBytes(d)
+	if d.IsMap() {
+		x.AnyBytes = anyBytes(d.MapKey()) || anyBytes(d.MapValue())
+	}
 	x.Default = b.defaultOf(d)
 	return x
+}
+
+// anyBytes tells the strings that need not be UTF-8.
+func anyBytes(d protoreflect.FieldDescriptor) bool {
+	return d.Kind() == protoreflect.StringKind && !utf8(d)
 }
 
 // utf8 tells whether a string has to be UTF-8: features.utf8_validation, which is on in

@@ -73,7 +73,11 @@ const fields = `
 		field { name: "o" number: 6 type: TYPE_STRING label: LABEL_OPTIONAL oneof_index: 0 }
 		field { name: "p" number: 7 type: TYPE_BYTES label: LABEL_OPTIONAL oneof_index: 0 }
 		field { name: "k" number: 8 type: TYPE_MESSAGE type_name: ".M.KEntry" label: LABEL_REPEATED }
+		field { name: "t" number: 9 type: TYPE_MESSAGE type_name: ".M.TEntry" label: LABEL_REPEATED }
 		oneof_decl { name: "one" }
+		nested_type { name: "TEntry" options { map_entry: true }
+			field { name: "key" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL }
+			field { name: "value" number: 2 type: TYPE_BYTES label: LABEL_OPTIONAL } }
 		nested_type { name: "KEntry" options { map_entry: true }
 			field { name: "key" number: 1 type: TYPE_UINT32 label: LABEL_OPTIONAL }
 			field { name: "value" number: 2 type: TYPE_MESSAGE type_name: ".M" label: LABEL_OPTIONAL } }
@@ -93,7 +97,8 @@ func TestEditions(t *testing.T) {
 0 one M.one optional
  6 o string optional any-bytes
  7 p bytes optional
-8 k map<uint32,M> implicit`,
+8 k map<uint32,M> implicit
+9 t map<string,bytes> implicit any-bytes`,
 		`name: "a.proto" syntax: "proto3"`: `open
 1 n sint32 implicit
 2 s string implicit
@@ -103,7 +108,8 @@ func TestEditions(t *testing.T) {
 0 one M.one optional
  6 o string optional
  7 p bytes optional
-8 k map<uint32,M> implicit`,
+8 k map<uint32,M> implicit
+9 t map<string,bytes> implicit`,
 		`name: "a.proto" syntax: "editions" edition: EDITION_2023`: `open
 1 n sint32 optional
 2 s string optional
@@ -113,7 +119,8 @@ func TestEditions(t *testing.T) {
 0 one M.one optional
  6 o string optional
  7 p bytes optional
-8 k map<uint32,M> implicit`,
+8 k map<uint32,M> implicit
+9 t map<string,bytes> implicit`,
 		`name: "a.proto" syntax: "editions" edition: EDITION_2024 options { features { field_presence: IMPLICIT enum_type: CLOSED
 			repeated_field_encoding: EXPANDED utf8_validation: NONE message_encoding: DELIMITED } }`: `closed
 1 n sint32 implicit
@@ -124,7 +131,8 @@ func TestEditions(t *testing.T) {
 0 one M.one optional
  6 o string optional any-bytes
  7 p bytes optional
-8 k map<uint32,M> implicit`,
+8 k map<uint32,M> implicit
+9 t map<string,bytes> implicit any-bytes`,
 	} {
 		text := fields
 		if strings.Contains(edition, "CLOSED") { // which has to have presence

@@ -24,7 +24,7 @@ const (
 
 // mayBeUnsafe lists the packages that may import unsafe.
 var mayBeUnsafe = []string{"internal/sys", "internal/codec", "internal/shape", "internal/thrift/plan", "internal/thrift/lazy", "internal/thrift/tjson",
-	"thrift/impl", "internal/protobuf/raw", "internal/protobuf/plan", "internal/protobuf/pjson", "buf", "shm", "thrift", "protobuf"}
+	"thrift/impl", "internal/protobuf/raw", "internal/protobuf/plan", "internal/protobuf/pjson", "protobuf/impl", "buf", "shm", "thrift", "protobuf"}
 
 // notOptions lists exported structs of the root package that a user reads and
 // does not set, so that their fields are no options.

@@ -3,16 +3,447 @@
 
 package known
 
-// How the types of api.proto.go travel: protobuf.Codec reads the tags of their fields.
+import (
+	protoimpl "github.com/limosa-rpc/limosa/protobuf/impl"
+)
+
+// How the types of api.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // ProtoName gives the message's full name in the IDL.
 func (*API) ProtoName() string { return "google.protobuf.Api" }
 
+func (x *API) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *API) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *API) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 38 + len(x.Name); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		if x.Name != "" {
+			b = e.Text(append(b, 10), x.Name)
+		}
+	}
+	wideMethods := 1
+	for _, v := range x.Methods {
+		if cap(b)-len(b) < protoimpl.Room || wideMethods > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideMethods
+		b = v.AppendProto(e, append(b, 18)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideMethods == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideMethods, depth); e.Halt {
+				return b
+			}
+			wideMethods = e.Wide
+		}
+	}
+	wideOptions := 1
+	for _, v := range x.Options {
+		if cap(b)-len(b) < protoimpl.Room || wideOptions > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideOptions
+		b = v.AppendProto(e, append(b, 26)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideOptions == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideOptions, depth); e.Halt {
+				return b
+			}
+			wideOptions = e.Wide
+		}
+	}
+	if n := 38 + len(x.Version); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 3, 4); e.Halt {
+			return b
+		}
+	} else {
+		if x.Version != "" {
+			b = e.Text(append(b, 34), x.Version)
+		}
+	}
+	if v := x.SourceContext; v != nil {
+		at := len(b) + 2
+		b = v.AppendProto(e, append(b, 42, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	wideMixins := 1
+	for _, v := range x.Mixins {
+		if cap(b)-len(b) < protoimpl.Room || wideMixins > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideMixins
+		b = v.AppendProto(e, append(b, 50)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideMixins == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideMixins, depth); e.Halt {
+				return b
+			}
+			wideMixins = e.Wide
+		}
+	}
+	if n := 49 + len(x.Edition); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 6, 8); e.Halt {
+			return b
+		}
+	} else {
+		if x.Syntax != 0 {
+			b = protoimpl.Varint(append(b, 56), uint64(x.Syntax))
+		}
+		if x.Edition != "" {
+			b = e.Text(append(b, 66), x.Edition)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *API) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.Name, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		list, more := protoimpl.List(d, x.Methods, b, o+1, 18, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[Method]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 1)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 1)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 1)
+			}
+			list, o = append(list, v), end
+		}
+		x.Methods = list
+	}
+	if protoimpl.Is(b, o, 26) {
+		list, more := protoimpl.List(d, x.Options, b, o+1, 26, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[Option]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 2)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 2)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 2)
+			}
+			list, o = append(list, v), end
+		}
+		x.Options = list
+	}
+	if protoimpl.Is(b, o, 34) {
+		end := d.Text(&x.Version, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 42) {
+		at, end := protoimpl.Length(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		v := protoimpl.New[SourceContext](d)
+		if v == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		x.SourceContext = v
+		if !v.ReadProto(d, b[:end], at, depth-1) {
+			return d.In(x, 4)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 50) {
+		list, more := protoimpl.List(d, x.Mixins, b, o+1, 50, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[Mixin]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 5)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 5)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 5)
+			}
+			list, o = append(list, v), end
+		}
+		x.Mixins = list
+	}
+	if protoimpl.Is(b, o, 56) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Syntax, o = Syntax(v), end
+	}
+	if protoimpl.Is(b, o, 66) {
+		end := d.Text(&x.Edition, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*Method) ProtoName() string { return "google.protobuf.Method" }
 
+func (x *Method) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Method) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Method) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 54 + len(x.Name) + len(x.RequestTypeURL) + len(x.ResponseTypeURL); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 5); e.Halt {
+			return b
+		}
+	} else {
+		if x.Name != "" {
+			b = e.Text(append(b, 10), x.Name)
+		}
+		if x.RequestTypeURL != "" {
+			b = e.Text(append(b, 18), x.RequestTypeURL)
+		}
+		if x.RequestStreaming {
+			b = append(b, 24, 1)
+		}
+		if x.ResponseTypeURL != "" {
+			b = e.Text(append(b, 34), x.ResponseTypeURL)
+		}
+		if x.ResponseStreaming {
+			b = append(b, 40, 1)
+		}
+	}
+	wideOptions := 1
+	for _, v := range x.Options {
+		if cap(b)-len(b) < protoimpl.Room || wideOptions > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideOptions
+		b = v.AppendProto(e, append(b, 50)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideOptions == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideOptions, depth); e.Halt {
+				return b
+			}
+			wideOptions = e.Wide
+		}
+	}
+	if n := 49 + len(x.Edition); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 6, 8); e.Halt {
+			return b
+		}
+	} else {
+		if x.Syntax != 0 {
+			b = protoimpl.Varint(append(b, 56), uint64(x.Syntax))
+		}
+		if x.Edition != "" {
+			b = e.Text(append(b, 66), x.Edition)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Method) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.Name, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		end := d.Text(&x.RequestTypeURL, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 24) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.RequestStreaming, o = v != 0, end
+	}
+	if protoimpl.Is(b, o, 34) {
+		end := d.Text(&x.ResponseTypeURL, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 40) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.ResponseStreaming, o = v != 0, end
+	}
+	if protoimpl.Is(b, o, 50) {
+		list, more := protoimpl.List(d, x.Options, b, o+1, 50, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[Option]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 5)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 5)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 5)
+			}
+			list, o = append(list, v), end
+		}
+		x.Options = list
+	}
+	if protoimpl.Is(b, o, 56) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Syntax, o = Syntax(v), end
+	}
+	if protoimpl.Is(b, o, 66) {
+		end := d.Text(&x.Edition, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*Mixin) ProtoName() string { return "google.protobuf.Mixin" }
+
+func (x *Mixin) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Mixin) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Mixin) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 44 + len(x.Name) + len(x.Root); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
+			return b
+		}
+	} else {
+		if x.Name != "" {
+			b = e.Text(append(b, 10), x.Name)
+		}
+		if x.Root != "" {
+			b = e.Text(append(b, 18), x.Root)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Mixin) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.Name, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		end := d.Text(&x.Root, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // APIIDL gives the IDL of this file; descriptorpb.FileDescriptorSet reads it.
 func APIIDL() string {

@@ -3,10 +3,39 @@
 
 package known
 
-// How the types of empty.proto.go travel: protobuf.Codec reads the tags of their fields.
+import (
+	protoimpl "github.com/limosa-rpc/limosa/protobuf/impl"
+)
+
+// How the types of empty.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // ProtoName gives the message's full name in the IDL.
 func (*Empty) ProtoName() string { return "google.protobuf.Empty" }
+
+func (x *Empty) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Empty) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Empty) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Empty) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // EmptyIDL gives the IDL of this file; descriptorpb.FileDescriptorSet reads it.
 func EmptyIDL() string {

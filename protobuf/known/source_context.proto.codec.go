@@ -3,10 +3,55 @@
 
 package known
 
-// How the types of source_context.proto.go travel: protobuf.Codec reads the tags of their fields.
+import (
+	protoimpl "github.com/limosa-rpc/limosa/protobuf/impl"
+)
+
+// How the types of source_context.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // ProtoName gives the message's full name in the IDL.
 func (*SourceContext) ProtoName() string { return "google.protobuf.SourceContext" }
+
+func (x *SourceContext) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *SourceContext) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *SourceContext) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 38 + len(x.FileName); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		if x.FileName != "" {
+			b = e.Text(append(b, 10), x.FileName)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *SourceContext) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.FileName, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // SourceContextIDL gives the IDL of this file; descriptorpb.FileDescriptorSet reads it.
 func SourceContextIDL() string {

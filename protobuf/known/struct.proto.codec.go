@@ -5,9 +5,12 @@ package known
 
 import (
 	"strconv"
+
+	protoimpl "github.com/limosa-rpc/limosa/protobuf/impl"
 )
 
-// How the types of struct.proto.go travel: protobuf.Codec reads the tags of their fields.
+// How the types of struct.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // MarshalText gives the name in the IDL, or the digits of a number that has none.
 func (x NullValue) MarshalText() ([]byte, error) {
@@ -30,11 +33,169 @@ func (x *NullValue) UnmarshalText(p []byte) (err error) {
 // ProtoName gives the message's full name in the IDL.
 func (*Struct) ProtoName() string { return "google.protobuf.Struct" }
 
+func (x *Struct) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Struct) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Struct) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if len(x.Fields) > 0 {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Struct) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		if o = d.Field(x, b, o, 1, depth, 0); o < 0 {
+			return false
+		}
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*Value) ProtoName() string { return "google.protobuf.Value" }
 
+func (x *Value) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Value) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Value) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if x.Kind != nil {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Value) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 8) {
+		if o = d.Field(x, b, o, 1, depth, 0); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 17) {
+		if o = d.Field(x, b, o, 1, depth, 1); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 26) {
+		if o = d.Field(x, b, o, 1, depth, 2); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 32) {
+		if o = d.Field(x, b, o, 1, depth, 3); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 42) {
+		if o = d.Field(x, b, o, 1, depth, 4); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 50) {
+		if o = d.Field(x, b, o, 1, depth, 5); o < 0 {
+			return false
+		}
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*ListValue) ProtoName() string { return "google.protobuf.ListValue" }
+
+func (x *ListValue) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *ListValue) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *ListValue) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	wideValues := 1
+	for _, v := range x.Values {
+		if cap(b)-len(b) < protoimpl.Room || wideValues > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideValues
+		b = v.AppendProto(e, append(b, 10)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideValues == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideValues, depth); e.Halt {
+				return b
+			}
+			wideValues = e.Wide
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *ListValue) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		list, more := protoimpl.List(d, x.Values, b, o+1, 10, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[Value]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 0)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 0)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 0)
+			}
+			list, o = append(list, v), end
+		}
+		x.Values = list
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // StructIDL gives the IDL of this file; descriptorpb.FileDescriptorSet reads it.
 func StructIDL() string {

@@ -3,10 +3,65 @@
 
 package known
 
-// How the types of timestamp.proto.go travel: protobuf.Codec reads the tags of their fields.
+import (
+	protoimpl "github.com/limosa-rpc/limosa/protobuf/impl"
+)
+
+// How the types of timestamp.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // ProtoName gives the message's full name in the IDL.
 func (*Timestamp) ProtoName() string { return "google.protobuf.Timestamp" }
+
+func (x *Timestamp) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Timestamp) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Timestamp) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if cap(b)-len(b) < 54 {
+		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
+			return b
+		}
+	} else {
+		if x.Seconds != 0 {
+			b = protoimpl.Varint(append(b, 8), uint64(x.Seconds))
+		}
+		if x.Nanos != 0 {
+			b = protoimpl.Varint(append(b, 16), uint64(x.Nanos))
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Timestamp) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 8) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Seconds, o = int64(v), end
+	}
+	if protoimpl.Is(b, o, 16) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Nanos, o = int32(v), end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // TimestampIDL gives the IDL of this file; descriptorpb.FileDescriptorSet reads it.
 func TimestampIDL() string {

@@ -5,9 +5,12 @@ package known
 
 import (
 	"strconv"
+
+	protoimpl "github.com/limosa-rpc/limosa/protobuf/impl"
 )
 
-// How the types of type.proto.go travel: protobuf.Codec reads the tags of their fields.
+// How the types of type.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // MarshalText gives the name in the IDL, or the digits of a number that has none.
 func (x Syntax) MarshalText() ([]byte, error) {
@@ -66,17 +69,701 @@ func (x *FieldCardinality) UnmarshalText(p []byte) (err error) {
 // ProtoName gives the message's full name in the IDL.
 func (*Type) ProtoName() string { return "google.protobuf.Type" }
 
+func (x *Type) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Type) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Type) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 38 + len(x.Name); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		if x.Name != "" {
+			b = e.Text(append(b, 10), x.Name)
+		}
+	}
+	wideFields := 1
+	for _, v := range x.Fields {
+		if cap(b)-len(b) < protoimpl.Room || wideFields > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideFields
+		b = v.AppendProto(e, append(b, 18)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideFields == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideFields, depth); e.Halt {
+				return b
+			}
+			wideFields = e.Wide
+		}
+	}
+	if b = e.Texts(b, x, depth, 2, 26, x.Oneofs); e.Halt {
+		return b
+	}
+	wideOptions := 1
+	for _, v := range x.Options {
+		if cap(b)-len(b) < protoimpl.Room || wideOptions > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideOptions
+		b = v.AppendProto(e, append(b, 34)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideOptions == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideOptions, depth); e.Halt {
+				return b
+			}
+			wideOptions = e.Wide
+		}
+	}
+	if cap(b)-len(b) < protoimpl.Room {
+		if b = e.Next(b, depth); e.Halt {
+			return b
+		}
+	}
+	if v := x.SourceContext; v != nil {
+		at := len(b) + 2
+		b = v.AppendProto(e, append(b, 42, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	if n := 49 + len(x.Edition); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 5, 7); e.Halt {
+			return b
+		}
+	} else {
+		if x.Syntax != 0 {
+			b = protoimpl.Varint(append(b, 48), uint64(x.Syntax))
+		}
+		if x.Edition != "" {
+			b = e.Text(append(b, 58), x.Edition)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Type) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.Name, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		list, more := protoimpl.List(d, x.Fields, b, o+1, 18, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[Field]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 1)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 1)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 1)
+			}
+			list, o = append(list, v), end
+		}
+		x.Fields = list
+	}
+	if protoimpl.Is(b, o, 26) {
+		if o = d.Field(x, b, o, 1, depth, 2); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 34) {
+		list, more := protoimpl.List(d, x.Options, b, o+1, 34, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[Option]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 3)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 3)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 3)
+			}
+			list, o = append(list, v), end
+		}
+		x.Options = list
+	}
+	if protoimpl.Is(b, o, 42) {
+		at, end := protoimpl.Length(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		v := protoimpl.New[SourceContext](d)
+		if v == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		x.SourceContext = v
+		if !v.ReadProto(d, b[:end], at, depth-1) {
+			return d.In(x, 4)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 48) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Syntax, o = Syntax(v), end
+	}
+	if protoimpl.Is(b, o, 58) {
+		end := d.Text(&x.Edition, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*Field) ProtoName() string { return "google.protobuf.Field" }
+
+func (x *Field) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Field) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Field) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 90 + len(x.Name) + len(x.TypeURL); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 7); e.Halt {
+			return b
+		}
+	} else {
+		if x.Kind != 0 {
+			b = protoimpl.Varint(append(b, 8), uint64(x.Kind))
+		}
+		if x.Cardinality != 0 {
+			b = protoimpl.Varint(append(b, 16), uint64(x.Cardinality))
+		}
+		if x.Number != 0 {
+			b = protoimpl.Varint(append(b, 24), uint64(x.Number))
+		}
+		if x.Name != "" {
+			b = e.Text(append(b, 34), x.Name)
+		}
+		if x.TypeURL != "" {
+			b = e.Text(append(b, 50), x.TypeURL)
+		}
+		if x.OneofIndex != 0 {
+			b = protoimpl.Varint(append(b, 56), uint64(x.OneofIndex))
+		}
+		if x.Packed {
+			b = append(b, 64, 1)
+		}
+	}
+	wideOptions := 1
+	for _, v := range x.Options {
+		if cap(b)-len(b) < protoimpl.Room || wideOptions > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideOptions
+		b = v.AppendProto(e, append(b, 74)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideOptions == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideOptions, depth); e.Halt {
+				return b
+			}
+			wideOptions = e.Wide
+		}
+	}
+	if n := 44 + len(x.JSONName) + len(x.DefaultValue); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 8, 10); e.Halt {
+			return b
+		}
+	} else {
+		if x.JSONName != "" {
+			b = e.Text(append(b, 82), x.JSONName)
+		}
+		if x.DefaultValue != "" {
+			b = e.Text(append(b, 90), x.DefaultValue)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Field) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 8) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Kind, o = FieldKind(v), end
+	}
+	if protoimpl.Is(b, o, 16) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Cardinality, o = FieldCardinality(v), end
+	}
+	if protoimpl.Is(b, o, 24) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Number, o = int32(v), end
+	}
+	if protoimpl.Is(b, o, 34) {
+		end := d.Text(&x.Name, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 50) {
+		end := d.Text(&x.TypeURL, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 56) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.OneofIndex, o = int32(v), end
+	}
+	if protoimpl.Is(b, o, 64) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Packed, o = v != 0, end
+	}
+	if protoimpl.Is(b, o, 74) {
+		list, more := protoimpl.List(d, x.Options, b, o+1, 74, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[Option]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 7)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 7)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 7)
+			}
+			list, o = append(list, v), end
+		}
+		x.Options = list
+	}
+	if protoimpl.Is(b, o, 82) {
+		end := d.Text(&x.JSONName, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 90) {
+		end := d.Text(&x.DefaultValue, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // ProtoName gives the message's full name in the IDL.
 func (*Enum) ProtoName() string { return "google.protobuf.Enum" }
 
+func (x *Enum) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Enum) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Enum) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 38 + len(x.Name); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		if x.Name != "" {
+			b = e.Text(append(b, 10), x.Name)
+		}
+	}
+	wideEnumvalue := 1
+	for _, v := range x.Enumvalue {
+		if cap(b)-len(b) < protoimpl.Room || wideEnumvalue > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideEnumvalue
+		b = v.AppendProto(e, append(b, 18)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideEnumvalue == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideEnumvalue, depth); e.Halt {
+				return b
+			}
+			wideEnumvalue = e.Wide
+		}
+	}
+	wideOptions := 1
+	for _, v := range x.Options {
+		if cap(b)-len(b) < protoimpl.Room || wideOptions > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideOptions
+		b = v.AppendProto(e, append(b, 26)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideOptions == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideOptions, depth); e.Halt {
+				return b
+			}
+			wideOptions = e.Wide
+		}
+	}
+	if cap(b)-len(b) < protoimpl.Room {
+		if b = e.Next(b, depth); e.Halt {
+			return b
+		}
+	}
+	if v := x.SourceContext; v != nil {
+		at := len(b) + 2
+		b = v.AppendProto(e, append(b, 34, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	if n := 49 + len(x.Edition); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 4, 6); e.Halt {
+			return b
+		}
+	} else {
+		if x.Syntax != 0 {
+			b = protoimpl.Varint(append(b, 40), uint64(x.Syntax))
+		}
+		if x.Edition != "" {
+			b = e.Text(append(b, 50), x.Edition)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Enum) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.Name, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		list, more := protoimpl.List(d, x.Enumvalue, b, o+1, 18, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[EnumValue]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 1)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 1)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 1)
+			}
+			list, o = append(list, v), end
+		}
+		x.Enumvalue = list
+	}
+	if protoimpl.Is(b, o, 26) {
+		list, more := protoimpl.List(d, x.Options, b, o+1, 26, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[Option]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 2)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 2)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 2)
+			}
+			list, o = append(list, v), end
+		}
+		x.Options = list
+	}
+	if protoimpl.Is(b, o, 34) {
+		at, end := protoimpl.Length(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		v := protoimpl.New[SourceContext](d)
+		if v == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		x.SourceContext = v
+		if !v.ReadProto(d, b[:end], at, depth-1) {
+			return d.In(x, 3)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 40) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Syntax, o = Syntax(v), end
+	}
+	if protoimpl.Is(b, o, 50) {
+		end := d.Text(&x.Edition, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*EnumValue) ProtoName() string { return "google.protobuf.EnumValue" }
 
+func (x *EnumValue) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *EnumValue) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *EnumValue) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 49 + len(x.Name); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
+			return b
+		}
+	} else {
+		if x.Name != "" {
+			b = e.Text(append(b, 10), x.Name)
+		}
+		if x.Number != 0 {
+			b = protoimpl.Varint(append(b, 16), uint64(x.Number))
+		}
+	}
+	wideOptions := 1
+	for _, v := range x.Options {
+		if cap(b)-len(b) < protoimpl.Room || wideOptions > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideOptions
+		b = v.AppendProto(e, append(b, 26)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideOptions == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideOptions, depth); e.Halt {
+				return b
+			}
+			wideOptions = e.Wide
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *EnumValue) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.Name, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 16) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Number, o = int32(v), end
+	}
+	if protoimpl.Is(b, o, 26) {
+		list, more := protoimpl.List(d, x.Options, b, o+1, 26, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[Option]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 2)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 2)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 2)
+			}
+			list, o = append(list, v), end
+		}
+		x.Options = list
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*Option) ProtoName() string { return "google.protobuf.Option" }
+
+func (x *Option) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Option) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Option) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 38 + len(x.Name); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		if x.Name != "" {
+			b = e.Text(append(b, 10), x.Name)
+		}
+	}
+	if v := x.Value; v != nil {
+		at := len(b) + 2
+		b = v.AppendProto(e, append(b, 18, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Option) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.Name, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		at, end := protoimpl.Length(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		v := protoimpl.New[Any](d)
+		if v == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Value = v
+		if !v.ReadProto(d, b[:end], at, depth-1) {
+			return d.In(x, 1)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // TypeIDL gives the IDL of this file; descriptorpb.FileDescriptorSet reads it.
 func TypeIDL() string {

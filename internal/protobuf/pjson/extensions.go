@@ -42,7 +42,7 @@ func (e *encoder) extend(pl *plan.Plan, p unsafe.Pointer, depth int, first bool)
 	all, err := e.extensions(pl)
 	for _, x := range all {
 		if err == nil {
-			_, err = plan.Decode(buf.ViewOf(*pl.Kept(p)), x.msg, nil)
+			_, err = plan.Decode(buf.ViewOf(*pl.Kept(p)), x.msg, nil, false)
 		}
 		if err == nil {
 			n := len(e.b)
@@ -90,7 +90,7 @@ func (d *decoder) keep(pl *plan.Plan, p unsafe.Pointer, all []extension) {
 			continue
 		}
 		var out buf.Out
-		if err := plan.Append(&out, x.msg, 0, true); err != nil {
+		if err := plan.Append(&out, x.msg, 0, true, false); err != nil {
 			d.fail(err.Error())
 		} else if d.pay(2 * out.Len()) {
 			u := pl.Kept(p)

@@ -225,7 +225,7 @@ func (e *encoder) any(pl *plan.Plan, url string, value []byte, depth int) {
 	}
 	inner, held, p, err := e.resolve(url)
 	if err == nil {
-		_, err = plan.Decode(buf.ViewOf(value), inner, nil)
+		_, err = plan.Decode(buf.ViewOf(value), inner, nil, false)
 	}
 	if err != nil {
 		e.fail(pl, "holds "+strconv.Quote(url)+": "+err.Error())

@@ -191,7 +191,7 @@ func (d *decoder) any(pl *plan.Plan, p unsafe.Pointer, depth int) {
 	}
 	var out buf.Out
 	defer out.Reset()
-	if err := plan.Append(&out, inner, 0, true); err != nil {
+	if err := plan.Append(&out, inner, 0, true, false); err != nil {
 		d.failAt(begin, err.Error())
 		return
 	}

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"unsafe"
+
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/protobuf/raw"
@@ -12,8 +14,8 @@ import (
 const DefaultDepth = 100
 
 // Append encodes msg at the end of out. depth is how deeply it may nest, 0 the default; sorted: maps
-// are written in the order of their keys.
-func Append(out *buf.Out, msg any, depth int, sorted bool) error {
+// are written in the order of their keys; plain: generated methods are not used.
+func Append(out *buf.Out, msg any, depth int, sorted, plain bool) error {
 	pl, p, err := Of(msg)
 	if err != nil {
 		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: err}
@@ -21,7 +23,14 @@ func Append(out *buf.Out, msg any, depth int, sorted bool) error {
 	if depth == 0 {
 		depth = DefaultDepth
 	}
-	e := Encoder{Out: out, sorted: sorted}
+	if pl.made != 0 && !plain && depth > 0 {
+		b, fine := pl.madeFor(p).EncodeProto(Output{Out: out, Sorted: sorted}, out.Block(), depth)
+		if out.Commit(b); fine {
+			return nil
+		}
+		return unmade(out, pl, p, depth, sorted)
+	}
+	e := Encoder{Out: out, sorted: sorted, plain: plain}
 	out.Commit(e.fields(out.Block(), pl, p, depth))
 	if e.Err != nil {
 		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: e.Err}
@@ -29,9 +38,18 @@ func Append(out *buf.Out, msg any, depth int, sorted bool) error {
 	return nil
 }
 
+// unmade gives the error for a message that its generated methods could not encode, which the plan finds once more.
+func unmade(out *buf.Out, pl *Plan, p unsafe.Pointer, depth int, sorted bool) error {
+	e := Encoder{Out: out, sorted: sorted, plain: true}
+	if out.Commit(e.fields(out.Block(), pl, p, depth)); e.Err == nil {
+		e.Err = &TypeError{Type: pl.Go, Why: "was changed while it was encoded"}
+	}
+	return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: e.Err}
+}
+
 // Decode replaces what msg holds by what body says. lim may be nil. It gives what the message weighs: the
-// memory that it took.
-func Decode(body buf.View, msg any, lim *rpc.Limits) (int, error) {
+// memory that it took. plain: generated methods are not used.
+func Decode(body buf.View, msg any, lim *rpc.Limits, plain bool) (int, error) {
 	pl, p, err := Of(msg)
 	if err != nil {
 		return 0, &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
@@ -41,15 +59,28 @@ func Decode(body buf.View, msg any, lim *rpc.Limits) (int, error) {
 		lim = rpc.Limits{Depth: DefaultDepth}.WithDefaults()
 	}
 	b := body.Bytes()
-	d := Decoder{all: b, texts: codec.Texts{Frame: codec.NewFrame(body)}, Budget: codec.Budget(lim.DecodeBudget(len(b)))}
+	if pl.made != 0 && !plain {
+		return decodeMade(pl, p, body, lim)
+	}
+	d := Decoder{all: b, Texts: codec.Texts{Frame: codec.NewFrame(body)}, Budget: codec.Budget(lim.DecodeBudget(len(b)))}
 	end, f := d.fields(pl, p, b, 0, lim.Depth, 0)
+	if end, f = d.judged(pl, p, end, f); f != raw.Fine {
+		return 0, failed(len(b), end, f, d.where)
+	}
+	return lim.DecodeBudget(len(b)) - int(d.Budget), nil
+}
+
+// judged looks, at the end of a message without a fault, whether required fields did not come.
+func (d *Decoder) judged(pl *Plan, p unsafe.Pointer, end int, f raw.Fault) (int, raw.Fault) {
 	if f == raw.Fine && len(d.lacks) > 0 {
 		if x := d.judge(pl, p); x != nil {
 			end, f, d.where = x.at, raw.Missing, x.where
 		}
 	}
-	if f != raw.Fine {
-		return 0, &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &raw.SyntaxError{Offset: min(end, len(b)), Path: d.where, Why: f.Why()}}
-	}
-	return lim.DecodeBudget(len(b)) - int(d.Budget), nil
+	return end, f
+}
+
+// failed makes the error for a fault at an offset of a message of n bytes.
+func failed(n, end int, f raw.Fault, where string) error {
+	return &rpc.Error{Code: rpc.InvalidArgument, Op: "decode", Err: &raw.SyntaxError{Offset: min(end, n), Path: where, Why: f.Why()}}
 }

@@ -17,7 +17,7 @@ import (
 // the whole message everywhere.
 type Decoder struct {
 	all   []byte // the whole message
-	texts codec.Texts
+	Texts codec.Texts
 	where string // the field where a fault was found, innermost
 	lacks map[unsafe.Pointer]lack
 	codec.Budget
@@ -97,9 +97,9 @@ func (d *Decoder) fields(pl *Plan, base unsafe.Pointer, b []byte, o, depth int, 
 			} else if n, o, f = raw.Length(b, o); f != raw.Fine {
 				return d.blame(pl, op, o, f)
 			}
-			if d.texts.Fits(n, len(d.all)-o) {
+			if d.Texts.Fits(n, len(d.all)-o) {
 				if head := codec.HeadOf(d.all[o:]); head.ASCII() || !op.utf8 || codec.UTF8Bytes(b[o:o+n]) {
-					*(*string)(p) = d.texts.Take(head, n)
+					*(*string)(p) = d.Texts.Take(head, n)
 					o += n
 					continue
 				}
@@ -108,7 +108,7 @@ func (d *Decoder) fields(pl *Plan, base unsafe.Pointer, b []byte, o, depth int, 
 			if op.utf8 && !codec.UTF8Bytes(b[o:o+n]) {
 				return d.blame(pl, op, o, raw.BadText)
 			}
-			*(*string)(p) = d.texts.Copy(d.all, o, n)
+			*(*string)(p) = d.Texts.Copy(d.all, o, n)
 			o += n
 			continue
 		case Fixed64:
@@ -258,10 +258,10 @@ func (d *Decoder) fresh(pl *Plan) (unsafe.Pointer, bool) {
 
 // text copies the string at all[o:], which has n bytes.
 func (d *Decoder) text(o, n int) string {
-	if d.texts.Fits(n, len(d.all)-o) {
-		return d.texts.Take(codec.HeadOf(d.all[o:]), n)
+	if d.Texts.Fits(n, len(d.all)-o) {
+		return d.Texts.Take(codec.HeadOf(d.all[o:]), n)
 	}
-	return d.texts.Copy(d.all, o, n)
+	return d.Texts.Copy(d.all, o, n)
 }
 
 // bytes decodes bytes at b[o:], length first, into a slice of its own.

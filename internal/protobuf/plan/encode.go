@@ -28,6 +28,7 @@ type Encoder struct {
 	Err error // the first one
 
 	sorted bool // maps are written in the order of their keys
+	plain  bool // generated methods are not used
 	inside bool // a message is being written that must not leave its block
 	halt   bool // it would have, or there is an error: everything returns
 	wide   int  // bytes that the last message's length took
@@ -78,12 +79,20 @@ func (e *Encoder) fields(b []byte, pl *Plan, base unsafe.Pointer, depth int) []b
 	if depth <= 0 {
 		return e.stop(b, &TypeError{Type: pl.Go, Why: shape.WhyDeep})
 	}
+	if b = e.some(b, pl, pl.ops, base, depth); !e.halt && pl.HasKept() && len(*pl.Kept(base)) > 0 {
+		return e.unknown(b, pl, base, depth)
+	}
+	return b
+}
+
+// some appends those of the fields of the struct at base that ops are for.
+func (e *Encoder) some(b []byte, pl *Plan, ops []Op, base unsafe.Pointer, depth int) []byte {
 	// Safety: block and size are where b's memory is and how much; n, of which all is
 	// used, is one number to be moved on instead of a slice to be cut, which would be
 	// checked each time.
 	block, n, size := unsafe.Pointer(unsafe.SliceData(b)), len(b), cap(b)
-	for i := range pl.ops {
-		o := &pl.ops[i]
+	for i := range ops {
+		o := &ops[i]
 		// Safety: base points to a pl.Go, and offset and form are those of one
 		// of its fields: Complete took them from reflection. So for all loads below.
 		p := unsafe.Add(base, o.Offset)
@@ -169,10 +178,7 @@ func (e *Encoder) fields(b []byte, pl *Plan, base unsafe.Pointer, depth int) []b
 		}
 		n += h + raw.Put((*[raw.MaxVarint]byte)(w[h:]), v)
 	}
-	if b = b[:n]; pl.HasKept() && len(*pl.Kept(base)) > 0 {
-		return e.unknown(b, pl, base, depth)
-	}
-	return b
+	return b[:n]
 }
 
 // blame notes the field at which an element was wrong.

@@ -98,11 +98,11 @@ func (e *Encoder) entry(b []byte, o *Op, k, v unsafe.Pointer, depth int) []byte 
 		if p == nil {
 			return e.failAt(b, o.Type.Elem, shape.WhyNil)
 		}
-		x := part{pl: in.value.Plan, p: p, depth: depth - 1, guess: 1, entry: o, key: k}
+		x := part{pl: in.value.Plan, p: p, depth: depth - 1, guess: 1, entry: o}
 		if e.inside {
-			return e.entryInside(b, x)
+			return e.entryInside(b, x, k)
 		}
-		return e.outer(b, x)
+		return e.outer(b, x, k)
 	}
 	b = raw.Append(b, uint64(e.sizeValue(&in.key, in.key.Do, k, 0)+e.sizeValue(&in.value, in.value.Do, v, 0)))
 	if b = e.room(b); e.halt {

@@ -15,7 +15,7 @@ type sizes struct {
 	on   bool // messages have their length here
 }
 
-// A part is a message whose length is to be found: one behind its tag or, with a key, the entry of a
+// A part is a message whose length is to be found: one behind its tag or the entry of a
 // map whose value it is.
 type part struct {
 	pl    *Plan
@@ -24,8 +24,10 @@ type part struct {
 	guess int // how many bytes its length is likely to take
 
 	entry *Op // the map's
-	key   unsafe.Pointer
 }
+
+// Its key is handed over beside the part: what is in a part escapes, since generated methods get the message, and a
+// key is a variable of a loop.
 
 // message appends length and fields of a message, whose tag is there. guess is how many bytes its length is
 // likely to take.
@@ -44,7 +46,7 @@ func (e *Encoder) part(b []byte, x part) []byte {
 		e.wide = raw.Size(uint64(n))
 		return e.fields(e.room(raw.Append(b, uint64(n))), x.pl, x.p, x.depth)
 	}
-	return e.outer(b, x)
+	return e.outer(b, x, nil)
 }
 
 // guessed appends the message behind as many bytes as its length is guessed to take, and moves
@@ -55,29 +57,36 @@ func (e *Encoder) guessed(b []byte, pl *Plan, p unsafe.Pointer, depth, guess int
 		e.halt = true
 		return b
 	}
-	if b = e.fields(b[:begin+guess], pl, p, depth); e.halt {
+	if pl.made != 0 && !e.plain {
+		made, fine := pl.madeFor(p).EncodeProto(Output{e.Out, e.sorted, true}, b[:begin+guess], depth)
+		if !fine {
+			e.halt = true
+			return b
+		}
+		b = made
+	} else if b = e.fields(b[:begin+guess], pl, p, depth); e.halt {
 		return b
 	}
 	return e.close(b, begin, guess)
 }
 
 // entryInside is guessed for the entry of a map.
-func (e *Encoder) entryInside(b []byte, x part) []byte {
+func (e *Encoder) entryInside(b []byte, x part, key unsafe.Pointer) []byte {
 	begin := len(b)
 	if cap(b)-begin < headroom+x.guess {
 		e.halt = true
 		return b
 	}
-	if b = e.pair(b[:begin+x.guess], x); e.halt {
+	if b = e.pair(b[:begin+x.guess], x, key); e.halt {
 		return b
 	}
 	return e.close(b, begin, x.guess)
 }
 
 // pair appends key and value of an entry.
-func (e *Encoder) pair(b []byte, x part) []byte {
+func (e *Encoder) pair(b []byte, x part, key unsafe.Pointer) []byte {
 	in := x.entry.in
-	if b = e.value(b, &in.key, in.key.Do, x.key, 0); e.halt {
+	if b = e.value(b, &in.key, in.key.Do, key, 0); e.halt {
 		return b
 	}
 	if b = e.room(b); e.halt {
@@ -108,9 +117,9 @@ func (e *Encoder) close(b []byte, begin, guess int) []byte {
 }
 
 // outer appends a message that is in no other one whose length is to be found. It is written as
-// if it stayed in the block; if it does not, in a fresh block if there is hope; and if
+// if it stayed in the block; if it does not, in a fresh block if that has more room; and if
 // that is too small as well it is measured. So it is at once if the one before was too long.
-func (e *Encoder) outer(b []byte, x part) []byte {
+func (e *Encoder) outer(b []byte, x part, key unsafe.Pointer) []byte {
 	for {
 		begin, had := len(b), cap(b)-len(b)
 		if e.last < had {
@@ -118,7 +127,7 @@ func (e *Encoder) outer(b []byte, x part) []byte {
 			if x.entry == nil {
 				b = e.guessed(b, x.pl, x.p, x.depth, x.guess)
 			} else {
-				b = e.entryInside(b, x)
+				b = e.entryInside(b, x, key)
 			}
 			e.inside = false
 			if !e.halt {
@@ -130,15 +139,15 @@ func (e *Encoder) outer(b []byte, x part) []byte {
 			}
 			e.halt, b = false, b[:begin]
 		}
-		if had >= buf.MinBlock {
-			return e.measured(b, x)
+		if had >= buf.MinBlock && (begin <= headroom || cap(b) < 4*buf.MinBlock) {
+			return e.measured(b, x, key)
 		}
 		b = e.Out.Next(b)
 	}
 }
 
 // measured appends a message whose size, and that of all that is in it, is found first.
-func (e *Encoder) measured(b []byte, x part) []byte {
+func (e *Encoder) measured(b []byte, x part, key unsafe.Pointer) []byte {
 	around := e.known
 	e.known = sizes{on: true}
 	n := e.size(x.pl, x.p, x.depth)
@@ -147,8 +156,8 @@ func (e *Encoder) measured(b []byte, x part) []byte {
 		return e.stop(b, errTooLong)
 	}
 	if o := x.entry; o != nil {
-		b = raw.Append(b, uint64(e.sizeValue(&o.in.key, o.in.key.Do, x.key, 0)+int(o.in.value.HeadN)+prefixed(n)))
-		if b = e.value(e.room(b), &o.in.key, o.in.key.Do, x.key, 0); e.halt {
+		b = raw.Append(b, uint64(e.sizeValue(&o.in.key, o.in.key.Do, key, 0)+int(o.in.value.HeadN)+prefixed(n)))
+		if b = e.value(e.room(b), &o.in.key, o.in.key.Do, key, 0); e.halt {
 			return b
 		}
 		b = o.in.value.head(e.room(b))

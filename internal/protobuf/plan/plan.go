@@ -19,6 +19,7 @@ import (
 type Plan struct {
 	shape.Struct // the first field: At
 
+	made   uintptr // itab of *struct as a generated; 0: no generated methods
 	ops    []Op // of fields and oneofs, in the order of their numbers; a oneof has that of its first field
 	fields []Op // of fields, those of oneofs among them, in the order of their numbers
 
@@ -253,7 +254,13 @@ type rules struct{}
 var _ shape.Rules = rules{}
 
 // New implements [shape.Rules].
-func (rules) New(reflect.Type) *shape.Struct { return &new(Plan).Struct }
+func (rules) New(rt reflect.Type) *shape.Struct {
+	pl := new(Plan)
+	if g := reflect.TypeFor[generated](); reflect.PointerTo(rt).Implements(g) {
+		pl.made = shape.Itab(g, reflect.PointerTo(rt))
+	}
+	return &pl.Struct
+}
 
 // View implements [shape.Rules].
 func (rules) View(reflect.Type) (reflect.Type, func(*shape.Struct) shape.View) { return nil, nil }

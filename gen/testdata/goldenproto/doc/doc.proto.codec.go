@@ -3,13 +3,123 @@
 
 package doc
 
-// How the types of doc.proto.go travel: protobuf.Codec reads the tags of their fields.
+import (
+	protoimpl "github.com/limosa-rpc/limosa/protobuf/impl"
+)
+
+// How the types of doc.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // ProtoName gives the message's full name in the IDL.
 func (*Order) ProtoName() string { return "doc.Order" }
 
+func (x *Order) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Order) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Order) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	n := 44 + len(x.ID)
+	if x.Note != nil {
+		n += len(*x.Note)
+	}
+	if n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
+			return b
+		}
+	} else {
+		if x.ID != "" {
+			b = e.Text(append(b, 10), x.ID)
+		}
+		if x.Note != nil {
+			b = e.Text(append(b, 18), *x.Note)
+		}
+	}
+	if len(x.Items) > 0 || x.Payment != nil {
+		if b = e.Fields(b, x, depth, 2, 4); e.Halt {
+			return b
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Order) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.ID, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		var v string
+		end := d.Text(&v, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[string](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = v
+		x.Note = p
+		o = end
+	}
+	if protoimpl.Is(b, o, 26) {
+		if o = d.Field(x, b, o, 1, depth, 2); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 34) {
+		if o = d.Field(x, b, o, 1, depth, 3); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 40) {
+		if o = d.Field(x, b, o, 1, depth, 4); o < 0 {
+			return false
+		}
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*Item) ProtoName() string { return "doc.Item" }
+
+func (x *Item) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Item) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Item) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Item) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // DocIDL gives the IDL of this file; descriptorpb.FileDescriptorSet reads it.
 func DocIDL() string {

@@ -4,10 +4,15 @@
 package legacy
 
 import (
+	"encoding/binary"
+	"math"
 	"strconv"
+
+	protoimpl "github.com/limosa-rpc/limosa/protobuf/impl"
 )
 
-// How the types of legacy.proto.go travel: protobuf.Codec reads the tags of their fields.
+// How the types of legacy.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // MarshalText gives the name in the IDL, or the digits of a number that has none.
 func (x Level) MarshalText() ([]byte, error) {
@@ -39,23 +44,510 @@ func (x Level) Known() bool {
 // ProtoName gives the message's full name in the IDL.
 func (*Defaults) ProtoName() string { return "legacy.Defaults" }
 
+func (x *Defaults) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Defaults) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Defaults) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	n := 129 + len(x.H)
+	if x.G != nil {
+		n += len(*x.G)
+	}
+	if n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 12); e.Halt {
+			return b
+		}
+	} else {
+		if x.A != nil {
+			b = binary.LittleEndian.AppendUint64(append(b, 9), math.Float64bits(*x.A))
+		}
+		if x.B != nil {
+			b = binary.LittleEndian.AppendUint32(append(b, 21), math.Float32bits(*x.B))
+		}
+		if x.C != nil {
+			b = binary.LittleEndian.AppendUint64(append(b, 25), math.Float64bits(*x.C))
+		}
+		if x.D != nil {
+			b = protoimpl.Varint(append(b, 32), uint64(*x.D))
+		}
+		if x.E != nil {
+			b = protoimpl.Varint(append(b, 40), uint64(*x.E))
+		}
+		if x.F != nil {
+			b = append(b, 48, protoimpl.Bool(*x.F))
+		}
+		if x.G != nil {
+			b = append(protoimpl.Varint(append(b, 58), uint64(len(*x.G))), *x.G...)
+		}
+		if x.H != nil {
+			b = append(protoimpl.Varint(append(b, 66), uint64(len(x.H))), x.H...)
+		}
+		if x.I != nil {
+			b = protoimpl.Varint(append(b, 72), uint64(*x.I))
+		}
+		if x.J != nil {
+			b = protoimpl.Varint(append(b, 80), uint64(*x.J))
+		}
+		if x.K != nil {
+			b = binary.LittleEndian.AppendUint64(append(b, 89), uint64(*x.K))
+		}
+		if x.L != nil {
+			b = binary.LittleEndian.AppendUint32(append(b, 101), math.Float32bits(*x.L))
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Defaults) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 9) {
+		end := o + 9
+		if end > len(b) {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[float64](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = math.Float64frombits(binary.LittleEndian.Uint64(b[o+1:]))
+		x.A, o = p, end
+	}
+	if protoimpl.Is(b, o, 21) {
+		end := o + 5
+		if end > len(b) {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[float32](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = math.Float32frombits(binary.LittleEndian.Uint32(b[o+1:]))
+		x.B, o = p, end
+	}
+	if protoimpl.Is(b, o, 25) {
+		end := o + 9
+		if end > len(b) {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[float64](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = math.Float64frombits(binary.LittleEndian.Uint64(b[o+1:]))
+		x.C, o = p, end
+	}
+	if protoimpl.Is(b, o, 32) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[int32](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = int32(v)
+		x.D, o = p, end
+	}
+	if protoimpl.Is(b, o, 40) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[uint64](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = uint64(v)
+		x.E, o = p, end
+	}
+	if protoimpl.Is(b, o, 48) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[bool](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = v != 0
+		x.F, o = p, end
+	}
+	if protoimpl.Is(b, o, 58) {
+		var v string
+		end := d.AnyText(&v, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[string](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = v
+		x.G = p
+		o = end
+	}
+	if protoimpl.Is(b, o, 66) {
+		end := d.Bytes(&x.H, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 72) {
+		if o = d.Field(x, b, o, 1, depth, 8); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 80) {
+		if o = d.Field(x, b, o, 1, depth, 9); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 89) {
+		end := o + 9
+		if end > len(b) {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[int64](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = int64(binary.LittleEndian.Uint64(b[o+1:]))
+		x.K, o = p, end
+	}
+	if protoimpl.Is(b, o, 101) {
+		end := o + 5
+		if end > len(b) {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[float32](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = math.Float32frombits(binary.LittleEndian.Uint32(b[o+1:]))
+		x.L, o = p, end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*Groups) ProtoName() string { return "legacy.Groups" }
+
+func (x *Groups) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Groups) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Groups) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 55 + len(x.Name) + len(x.Raw); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 3); e.Halt {
+			return b
+		}
+	} else {
+		b = append(protoimpl.Varint(append(b, 10), uint64(len(x.Name))), x.Name...)
+		b = protoimpl.Varint(append(b, 16), uint64(x.Level))
+		if x.Raw == nil {
+			return e.Wrong(b)
+		}
+		b = append(protoimpl.Varint(append(b, 26), uint64(len(x.Raw))), x.Raw...)
+	}
+	if x.Inner == nil {
+		return e.Wrong(b)
+	}
+	if v := x.Inner; v != nil {
+		at := len(b) + 2
+		b = v.AppendProto(e, append(b, 34, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	if x.Result != nil || len(x.Many) > 0 || x.Choice != nil || len(x.Unpacked) > 0 {
+		if b = e.Fields(b, x, depth, 4, 8); e.Halt {
+			return b
+		}
+	}
+	if b = protoimpl.Packed(e, b, x, depth, 8, 90, protoimpl.Int32, x.Packed); e.Halt {
+		return b
+	}
+	if len(x.Levels) > 0 || len(x.ByName) > 0 {
+		if b = e.Fields(b, x, depth, 9, 11); e.Halt {
+			return b
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Groups) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	return d.Plan(x, b, o, depth)
+}
 
 // ProtoName gives the message's full name in the IDL.
 func (*GroupsResult) ProtoName() string { return "legacy.Groups.Result" }
 
+func (x *GroupsResult) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *GroupsResult) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *GroupsResult) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	n := 38
+	if x.URL != nil {
+		n += len(*x.URL)
+	}
+	if n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		if x.URL != nil {
+			b = append(protoimpl.Varint(append(b, 10), uint64(len(*x.URL))), *x.URL...)
+		}
+	}
+	if len(x.Part) > 0 {
+		if b = e.Fields(b, x, depth, 1, 2); e.Halt {
+			return b
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *GroupsResult) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		var v string
+		end := d.AnyText(&v, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[string](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = v
+		x.URL = p
+		o = end
+	}
+	if protoimpl.Is(b, o, 19) {
+		if o = d.Field(x, b, o, 1, depth, 1); o < 0 {
+			return false
+		}
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*GroupsResultPart) ProtoName() string { return "legacy.Groups.Result.Part" }
+
+func (x *GroupsResultPart) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *GroupsResultPart) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *GroupsResultPart) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if cap(b)-len(b) < 43 {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		if x.N != nil {
+			b = protoimpl.Varint(append(b, 24), uint64(*x.N))
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *GroupsResultPart) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 24) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[int32](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = int32(v)
+		x.N, o = p, end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // ProtoName gives the message's full name in the IDL.
 func (*GroupsMany) ProtoName() string { return "legacy.Groups.Many" }
 
+func (x *GroupsMany) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *GroupsMany) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *GroupsMany) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if cap(b)-len(b) < 43 {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		b = protoimpl.Varint(append(b, 8), uint64(x.ID))
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *GroupsMany) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	return d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*GroupsChosen) ProtoName() string { return "legacy.Groups.Chosen" }
 
+func (x *GroupsChosen) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *GroupsChosen) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *GroupsChosen) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if cap(b)-len(b) < 43 {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		if x.N != nil {
+			b = protoimpl.Varint(append(b, 8), uint64(*x.N))
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *GroupsChosen) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 8) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[int32](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = int32(v)
+		x.N, o = p, end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*GroupsInner) ProtoName() string { return "legacy.Groups.Inner" }
+
+func (x *GroupsInner) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *GroupsInner) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *GroupsInner) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if cap(b)-len(b) < protoimpl.Room {
+		if b = e.Next(b, depth); e.Halt {
+			return b
+		}
+	}
+	if v := x.Inner; v != nil {
+		at := len(b) + 2
+		b = v.AppendProto(e, append(b, 10, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *GroupsInner) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		at, end := protoimpl.Length(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		v := protoimpl.New[GroupsInner](d)
+		if v == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Inner = v
+		if !v.ReadProto(d, b[:end], at, depth-1) {
+			return d.In(x, 0)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // UnknownProto gives the place of the fields that x does not have, extensions among them.
 func (x *Extended) UnknownProto() *[]byte { return &x.unknown }
@@ -63,11 +555,152 @@ func (x *Extended) UnknownProto() *[]byte { return &x.unknown }
 // ProtoName gives the message's full name in the IDL.
 func (*Extended) ProtoName() string { return "legacy.Extended" }
 
+func (x *Extended) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Extended) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Extended) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	n := 38
+	if x.Name != nil {
+		n += len(*x.Name)
+	}
+	if n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		if x.Name != nil {
+			b = append(protoimpl.Varint(append(b, 10), uint64(len(*x.Name))), *x.Name...)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Extended) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		var v string
+		end := d.AnyText(&v, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[string](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = v
+		x.Name = p
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*Scope) ProtoName() string { return "legacy.Scope" }
 
+func (x *Scope) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Scope) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Scope) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if cap(b)-len(b) < 38 {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		if x.N != nil {
+			b = protoimpl.Varint(append(b, 8), uint64(*x.N))
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Scope) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 8) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[uint32](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = uint32(v)
+		x.N, o = p, end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*ScopeKnot) ProtoName() string { return "legacy.Scope.Knot" }
+
+func (x *ScopeKnot) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *ScopeKnot) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *ScopeKnot) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if cap(b)-len(b) < 43 {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		if x.N != nil {
+			b = protoimpl.Varint(append(b, 8), uint64(*x.N))
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *ScopeKnot) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 8) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[int32](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = int32(v)
+		x.N, o = p, end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // LegacyIDL gives the IDL of this file; descriptorpb.FileDescriptorSet reads it.
 func LegacyIDL() string {

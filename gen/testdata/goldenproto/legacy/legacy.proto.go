@@ -151,7 +151,7 @@ type Groups struct {
 	Unpacked []int32                 `proto:"10,int32,name=unpacked" json:"unpacked,omitempty"`
 	Packed   []int32                 `proto:"11,int32,packed,name=packed" json:"packed,omitempty"`
 	Levels   []Level                 `proto:"12,enum,closed,name=levels" json:"levels,omitempty"`
-	ByName   map[string]*GroupsInner `proto:"13,map(string,message),name=by_name" json:"byName,omitempty"`
+	ByName   map[string]*GroupsInner `proto:"13,map(string,message),noutf8,name=by_name" json:"byName,omitempty"`
 	unknown  []byte                  `proto:"unknown"`
 }
 

@@ -5,9 +5,12 @@ package e2023
 
 import (
 	"strconv"
+
+	protoimpl "github.com/limosa-rpc/limosa/protobuf/impl"
 )
 
-// How the types of e2023.proto.go travel: protobuf.Codec reads the tags of their fields.
+// How the types of e2023.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // MarshalText gives the name in the IDL, or the digits of a number that has none.
 func (x Closed) MarshalText() ([]byte, error) {
@@ -57,8 +60,139 @@ func (x *Open) UnmarshalText(p []byte) (err error) {
 // ProtoName gives the message's full name in the IDL.
 func (*Mixed) ProtoName() string { return "editions.e2023.Mixed" }
 
+func (x *Mixed) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Mixed) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Mixed) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	n := 50 + len(x.Implicit) + len(x.Required)
+	if x.Explicit != nil {
+		n += len(*x.Explicit)
+	}
+	if n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 3); e.Halt {
+			return b
+		}
+	} else {
+		if x.Implicit != "" {
+			b = e.Text(append(b, 10), x.Implicit)
+		}
+		if x.Explicit != nil {
+			b = e.Text(append(b, 18), *x.Explicit)
+		}
+		b = e.Text(append(b, 26), x.Required)
+	}
+	if b = protoimpl.Packed(e, b, x, depth, 3, 34, protoimpl.Int32, x.Packed); e.Halt {
+		return b
+	}
+	if len(x.Expanded) > 0 {
+		if b = e.Fields(b, x, depth, 4, 5); e.Halt {
+			return b
+		}
+	}
+	if n := 38 + len(x.AnyBytes); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 5, 6); e.Halt {
+			return b
+		}
+	} else {
+		if x.AnyBytes != "" {
+			b = append(protoimpl.Varint(append(b, 50), uint64(len(x.AnyBytes))), x.AnyBytes...)
+		}
+	}
+	if x.Delimited != nil || len(x.Delimiteds) > 0 {
+		if b = e.Fields(b, x, depth, 6, 8); e.Halt {
+			return b
+		}
+	}
+	if cap(b)-len(b) < protoimpl.Room {
+		if b = e.Next(b, depth); e.Halt {
+			return b
+		}
+	}
+	if v := x.Prefixed; v != nil {
+		at := len(b) + 2
+		b = v.AppendProto(e, append(b, 74, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	if cap(b)-len(b) < 54 {
+		if b = e.Fields(b, x, depth, 9, 11); e.Halt {
+			return b
+		}
+	} else {
+		if x.Closed != nil {
+			b = protoimpl.Varint(append(b, 80), uint64(*x.Closed))
+		}
+		if x.Open != 0 {
+			b = protoimpl.Varint(append(b, 88), uint64(x.Open))
+		}
+	}
+	if len(x.Children) > 0 || x.One != nil {
+		if b = e.Fields(b, x, depth, 11, 13); e.Halt {
+			return b
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Mixed) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	return d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*Child) ProtoName() string { return "editions.e2023.Child" }
+
+func (x *Child) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Child) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Child) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if cap(b)-len(b) < 43 {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		if x.N != 0 {
+			b = protoimpl.Varint(append(b, 8), uint64(x.N))
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Child) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 8) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.N, o = int32(v), end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // E2023IDL gives the IDL of this file; descriptorpb.FileDescriptorSet reads it.
 func E2023IDL() string {

@@ -76,7 +76,7 @@ type Mixed struct {
 	Prefixed   *Child            `proto:"9,message,name=prefixed" json:"prefixed,omitempty"`
 	Closed     *Closed           `proto:"10,enum,explicit,closed,name=closed" json:"closed,omitempty"`
 	Open       Open              `proto:"11,enum,name=open" json:"open,omitempty"`
-	Children   map[string]*Child `proto:"12,map(string,message),name=children" json:"children,omitempty"`
+	Children   map[string]*Child `proto:"12,map(string,message),noutf8,name=children" json:"children,omitempty"`
 	One        MixedOne          `proto:"oneof,name=one" json:"one,omitempty"`
 	unknown    []byte            `proto:"unknown"`
 }

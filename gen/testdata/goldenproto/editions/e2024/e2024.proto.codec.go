@@ -5,9 +5,13 @@ package e2024
 
 import (
 	"strconv"
+
+	"github.com/limosa-rpc/limosa/gen/testdata/goldenproto/editions/e2023"
+	protoimpl "github.com/limosa-rpc/limosa/protobuf/impl"
 )
 
-// How the types of e2024.proto.go travel: protobuf.Codec reads the tags of their fields.
+// How the types of e2024.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // MarshalText gives the name in the IDL, or the digits of a number that has none.
 func (x Kind) MarshalText() ([]byte, error) {
@@ -30,8 +34,173 @@ func (x *Kind) UnmarshalText(p []byte) (err error) {
 // ProtoName gives the message's full name in the IDL.
 func (*Visible) ProtoName() string { return "editions.e2024.Visible" }
 
+func (x *Visible) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Visible) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Visible) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	n := 38
+	if x.Name != nil {
+		n += len(*x.Name)
+	}
+	if n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		if x.Name != nil {
+			b = e.Text(append(b, 10), *x.Name)
+		}
+	}
+	if v := x.Mixed; v != nil {
+		at := len(b) + 2
+		b = v.AppendProto(e, append(b, 18, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	if cap(b)-len(b) < protoimpl.Room {
+		if b = e.Next(b, depth); e.Halt {
+			return b
+		}
+	}
+	if v := x.Hidden; v != nil {
+		at := len(b) + 2
+		b = v.AppendProto(e, append(b, 26, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	if cap(b)-len(b) < 43 {
+		if b = e.Fields(b, x, depth, 3, 4); e.Halt {
+			return b
+		}
+	} else {
+		if x.Kind != nil {
+			b = protoimpl.Varint(append(b, 32), uint64(*x.Kind))
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Visible) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		var v string
+		end := d.Text(&v, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[string](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = v
+		x.Name = p
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		at, end := protoimpl.Length(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		v := protoimpl.New[e2023.Mixed](d)
+		if v == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Mixed = v
+		if !v.ReadProto(d, b[:end], at, depth-1) {
+			return d.In(x, 1)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 26) {
+		at, end := protoimpl.Length(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		v := protoimpl.New[VisibleHidden](d)
+		if v == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Hidden = v
+		if !v.ReadProto(d, b[:end], at, depth-1) {
+			return d.In(x, 2)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 32) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[Kind](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = Kind(v)
+		x.Kind, o = p, end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*VisibleHidden) ProtoName() string { return "editions.e2024.Visible.Hidden" }
+
+func (x *VisibleHidden) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *VisibleHidden) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *VisibleHidden) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if cap(b)-len(b) < 43 {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		if x.N != 0 {
+			b = protoimpl.Varint(append(b, 8), uint64(x.N))
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *VisibleHidden) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 8) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.N, o = int32(v), end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // E2024IDL gives the IDL of this file; descriptorpb.FileDescriptorSet reads it.
 func E2024IDL() string {

@@ -3,7 +3,8 @@
 
 package api
 
-// How the types of annotations.proto.go travel: protobuf.Codec reads the tags of their fields.
+// How the types of annotations.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // AnnotationsIDL gives the IDL of this file; descriptorpb.FileDescriptorSet reads it.
 func AnnotationsIDL() string {

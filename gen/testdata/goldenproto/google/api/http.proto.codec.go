@@ -3,16 +3,300 @@
 
 package api
 
-// How the types of http.proto.go travel: protobuf.Codec reads the tags of their fields.
+import (
+	protoimpl "github.com/limosa-rpc/limosa/protobuf/impl"
+)
+
+// How the types of http.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // ProtoName gives the message's full name in the IDL.
 func (*HTTP) ProtoName() string { return "google.api.Http" }
 
+func (x *HTTP) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *HTTP) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *HTTP) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	wideRules := 1
+	for _, v := range x.Rules {
+		if cap(b)-len(b) < protoimpl.Room || wideRules > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideRules
+		b = v.AppendProto(e, append(b, 10)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideRules == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideRules, depth); e.Halt {
+				return b
+			}
+			wideRules = e.Wide
+		}
+	}
+	if cap(b)-len(b) < 34 {
+		if b = e.Fields(b, x, depth, 1, 2); e.Halt {
+			return b
+		}
+	} else {
+		if x.FullyDecodeReservedExpansion {
+			b = append(b, 16, 1)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *HTTP) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		list, more := protoimpl.List(d, x.Rules, b, o+1, 10, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[HttpRule]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 0)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 0)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 0)
+			}
+			list, o = append(list, v), end
+		}
+		x.Rules = list
+	}
+	if protoimpl.Is(b, o, 16) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.FullyDecodeReservedExpansion, o = v != 0, end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*HttpRule) ProtoName() string { return "google.api.HttpRule" }
 
+func (x *HttpRule) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *HttpRule) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *HttpRule) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 38 + len(x.Selector); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		if x.Selector != "" {
+			b = e.Text(append(b, 10), x.Selector)
+		}
+	}
+	if x.Pattern != nil {
+		if b = e.Fields(b, x, depth, 1, 2); e.Halt {
+			return b
+		}
+	}
+	if n := 38 + len(x.Body); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 2, 3); e.Halt {
+			return b
+		}
+	} else {
+		if x.Body != "" {
+			b = e.Text(append(b, 58), x.Body)
+		}
+	}
+	wideAdditionalBindings := 1
+	for _, v := range x.AdditionalBindings {
+		if cap(b)-len(b) < protoimpl.Room || wideAdditionalBindings > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideAdditionalBindings
+		b = v.AppendProto(e, append(b, 90)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideAdditionalBindings == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideAdditionalBindings, depth); e.Halt {
+				return b
+			}
+			wideAdditionalBindings = e.Wide
+		}
+	}
+	if n := 38 + len(x.ResponseBody); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 4, 5); e.Halt {
+			return b
+		}
+	} else {
+		if x.ResponseBody != "" {
+			b = e.Text(append(b, 98), x.ResponseBody)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *HttpRule) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.Selector, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		if o = d.Field(x, b, o, 1, depth, 1); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 26) {
+		if o = d.Field(x, b, o, 1, depth, 2); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 34) {
+		if o = d.Field(x, b, o, 1, depth, 3); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 42) {
+		if o = d.Field(x, b, o, 1, depth, 4); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 50) {
+		if o = d.Field(x, b, o, 1, depth, 5); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 58) {
+		end := d.Text(&x.Body, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 66) {
+		if o = d.Field(x, b, o, 1, depth, 7); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 90) {
+		list, more := protoimpl.List(d, x.AdditionalBindings, b, o+1, 90, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[HttpRule]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 8)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 8)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 8)
+			}
+			list, o = append(list, v), end
+		}
+		x.AdditionalBindings = list
+	}
+	if protoimpl.Is(b, o, 98) {
+		end := d.Text(&x.ResponseBody, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*CustomHttpPattern) ProtoName() string { return "google.api.CustomHttpPattern" }
+
+func (x *CustomHttpPattern) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *CustomHttpPattern) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *CustomHttpPattern) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 44 + len(x.Kind) + len(x.Path); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
+			return b
+		}
+	} else {
+		if x.Kind != "" {
+			b = e.Text(append(b, 10), x.Kind)
+		}
+		if x.Path != "" {
+			b = e.Text(append(b, 18), x.Path)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *CustomHttpPattern) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.Kind, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		end := d.Text(&x.Path, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // HTTPIDL gives the IDL of this file; descriptorpb.FileDescriptorSet reads it.
 func HTTPIDL() string {

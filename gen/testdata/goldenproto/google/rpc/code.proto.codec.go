@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// How the types of code.proto.go travel: protobuf.Codec reads the tags of their fields.
+// How the types of code.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // MarshalText gives the name in the IDL, or the digits of a number that has none.
 func (x Code) MarshalText() ([]byte, error) {

@@ -3,51 +3,963 @@
 
 package rpc
 
-// How the types of error_details.proto.go travel: protobuf.Codec reads the tags of their fields.
+import (
+	protoimpl "github.com/limosa-rpc/limosa/protobuf/impl"
+	"github.com/limosa-rpc/limosa/protobuf/known"
+)
+
+// How the types of error_details.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // ProtoName gives the message's full name in the IDL.
 func (*ErrorInfo) ProtoName() string { return "google.rpc.ErrorInfo" }
 
+func (x *ErrorInfo) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *ErrorInfo) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *ErrorInfo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 44 + len(x.Reason) + len(x.Domain); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
+			return b
+		}
+	} else {
+		if x.Reason != "" {
+			b = e.Text(append(b, 10), x.Reason)
+		}
+		if x.Domain != "" {
+			b = e.Text(append(b, 18), x.Domain)
+		}
+	}
+	if len(x.Metadata) > 0 {
+		if b = e.Fields(b, x, depth, 2, 3); e.Halt {
+			return b
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *ErrorInfo) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.Reason, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		end := d.Text(&x.Domain, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 26) {
+		if o = d.Field(x, b, o, 1, depth, 2); o < 0 {
+			return false
+		}
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*RetryInfo) ProtoName() string { return "google.rpc.RetryInfo" }
+
+func (x *RetryInfo) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *RetryInfo) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *RetryInfo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if cap(b)-len(b) < protoimpl.Room {
+		if b = e.Next(b, depth); e.Halt {
+			return b
+		}
+	}
+	if v := x.RetryDelay; v != nil {
+		at := len(b) + 2
+		b = v.AppendProto(e, append(b, 10, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *RetryInfo) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		at, end := protoimpl.Length(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		v := protoimpl.New[known.Duration](d)
+		if v == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		x.RetryDelay = v
+		if !v.ReadProto(d, b[:end], at, depth-1) {
+			return d.In(x, 0)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // ProtoName gives the message's full name in the IDL.
 func (*DebugInfo) ProtoName() string { return "google.rpc.DebugInfo" }
 
+func (x *DebugInfo) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *DebugInfo) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *DebugInfo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if b = e.Texts(b, x, depth, 0, 10, x.StackEntries); e.Halt {
+		return b
+	}
+	if n := 38 + len(x.Detail); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 1, 2); e.Halt {
+			return b
+		}
+	} else {
+		if x.Detail != "" {
+			b = e.Text(append(b, 18), x.Detail)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *DebugInfo) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		if o = d.Field(x, b, o, 1, depth, 0); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 18) {
+		end := d.Text(&x.Detail, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*QuotaFailure) ProtoName() string { return "google.rpc.QuotaFailure" }
+
+func (x *QuotaFailure) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *QuotaFailure) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *QuotaFailure) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	wideViolations := 1
+	for _, v := range x.Violations {
+		if cap(b)-len(b) < protoimpl.Room || wideViolations > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideViolations
+		b = v.AppendProto(e, append(b, 10)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideViolations == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideViolations, depth); e.Halt {
+				return b
+			}
+			wideViolations = e.Wide
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *QuotaFailure) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		list, more := protoimpl.List(d, x.Violations, b, o+1, 10, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[QuotaFailureViolation]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 0)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 0)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 0)
+			}
+			list, o = append(list, v), end
+		}
+		x.Violations = list
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // ProtoName gives the message's full name in the IDL.
 func (*QuotaFailureViolation) ProtoName() string { return "google.rpc.QuotaFailure.Violation" }
 
+func (x *QuotaFailureViolation) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *QuotaFailureViolation) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *QuotaFailureViolation) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 62 + len(x.Subject) + len(x.Description) + len(x.APIService) + len(x.QuotaMetric) + len(x.QuotaID); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 5); e.Halt {
+			return b
+		}
+	} else {
+		if x.Subject != "" {
+			b = e.Text(append(b, 10), x.Subject)
+		}
+		if x.Description != "" {
+			b = e.Text(append(b, 18), x.Description)
+		}
+		if x.APIService != "" {
+			b = e.Text(append(b, 26), x.APIService)
+		}
+		if x.QuotaMetric != "" {
+			b = e.Text(append(b, 34), x.QuotaMetric)
+		}
+		if x.QuotaID != "" {
+			b = e.Text(append(b, 42), x.QuotaID)
+		}
+	}
+	if len(x.QuotaDimensions) > 0 {
+		if b = e.Fields(b, x, depth, 5, 6); e.Halt {
+			return b
+		}
+	}
+	if cap(b)-len(b) < 54 {
+		if b = e.Fields(b, x, depth, 6, 8); e.Halt {
+			return b
+		}
+	} else {
+		if x.QuotaValue != 0 {
+			b = protoimpl.Varint(append(b, 56), uint64(x.QuotaValue))
+		}
+		if x.FutureQuotaValue != nil {
+			b = protoimpl.Varint(append(b, 64), uint64(*x.FutureQuotaValue))
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *QuotaFailureViolation) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.Subject, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		end := d.Text(&x.Description, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 26) {
+		end := d.Text(&x.APIService, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 34) {
+		end := d.Text(&x.QuotaMetric, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 42) {
+		end := d.Text(&x.QuotaID, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 50) {
+		if o = d.Field(x, b, o, 1, depth, 5); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 56) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.QuotaValue, o = int64(v), end
+	}
+	if protoimpl.Is(b, o, 64) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[int64](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = int64(v)
+		x.FutureQuotaValue, o = p, end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*PreconditionFailure) ProtoName() string { return "google.rpc.PreconditionFailure" }
+
+func (x *PreconditionFailure) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *PreconditionFailure) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *PreconditionFailure) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	wideViolations := 1
+	for _, v := range x.Violations {
+		if cap(b)-len(b) < protoimpl.Room || wideViolations > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideViolations
+		b = v.AppendProto(e, append(b, 10)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideViolations == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideViolations, depth); e.Halt {
+				return b
+			}
+			wideViolations = e.Wide
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *PreconditionFailure) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		list, more := protoimpl.List(d, x.Violations, b, o+1, 10, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[PreconditionFailureViolation]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 0)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 0)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 0)
+			}
+			list, o = append(list, v), end
+		}
+		x.Violations = list
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // ProtoName gives the message's full name in the IDL.
 func (*PreconditionFailureViolation) ProtoName() string {
 	return "google.rpc.PreconditionFailure.Violation"
 }
 
+func (x *PreconditionFailureViolation) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *PreconditionFailureViolation) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *PreconditionFailureViolation) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 50 + len(x.Type) + len(x.Subject) + len(x.Description); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 3); e.Halt {
+			return b
+		}
+	} else {
+		if x.Type != "" {
+			b = e.Text(append(b, 10), x.Type)
+		}
+		if x.Subject != "" {
+			b = e.Text(append(b, 18), x.Subject)
+		}
+		if x.Description != "" {
+			b = e.Text(append(b, 26), x.Description)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *PreconditionFailureViolation) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.Type, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		end := d.Text(&x.Subject, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 26) {
+		end := d.Text(&x.Description, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*BadRequest) ProtoName() string { return "google.rpc.BadRequest" }
+
+func (x *BadRequest) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *BadRequest) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *BadRequest) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	wideFieldViolations := 1
+	for _, v := range x.FieldViolations {
+		if cap(b)-len(b) < protoimpl.Room || wideFieldViolations > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideFieldViolations
+		b = v.AppendProto(e, append(b, 10)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideFieldViolations == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideFieldViolations, depth); e.Halt {
+				return b
+			}
+			wideFieldViolations = e.Wide
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *BadRequest) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		list, more := protoimpl.List(d, x.FieldViolations, b, o+1, 10, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[BadRequestFieldViolation]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 0)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 0)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 0)
+			}
+			list, o = append(list, v), end
+		}
+		x.FieldViolations = list
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // ProtoName gives the message's full name in the IDL.
 func (*BadRequestFieldViolation) ProtoName() string { return "google.rpc.BadRequest.FieldViolation" }
 
+func (x *BadRequestFieldViolation) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *BadRequestFieldViolation) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *BadRequestFieldViolation) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 50 + len(x.Field) + len(x.Description) + len(x.Reason); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 3); e.Halt {
+			return b
+		}
+	} else {
+		if x.Field != "" {
+			b = e.Text(append(b, 10), x.Field)
+		}
+		if x.Description != "" {
+			b = e.Text(append(b, 18), x.Description)
+		}
+		if x.Reason != "" {
+			b = e.Text(append(b, 26), x.Reason)
+		}
+	}
+	if v := x.LocalizedMessage; v != nil {
+		at := len(b) + 2
+		b = v.AppendProto(e, append(b, 34, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *BadRequestFieldViolation) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.Field, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		end := d.Text(&x.Description, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 26) {
+		end := d.Text(&x.Reason, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 34) {
+		at, end := protoimpl.Length(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		v := protoimpl.New[LocalizedMessage](d)
+		if v == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		x.LocalizedMessage = v
+		if !v.ReadProto(d, b[:end], at, depth-1) {
+			return d.In(x, 3)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*RequestInfo) ProtoName() string { return "google.rpc.RequestInfo" }
+
+func (x *RequestInfo) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *RequestInfo) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *RequestInfo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 44 + len(x.RequestID) + len(x.ServingData); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
+			return b
+		}
+	} else {
+		if x.RequestID != "" {
+			b = e.Text(append(b, 10), x.RequestID)
+		}
+		if x.ServingData != "" {
+			b = e.Text(append(b, 18), x.ServingData)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *RequestInfo) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.RequestID, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		end := d.Text(&x.ServingData, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // ProtoName gives the message's full name in the IDL.
 func (*ResourceInfo) ProtoName() string { return "google.rpc.ResourceInfo" }
 
+func (x *ResourceInfo) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *ResourceInfo) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *ResourceInfo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 56 + len(x.ResourceType) + len(x.ResourceName) + len(x.Owner) + len(x.Description); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 4); e.Halt {
+			return b
+		}
+	} else {
+		if x.ResourceType != "" {
+			b = e.Text(append(b, 10), x.ResourceType)
+		}
+		if x.ResourceName != "" {
+			b = e.Text(append(b, 18), x.ResourceName)
+		}
+		if x.Owner != "" {
+			b = e.Text(append(b, 26), x.Owner)
+		}
+		if x.Description != "" {
+			b = e.Text(append(b, 34), x.Description)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *ResourceInfo) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.ResourceType, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		end := d.Text(&x.ResourceName, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 26) {
+		end := d.Text(&x.Owner, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 34) {
+		end := d.Text(&x.Description, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*Help) ProtoName() string { return "google.rpc.Help" }
+
+func (x *Help) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Help) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Help) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	wideLinks := 1
+	for _, v := range x.Links {
+		if cap(b)-len(b) < protoimpl.Room || wideLinks > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideLinks
+		b = v.AppendProto(e, append(b, 10)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideLinks == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideLinks, depth); e.Halt {
+				return b
+			}
+			wideLinks = e.Wide
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Help) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		list, more := protoimpl.List(d, x.Links, b, o+1, 10, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[HelpLink]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 0)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 0)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 0)
+			}
+			list, o = append(list, v), end
+		}
+		x.Links = list
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // ProtoName gives the message's full name in the IDL.
 func (*HelpLink) ProtoName() string { return "google.rpc.Help.Link" }
 
+func (x *HelpLink) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *HelpLink) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *HelpLink) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 44 + len(x.Description) + len(x.URL); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
+			return b
+		}
+	} else {
+		if x.Description != "" {
+			b = e.Text(append(b, 10), x.Description)
+		}
+		if x.URL != "" {
+			b = e.Text(append(b, 18), x.URL)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *HelpLink) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.Description, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		end := d.Text(&x.URL, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*LocalizedMessage) ProtoName() string { return "google.rpc.LocalizedMessage" }
+
+func (x *LocalizedMessage) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *LocalizedMessage) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *LocalizedMessage) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 44 + len(x.Locale) + len(x.Message); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
+			return b
+		}
+	} else {
+		if x.Locale != "" {
+			b = e.Text(append(b, 10), x.Locale)
+		}
+		if x.Message != "" {
+			b = e.Text(append(b, 18), x.Message)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *LocalizedMessage) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.Locale, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		end := d.Text(&x.Message, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // ErrorDetailsIDL gives the IDL of this file; descriptorpb.FileDescriptorSet reads it.
 func ErrorDetailsIDL() string {

@@ -3,10 +3,107 @@
 
 package rpc
 
-// How the types of status.proto.go travel: protobuf.Codec reads the tags of their fields.
+import (
+	protoimpl "github.com/limosa-rpc/limosa/protobuf/impl"
+	"github.com/limosa-rpc/limosa/protobuf/known"
+)
+
+// How the types of status.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // ProtoName gives the message's full name in the IDL.
 func (*Status) ProtoName() string { return "google.rpc.Status" }
+
+func (x *Status) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Status) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Status) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 49 + len(x.Message); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
+			return b
+		}
+	} else {
+		if x.Code != 0 {
+			b = protoimpl.Varint(append(b, 8), uint64(x.Code))
+		}
+		if x.Message != "" {
+			b = e.Text(append(b, 18), x.Message)
+		}
+	}
+	wideDetails := 1
+	for _, v := range x.Details {
+		if cap(b)-len(b) < protoimpl.Room || wideDetails > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideDetails
+		b = v.AppendProto(e, append(b, 26)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideDetails == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideDetails, depth); e.Halt {
+				return b
+			}
+			wideDetails = e.Wide
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Status) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 8) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Code, o = int32(v), end
+	}
+	if protoimpl.Is(b, o, 18) {
+		end := d.Text(&x.Message, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 26) {
+		list, more := protoimpl.List(d, x.Details, b, o+1, 26, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[known.Any]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 2)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 2)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 2)
+			}
+			list, o = append(list, v), end
+		}
+		x.Details = list
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // StatusIDL gives the IDL of this file; descriptorpb.FileDescriptorSet reads it.
 func StatusIDL() string {

@@ -3,10 +3,75 @@
 
 package type_
 
-// How the types of money.proto.go travel: protobuf.Codec reads the tags of their fields.
+import (
+	protoimpl "github.com/limosa-rpc/limosa/protobuf/impl"
+)
+
+// How the types of money.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // ProtoName gives the message's full name in the IDL.
 func (*Money) ProtoName() string { return "google.type.Money" }
+
+func (x *Money) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Money) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Money) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 60 + len(x.CurrencyCode); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 3); e.Halt {
+			return b
+		}
+	} else {
+		if x.CurrencyCode != "" {
+			b = e.Text(append(b, 10), x.CurrencyCode)
+		}
+		if x.Units != 0 {
+			b = protoimpl.Varint(append(b, 16), uint64(x.Units))
+		}
+		if x.Nanos != 0 {
+			b = protoimpl.Varint(append(b, 24), uint64(x.Nanos))
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Money) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.CurrencyCode, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 16) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Units, o = int64(v), end
+	}
+	if protoimpl.Is(b, o, 24) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Nanos, o = int32(v), end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // MoneyIDL gives the IDL of this file; descriptorpb.FileDescriptorSet reads it.
 func MoneyIDL() string {

@@ -6,13 +6,16 @@ package shopv1
 import (
 	"strconv"
 
+	rpc_ "github.com/limosa-rpc/limosa/gen/testdata/goldenproto/google/rpc"
 	"github.com/limosa-rpc/limosa/protobuf"
+	protoimpl "github.com/limosa-rpc/limosa/protobuf/impl"
 	"github.com/limosa-rpc/limosa/protobuf/known"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
-// How the types of shop.proto.go travel: protobuf.Codec reads the tags of their fields.
+// How the types of shop.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // MarshalText gives the name in the IDL, or the digits of a number that has none.
 func (x OrderStatus) MarshalText() ([]byte, error) {
@@ -35,20 +38,742 @@ func (x *OrderStatus) UnmarshalText(p []byte) (err error) {
 // ProtoName gives the message's full name in the IDL.
 func (*GetOrderRequest) ProtoName() string { return "shop.v1.GetOrderRequest" }
 
+func (x *GetOrderRequest) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *GetOrderRequest) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *GetOrderRequest) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 38 + len(x.ID); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		if x.ID != "" {
+			b = e.Text(append(b, 10), x.ID)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *GetOrderRequest) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.ID, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*ListOrdersRequest) ProtoName() string { return "shop.v1.ListOrdersRequest" }
+
+func (x *ListOrdersRequest) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *ListOrdersRequest) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *ListOrdersRequest) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 49 + len(x.PageToken); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
+			return b
+		}
+	} else {
+		if x.PageSize != 0 {
+			b = protoimpl.Varint(append(b, 8), uint64(x.PageSize))
+		}
+		if x.PageToken != "" {
+			b = e.Text(append(b, 18), x.PageToken)
+		}
+	}
+	if v := x.Mask; v != nil {
+		at := len(b) + 2
+		b = v.AppendProto(e, append(b, 26, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *ListOrdersRequest) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 8) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.PageSize, o = int32(v), end
+	}
+	if protoimpl.Is(b, o, 18) {
+		end := d.Text(&x.PageToken, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 26) {
+		at, end := protoimpl.Length(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		v := protoimpl.New[known.FieldMask](d)
+		if v == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Mask = v
+		if !v.ReadProto(d, b[:end], at, depth-1) {
+			return d.In(x, 2)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // ProtoName gives the message's full name in the IDL.
 func (*ImportResponse) ProtoName() string { return "shop.v1.ImportResponse" }
 
+func (x *ImportResponse) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *ImportResponse) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *ImportResponse) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if cap(b)-len(b) < 43 {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		if x.Count != 0 {
+			b = protoimpl.Varint(append(b, 8), uint64(x.Count))
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *ImportResponse) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 8) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Count, o = int64(v), end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*Order) ProtoName() string { return "shop.v1.Order" }
+
+func (x *Order) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Order) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Order) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	n := 44 + len(x.ID)
+	if x.Note != nil {
+		n += len(*x.Note)
+	}
+	if n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
+			return b
+		}
+	} else {
+		if x.ID != "" {
+			b = e.Text(append(b, 10), x.ID)
+		}
+		if x.Note != nil {
+			b = e.Text(append(b, 18), *x.Note)
+		}
+	}
+	wideItems := 1
+	for _, v := range x.Items {
+		if cap(b)-len(b) < protoimpl.Room || wideItems > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 1 + wideItems
+		b = v.AppendProto(e, append(b, 26)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideItems == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideItems, depth); e.Halt {
+				return b
+			}
+			wideItems = e.Wide
+		}
+	}
+	if len(x.BySku) > 0 || len(x.Colors) > 0 || len(x.Flags) > 0 || x.Payment != nil {
+		if b = e.Fields(b, x, depth, 3, 7); e.Halt {
+			return b
+		}
+	}
+	if cap(b)-len(b) < 56 {
+		if b = e.Fields(b, x, depth, 7, 9); e.Halt {
+			return b
+		}
+	} else {
+		if x.Status != 0 {
+			b = protoimpl.Varint(append(b, 128, 1), uint64(x.Status))
+		}
+		if x.LastStatus != nil {
+			b = protoimpl.Varint(append(b, 136, 1), uint64(*x.LastStatus))
+		}
+	}
+	if v := x.Created; v != nil {
+		at := len(b) + 3
+		b = v.AppendProto(e, append(b, 146, 1, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	if cap(b)-len(b) < protoimpl.Room {
+		if b = e.Next(b, depth); e.Halt {
+			return b
+		}
+	}
+	if v := x.Took; v != nil {
+		at := len(b) + 3
+		b = v.AppendProto(e, append(b, 154, 1, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	wideDetails := 1
+	for _, v := range x.Details {
+		if cap(b)-len(b) < protoimpl.Room || wideDetails > 1 {
+			if b = e.Between(b, depth); e.Halt {
+				return b
+			}
+		}
+		at := len(b) + 2 + wideDetails
+		b = v.AppendProto(e, append(b, 162, 1)[:at], depth-1)
+		if n := len(b) - at; uint(n) < 0x80 && wideDetails == 1 {
+			b[at-1] = byte(n)
+		} else {
+			if b = e.Close(b, v, at, wideDetails, depth); e.Halt {
+				return b
+			}
+			wideDetails = e.Wide
+		}
+	}
+	if cap(b)-len(b) < protoimpl.Room {
+		if b = e.Next(b, depth); e.Halt {
+			return b
+		}
+	}
+	if v := x.Attributes; v != nil {
+		at := len(b) + 3
+		b = v.AppendProto(e, append(b, 170, 1, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	if cap(b)-len(b) < protoimpl.Room {
+		if b = e.Next(b, depth); e.Halt {
+			return b
+		}
+	}
+	if v := x.Title; v != nil {
+		at := len(b) + 3
+		b = v.AppendProto(e, append(b, 178, 1, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	if cap(b)-len(b) < protoimpl.Room {
+		if b = e.Next(b, depth); e.Halt {
+			return b
+		}
+	}
+	if v := x.Failure; v != nil {
+		at := len(b) + 3
+		b = v.AppendProto(e, append(b, 186, 1, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	if cap(b)-len(b) < protoimpl.Room {
+		if b = e.Next(b, depth); e.Halt {
+			return b
+		}
+	}
+	if v := x.Numbers; v != nil {
+		at := len(b) + 3
+		b = v.AppendProto(e, append(b, 194, 1, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	if n := 53 + len(x.Private) + len(x.GetID) + len(x.String); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 16, 19); e.Halt {
+			return b
+		}
+	} else {
+		if x.Private != "" {
+			b = e.Text(append(b, 202, 2), x.Private)
+		}
+		if x.GetID != "" {
+			b = e.Text(append(b, 210, 2), x.GetID)
+		}
+		if x.String != "" {
+			b = e.Text(append(b, 218, 2), x.String)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Order) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.ID, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 18) {
+		var v string
+		end := d.Text(&v, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[string](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = v
+		x.Note = p
+		o = end
+	}
+	if protoimpl.Is(b, o, 26) {
+		list, more := protoimpl.List(d, x.Items, b, o+1, 26, 1)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[OrderItem]
+		for ; more > 0; more-- {
+			o += 1
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 2)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 2)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 2)
+			}
+			list, o = append(list, v), end
+		}
+		x.Items = list
+	}
+	if protoimpl.Is(b, o, 34) {
+		if o = d.Field(x, b, o, 1, depth, 3); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 42) {
+		if o = d.Field(x, b, o, 1, depth, 4); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 50) {
+		if o = d.Field(x, b, o, 1, depth, 5); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 58) {
+		if o = d.Field(x, b, o, 1, depth, 6); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 64) {
+		if o = d.Field(x, b, o, 1, depth, 7); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 74) {
+		if o = d.Field(x, b, o, 1, depth, 8); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 80) {
+		if o = d.Field(x, b, o, 1, depth, 9); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 90) {
+		if o = d.Field(x, b, o, 1, depth, 10); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 98) {
+		if o = d.Field(x, b, o, 1, depth, 11); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 105) {
+		if o = d.Field(x, b, o, 1, depth, 12); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 112) {
+		if o = d.Field(x, b, o, 1, depth, 13); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is(b, o, 122) {
+		if o = d.Field(x, b, o, 1, depth, 14); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is2(b, o, 384) {
+		v, end := protoimpl.Number(b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Status, o = OrderStatus(v), end
+	}
+	if protoimpl.Is2(b, o, 392) {
+		v, end := protoimpl.Number(b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[OrderStatus](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = OrderStatus(v)
+		x.LastStatus, o = p, end
+	}
+	if protoimpl.Is2(b, o, 402) {
+		at, end := protoimpl.Length(b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		v := protoimpl.New[known.Timestamp](d)
+		if v == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Created = v
+		if !v.ReadProto(d, b[:end], at, depth-1) {
+			return d.In(x, 17)
+		}
+		o = end
+	}
+	if protoimpl.Is2(b, o, 410) {
+		at, end := protoimpl.Length(b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		v := protoimpl.New[known.Duration](d)
+		if v == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Took = v
+		if !v.ReadProto(d, b[:end], at, depth-1) {
+			return d.In(x, 18)
+		}
+		o = end
+	}
+	if protoimpl.Is2(b, o, 418) {
+		list, more := protoimpl.List(d, x.Details, b, o+2, 418, 2)
+		if more < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		var slab protoimpl.Slab[known.Any]
+		for ; more > 0; more-- {
+			o += 2
+			v := slab.Next(d, more)
+			if v == nil {
+				return d.Costly(x, o, 19)
+			}
+			at, end := protoimpl.Length(b, o)
+			if end < 0 {
+				return d.Cut(x, b, o, 19)
+			}
+			if !v.ReadProto(d, b[:end], at, depth-1) {
+				return d.In(x, 19)
+			}
+			list, o = append(list, v), end
+		}
+		x.Details = list
+	}
+	if protoimpl.Is2(b, o, 426) {
+		at, end := protoimpl.Length(b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		v := protoimpl.New[known.Struct](d)
+		if v == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Attributes = v
+		if !v.ReadProto(d, b[:end], at, depth-1) {
+			return d.In(x, 20)
+		}
+		o = end
+	}
+	if protoimpl.Is2(b, o, 434) {
+		at, end := protoimpl.Length(b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		v := protoimpl.New[known.StringValue](d)
+		if v == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Title = v
+		if !v.ReadProto(d, b[:end], at, depth-1) {
+			return d.In(x, 21)
+		}
+		o = end
+	}
+	if protoimpl.Is2(b, o, 442) {
+		at, end := protoimpl.Length(b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		v := protoimpl.New[rpc_.Status](d)
+		if v == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Failure = v
+		if !v.ReadProto(d, b[:end], at, depth-1) {
+			return d.In(x, 22)
+		}
+		o = end
+	}
+	if protoimpl.Is2(b, o, 450) {
+		at, end := protoimpl.Length(b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		v := protoimpl.New[Numbers](d)
+		if v == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		x.Numbers = v
+		if !v.ReadProto(d, b[:end], at, depth-1) {
+			return d.In(x, 23)
+		}
+		o = end
+	}
+	if protoimpl.Is2(b, o, 714) {
+		end := d.Text(&x.Private, b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is2(b, o, 722) {
+		end := d.Text(&x.GetID, b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is2(b, o, 730) {
+		end := d.Text(&x.String, b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // ProtoName gives the message's full name in the IDL.
 func (*OrderPayment) ProtoName() string { return "shop.v1.Order.Payment" }
 
+func (x *OrderPayment) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *OrderPayment) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *OrderPayment) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 38 + len(x.Kind); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
+			return b
+		}
+	} else {
+		if x.Kind != "" {
+			b = e.Text(append(b, 10), x.Kind)
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *OrderPayment) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.Kind, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
+
 // ProtoName gives the message's full name in the IDL.
 func (*OrderItem) ProtoName() string { return "shop.v1.Order.Item" }
+
+func (x *OrderItem) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *OrderItem) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *OrderItem) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 44 + len(x.Sku); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
+			return b
+		}
+	} else {
+		if x.Sku != "" {
+			b = e.Text(append(b, 10), x.Sku)
+		}
+		if x.N != 0 {
+			b = protoimpl.Varint(append(b, 16), uint64(x.N))
+		}
+	}
+	if v := x.PartOf; v != nil {
+		at := len(b) + 2
+		b = v.AppendProto(e, append(b, 26, 0), depth-1)
+		if n := len(b) - at; uint(n) < 0x80 {
+			b[at-1] = byte(n)
+		} else if b = e.Close(b, v, at, 1, depth); e.Halt {
+			return b
+		}
+	}
+	if x.Discount != nil {
+		if b = e.Fields(b, x, depth, 3, 4); e.Halt {
+			return b
+		}
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *OrderItem) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 10) {
+		end := d.Text(&x.Sku, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 16) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.N, o = uint32(v), end
+	}
+	if protoimpl.Is(b, o, 26) {
+		at, end := protoimpl.Length(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		v := protoimpl.New[OrderItem](d)
+		if v == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		x.PartOf = v
+		if !v.ReadProto(d, b[:end], at, depth-1) {
+			return d.In(x, 2)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 37) {
+		if o = d.Field(x, b, o, 1, depth, 3); o < 0 {
+			return false
+		}
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 var ordersGet = rpc.Method{
 	Service: "shop.v1.Orders", Name: "Get", Codec: protobuf.Codec{}, Idempotent: true, New: stub.New[GetOrderRequest, Order],

@@ -4,10 +4,15 @@
 package shopv1
 
 import (
+	"encoding/binary"
+	"math"
 	"strconv"
+
+	protoimpl "github.com/limosa-rpc/limosa/protobuf/impl"
 )
 
-// How the types of types.proto.go travel: protobuf.Codec reads the tags of their fields.
+// How the types of types.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // MarshalText gives the name in the IDL, or the digits of a number that has none.
 func (x Color) MarshalText() ([]byte, error) {
@@ -47,6 +52,546 @@ func (x *Plain) UnmarshalText(p []byte) (err error) {
 
 // ProtoName gives the message's full name in the IDL.
 func (*Numbers) ProtoName() string { return "shop.v1.Numbers" }
+
+func (x *Numbers) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Numbers) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Numbers) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	if n := 159 + len(x.N) + len(x.O); n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 16); e.Halt {
+			return b
+		}
+	} else {
+		if math.Float64bits(x.A) != 0 {
+			b = binary.LittleEndian.AppendUint64(append(b, 9), math.Float64bits(x.A))
+		}
+		if math.Float32bits(x.B) != 0 {
+			b = binary.LittleEndian.AppendUint32(append(b, 21), math.Float32bits(x.B))
+		}
+		if x.C != 0 {
+			b = protoimpl.Varint(append(b, 24), uint64(x.C))
+		}
+		if x.D != 0 {
+			b = protoimpl.Varint(append(b, 32), uint64(x.D))
+		}
+		if x.E != 0 {
+			b = protoimpl.Varint(append(b, 40), uint64(x.E))
+		}
+		if x.F != 0 {
+			b = protoimpl.Varint(append(b, 48), uint64(x.F))
+		}
+		if x.G != 0 {
+			b = protoimpl.Varint(append(b, 56), protoimpl.Zigzag(int64(x.G)))
+		}
+		if x.H != 0 {
+			b = protoimpl.Varint(append(b, 64), protoimpl.Zigzag(int64(x.H)))
+		}
+		if x.I != 0 {
+			b = binary.LittleEndian.AppendUint32(append(b, 77), uint32(x.I))
+		}
+		if x.J != 0 {
+			b = binary.LittleEndian.AppendUint64(append(b, 81), uint64(x.J))
+		}
+		if x.K != 0 {
+			b = binary.LittleEndian.AppendUint32(append(b, 93), uint32(x.K))
+		}
+		if x.L != 0 {
+			b = binary.LittleEndian.AppendUint64(append(b, 97), uint64(x.L))
+		}
+		if x.M {
+			b = append(b, 104, 1)
+		}
+		if x.N != "" {
+			b = e.Text(append(b, 114), x.N)
+		}
+		if len(x.O) > 0 {
+			b = append(protoimpl.Varint(append(b, 122), uint64(len(x.O))), x.O...)
+		}
+		if x.P != 0 {
+			b = protoimpl.Varint(append(b, 128, 1), uint64(x.P))
+		}
+	}
+	n := 174 + len(x.Oo)
+	if x.On != nil {
+		n += len(*x.On)
+	}
+	if n > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 16, 32); e.Halt {
+			return b
+		}
+	} else {
+		if x.Oa != nil {
+			b = binary.LittleEndian.AppendUint64(append(b, 169, 1), math.Float64bits(*x.Oa))
+		}
+		if x.Ob != nil {
+			b = binary.LittleEndian.AppendUint32(append(b, 181, 1), math.Float32bits(*x.Ob))
+		}
+		if x.Oc != nil {
+			b = protoimpl.Varint(append(b, 184, 1), uint64(*x.Oc))
+		}
+		if x.Od != nil {
+			b = protoimpl.Varint(append(b, 192, 1), uint64(*x.Od))
+		}
+		if x.Oe != nil {
+			b = protoimpl.Varint(append(b, 200, 1), uint64(*x.Oe))
+		}
+		if x.Of != nil {
+			b = protoimpl.Varint(append(b, 208, 1), uint64(*x.Of))
+		}
+		if x.Og != nil {
+			b = protoimpl.Varint(append(b, 216, 1), protoimpl.Zigzag(int64(*x.Og)))
+		}
+		if x.Oh != nil {
+			b = protoimpl.Varint(append(b, 224, 1), protoimpl.Zigzag(int64(*x.Oh)))
+		}
+		if x.Oi != nil {
+			b = binary.LittleEndian.AppendUint32(append(b, 237, 1), uint32(*x.Oi))
+		}
+		if x.Oj != nil {
+			b = binary.LittleEndian.AppendUint64(append(b, 241, 1), uint64(*x.Oj))
+		}
+		if x.Ok != nil {
+			b = binary.LittleEndian.AppendUint32(append(b, 253, 1), uint32(*x.Ok))
+		}
+		if x.Ol != nil {
+			b = binary.LittleEndian.AppendUint64(append(b, 129, 2), uint64(*x.Ol))
+		}
+		if x.Om != nil {
+			b = append(b, 136, 2, protoimpl.Bool(*x.Om))
+		}
+		if x.On != nil {
+			b = e.Text(append(b, 146, 2), *x.On)
+		}
+		if x.Oo != nil {
+			b = append(protoimpl.Varint(append(b, 154, 2), uint64(len(x.Oo))), x.Oo...)
+		}
+		if x.Op != nil {
+			b = protoimpl.Varint(append(b, 160, 2), uint64(*x.Op))
+		}
+	}
+	if b = protoimpl.Packed(e, b, x, depth, 32, 714, protoimpl.Fixed64, x.Ra); e.Halt {
+		return b
+	}
+	if len(x.Rb) > 0 {
+		if b = e.Fields(b, x, depth, 33, 34); e.Halt {
+			return b
+		}
+	}
+	if b = protoimpl.Packed(e, b, x, depth, 34, 730, protoimpl.Int32, x.Rc); e.Halt {
+		return b
+	}
+	if b = protoimpl.Packed(e, b, x, depth, 35, 754, protoimpl.Int64, x.Rf); e.Halt {
+		return b
+	}
+	if b = protoimpl.Packed(e, b, x, depth, 36, 762, protoimpl.Sint32, x.Rg); e.Halt {
+		return b
+	}
+	if b = protoimpl.Packed(e, b, x, depth, 37, 906, protoimpl.Fixed32, x.Ri); e.Halt {
+		return b
+	}
+	if len(x.Rl) > 0 || len(x.Rm) > 0 {
+		if b = e.Fields(b, x, depth, 38, 40); e.Halt {
+			return b
+		}
+	}
+	if b = e.Texts(b, x, depth, 40, 946, x.Rn); e.Halt {
+		return b
+	}
+	if len(x.Ro) > 0 {
+		if b = e.Fields(b, x, depth, 41, 42); e.Halt {
+			return b
+		}
+	}
+	if b = protoimpl.Packed(e, b, x, depth, 42, 962, protoimpl.Int32, x.Rp); e.Halt {
+		return b
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Numbers) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 9) {
+		end := o + 9
+		if end > len(b) {
+			return d.Plan(x, b, o, depth)
+		}
+		x.A, o = math.Float64frombits(binary.LittleEndian.Uint64(b[o+1:])), end
+	}
+	if protoimpl.Is(b, o, 21) {
+		end := o + 5
+		if end > len(b) {
+			return d.Plan(x, b, o, depth)
+		}
+		x.B, o = math.Float32frombits(binary.LittleEndian.Uint32(b[o+1:])), end
+	}
+	if protoimpl.Is(b, o, 24) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.C, o = int32(v), end
+	}
+	if protoimpl.Is(b, o, 32) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.D, o = int64(v), end
+	}
+	if protoimpl.Is(b, o, 40) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.E, o = uint32(v), end
+	}
+	if protoimpl.Is(b, o, 48) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.F, o = uint64(v), end
+	}
+	if protoimpl.Is(b, o, 56) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.G, o = int32(protoimpl.Unzigzag(uint64(uint32(v)))), end
+	}
+	if protoimpl.Is(b, o, 64) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.H, o = protoimpl.Unzigzag(v), end
+	}
+	if protoimpl.Is(b, o, 77) {
+		end := o + 5
+		if end > len(b) {
+			return d.Plan(x, b, o, depth)
+		}
+		x.I, o = uint32(binary.LittleEndian.Uint32(b[o+1:])), end
+	}
+	if protoimpl.Is(b, o, 81) {
+		end := o + 9
+		if end > len(b) {
+			return d.Plan(x, b, o, depth)
+		}
+		x.J, o = uint64(binary.LittleEndian.Uint64(b[o+1:])), end
+	}
+	if protoimpl.Is(b, o, 93) {
+		end := o + 5
+		if end > len(b) {
+			return d.Plan(x, b, o, depth)
+		}
+		x.K, o = int32(binary.LittleEndian.Uint32(b[o+1:])), end
+	}
+	if protoimpl.Is(b, o, 97) {
+		end := o + 9
+		if end > len(b) {
+			return d.Plan(x, b, o, depth)
+		}
+		x.L, o = int64(binary.LittleEndian.Uint64(b[o+1:])), end
+	}
+	if protoimpl.Is(b, o, 104) {
+		v, end := protoimpl.Number(b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.M, o = v != 0, end
+	}
+	if protoimpl.Is(b, o, 114) {
+		end := d.Text(&x.N, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 122) {
+		end := d.Bytes(&x.O, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is2(b, o, 384) {
+		v, end := protoimpl.Number(b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		x.P, o = Plain(v), end
+	}
+	if protoimpl.Is2(b, o, 425) {
+		end := o + 10
+		if end > len(b) {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[float64](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = math.Float64frombits(binary.LittleEndian.Uint64(b[o+2:]))
+		x.Oa, o = p, end
+	}
+	if protoimpl.Is2(b, o, 437) {
+		end := o + 6
+		if end > len(b) {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[float32](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = math.Float32frombits(binary.LittleEndian.Uint32(b[o+2:]))
+		x.Ob, o = p, end
+	}
+	if protoimpl.Is2(b, o, 440) {
+		v, end := protoimpl.Number(b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[int32](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = int32(v)
+		x.Oc, o = p, end
+	}
+	if protoimpl.Is2(b, o, 448) {
+		v, end := protoimpl.Number(b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[int64](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = int64(v)
+		x.Od, o = p, end
+	}
+	if protoimpl.Is2(b, o, 456) {
+		v, end := protoimpl.Number(b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[uint32](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = uint32(v)
+		x.Oe, o = p, end
+	}
+	if protoimpl.Is2(b, o, 464) {
+		v, end := protoimpl.Number(b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[uint64](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = uint64(v)
+		x.Of, o = p, end
+	}
+	if protoimpl.Is2(b, o, 472) {
+		v, end := protoimpl.Number(b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[int32](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = int32(protoimpl.Unzigzag(uint64(uint32(v))))
+		x.Og, o = p, end
+	}
+	if protoimpl.Is2(b, o, 480) {
+		v, end := protoimpl.Number(b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[int64](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = protoimpl.Unzigzag(v)
+		x.Oh, o = p, end
+	}
+	if protoimpl.Is2(b, o, 493) {
+		end := o + 6
+		if end > len(b) {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[uint32](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = uint32(binary.LittleEndian.Uint32(b[o+2:]))
+		x.Oi, o = p, end
+	}
+	if protoimpl.Is2(b, o, 497) {
+		end := o + 10
+		if end > len(b) {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[uint64](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = uint64(binary.LittleEndian.Uint64(b[o+2:]))
+		x.Oj, o = p, end
+	}
+	if protoimpl.Is2(b, o, 509) {
+		end := o + 6
+		if end > len(b) {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[int32](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = int32(binary.LittleEndian.Uint32(b[o+2:]))
+		x.Ok, o = p, end
+	}
+	if protoimpl.Is2(b, o, 641) {
+		end := o + 10
+		if end > len(b) {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[int64](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = int64(binary.LittleEndian.Uint64(b[o+2:]))
+		x.Ol, o = p, end
+	}
+	if protoimpl.Is2(b, o, 648) {
+		v, end := protoimpl.Number(b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[bool](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = v != 0
+		x.Om, o = p, end
+	}
+	if protoimpl.Is2(b, o, 658) {
+		var v string
+		end := d.Text(&v, b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[string](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = v
+		x.On = p
+		o = end
+	}
+	if protoimpl.Is2(b, o, 666) {
+		end := d.Bytes(&x.Oo, b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is2(b, o, 672) {
+		v, end := protoimpl.Number(b, o+2)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		p := protoimpl.New[Plain](d)
+		if p == nil {
+			return d.Plan(x, b, o, depth)
+		}
+		*p = Plain(v)
+		x.Op, o = p, end
+	}
+	if protoimpl.Is2(b, o, 714) {
+		end := protoimpl.Numbers(d, &x.Ra, b, o+2, protoimpl.Fixed64)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is2(b, o, 725) {
+		if o = d.Field(x, b, o, 2, depth, 33); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is2(b, o, 730) {
+		end := protoimpl.Numbers(d, &x.Rc, b, o+2, protoimpl.Int32)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is2(b, o, 754) {
+		end := protoimpl.Numbers(d, &x.Rf, b, o+2, protoimpl.Int64)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is2(b, o, 762) {
+		end := protoimpl.Numbers(d, &x.Rg, b, o+2, protoimpl.Sint32)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is2(b, o, 906) {
+		end := protoimpl.Numbers(d, &x.Ri, b, o+2, protoimpl.Fixed32)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is2(b, o, 929) {
+		if o = d.Field(x, b, o, 2, depth, 38); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is2(b, o, 938) {
+		if o = d.Field(x, b, o, 2, depth, 39); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is2(b, o, 946) {
+		if o = d.Field(x, b, o, 2, depth, 40); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is2(b, o, 954) {
+		if o = d.Field(x, b, o, 2, depth, 41); o < 0 {
+			return false
+		}
+	}
+	if protoimpl.Is2(b, o, 962) {
+		end := protoimpl.Numbers(d, &x.Rp, b, o+2, protoimpl.Int32)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 // TypesIDL gives the IDL of this file; descriptorpb.FileDescriptorSet reads it.
 func TypesIDL() string {
