@@ -146,7 +146,9 @@ func (e *Encoder) Outer(b []byte, pl *Plan, p unsafe.Pointer, depth, guess int) 
 }
 
 // PutNumbers appends n numbers of a form, each as long as it is, for which there is room for raw.MaxVarint bytes each.
-func PutNumbers(b []byte, form Form, p unsafe.Pointer, n int) []byte { return putNumbers(b, form, p, n) }
+func PutNumbers(b []byte, form Form, p unsafe.Pointer, n int) []byte {
+	return putNumbers(b, form, p, n)
+}
 
 // Lacks tells whether required fields may not have come.
 func (d *Decoder) Lacks() bool { return len(d.lacks) > 0 }

@@ -20,8 +20,8 @@ type Plan struct {
 	shape.Struct // the first field: At
 
 	made   uintptr // itab of *struct as a generated; 0: no generated methods
-	ops    []Op // of fields and oneofs, in the order of their numbers; a oneof has that of its first field
-	fields []Op // of fields, those of oneofs among them, in the order of their numbers
+	ops    []Op    // of fields and oneofs, in the order of their numbers; a oneof has that of its first field
+	fields []Op    // of fields, those of oneofs among them, in the order of their numbers
 
 	Name  string         // in the .proto file, with its package; "": not known
 	json  []string       // names of Fields in JSON
