@@ -85,7 +85,8 @@ func (e *Encoder) fields(b []byte, pl *Plan, base unsafe.Pointer, depth int) []b
 	return b
 }
 
-// some appends those of the fields of the struct at base that ops are for.
+// some appends those of the fields of the struct at base that ops are for. It is long because numbers and short strings
+// are stored in one loop, without a call.
 func (e *Encoder) some(b []byte, pl *Plan, ops []Op, base unsafe.Pointer, depth int) []byte {
 	// Safety: block and size are where b's memory is and how much; n, of which all is
 	// used, is one number to be moved on instead of a slice to be cut, which would be
