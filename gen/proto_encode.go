@@ -15,8 +15,14 @@ import (
 //	if x == nil || depth <= 0 {                          the plan will say what is wrong
 //		return e.Wrong(b)
 //	}
-//	if n := 76 + len(x.Text); n > min(cap(b)-len(b), protoimpl.Whole) {
-//		if b = e.Fields(b, x, depth, 0, 2); e.Halt {  no room, or worth a reference: the plan
+//	n0 := 76 + len(x.Text)
+//	if n0 > cap(b)-len(b) {
+//		if b = e.Fresh(b, n0, depth); e.Halt {           the next block, or out of all messages
+//			return b
+//		}
+//	}
+//	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
+//		if b = e.Fields(b, x, depth, 0, 2); e.Halt {  still no room, or worth a reference: the plan
 //			return b
 //		}
 //	} else {
@@ -281,20 +287,18 @@ func encodeProtoRun(e *emitter, list []protoField, i, j int) {
 		switch {
 		case f.wireType() != 2:
 		case byPointer(f.Field):
-			more = append(more, fmt.Sprintf("if x.%s != nil {\nn += len(*x.%[1]s)\n}", f.name))
+			more = append(more, fmt.Sprintf("if x.%s != nil {\nn%d += len(*x.%[1]s)\n}", f.name, i))
 		default:
 			texts = append(texts, fmt.Sprintf(" + len(x.%s)", f.name))
 		}
 	}
-	plan := fmt.Sprintf("if b = e.Fields(b, x, depth, %d, %d); e.Halt {\nreturn b\n}\n} else {", i, j)
-	switch {
-	case len(more) > 0:
-		e.p("n := %d%s\n%s\nif n > min(cap(b)-len(b), protoimpl.Whole) {\n%s", size, strings.Join(texts, ""), strings.Join(more, "\n"), plan)
-	case len(texts) > 0:
-		e.p("if n := %d%s; n > min(cap(b)-len(b), protoimpl.Whole) {\n%s", size, strings.Join(texts, ""), plan)
-	default:
-		e.p("if cap(b)-len(b) < %d {\n%s", size, plan)
+	e.p("n%d := %d%s", i, size, strings.Join(texts, ""))
+	for _, line := range more {
+		e.p("%s", line)
 	}
+	e.p("if n%d > cap(b)-len(b) {\nif b = e.Fresh(b, n%[1]d, depth); e.Halt {\nreturn b\n}\n}", i)
+	e.p("if n%d > min(cap(b)-len(b), protoimpl.Whole) {", i)
+	e.p("if b = e.Fields(b, x, depth, %d, %d); e.Halt {\nreturn b\n}\n} else {", i, j)
 	for _, f := range list[i:j] {
 		encodeProtoValue(e, f)
 	}
@@ -337,7 +341,10 @@ func protoAppend(e *emitter, f protoField, v string) string {
 	b := "append(b, " + f.head() + ")"
 	switch w := protoType(f.t); {
 	case w == "string" && !f.AnyBytes:
-		return "e.Text(" + b + ", " + v + ")"
+		if tag, n := f.low(); n == 2 {
+			return fmt.Sprintf("e.Text2(b, %d, %s)", tag, v)
+		}
+		return "e.Text(b, " + f.head() + ", " + v + ")"
 	case w == "string" || w == "bytes":
 		return fmt.Sprintf("append(protoimpl.Varint(%s, uint64(len(%s))), %[2]s...)", b, v)
 	case w == "bool" && f.Presence == idl.Implicit:

@@ -224,3 +224,42 @@ func FuzzMade(f *testing.F) {
 		sameDecode(t, fresh, b, rpc.Limits{Depth: 1 + int(which>>4), DecodeFactor: 1}.WithDefaults())
 	})
 }
+
+// TestMadeEdges puts strings and lists of numbers of every length behind each other at the end of a block, as
+// fields of one byte and of two, plain, explicit and in lists.
+func TestMadeEdges(t *testing.T) {
+	numbers := func(n int) (list []int64, short []int32) {
+		for i := range n {
+			list, short = append(list, 1<<(i*5%64)), append(short, int32(i)<<(i%20))
+		}
+		return list, short
+	}
+	for size := range 70 {
+		s := strings.Repeat("é", size/7) + strings.Repeat("s", size)
+		x := &made.All{St: s, Lst: []string{s, "", s + s}, Ost: &s, By: []byte(s), Oby: []byte(s), Leaf: &made.Leaf{Name: s + s, ID: int64(size)}}
+		x.Li64, x.Li32 = numbers(size / 3)
+		x.Ls64, x.Lu32 = x.Li64, []uint32{uint32(size)}
+		x.Lf64, x.Ldb, x.Lfl = []uint64{uint64(size)}, []float64{1, 2}, []float32{3}
+		want, _ := encoded(t, byPlan, x, 0)
+		for _, left := range []int{3, 31, 64, 65, 100, 127, 128, 300, 400} {
+			if got, why := encoded(t, protobuf.Codec{}, x, 4096-left); why != "" || !bytes.Equal(got, want) {
+				t.Fatalf("%d with %d bytes left: %s\n%x\nby the plan\n%x", size, left, why, got, want)
+			}
+		}
+		sameDecode(t, generated()[0], want, nil)
+	}
+}
+
+// Numbers that are longer than they need be, and that have more bits than their field.
+func TestMadeNumbers(t *testing.T) {
+	for _, b := range []string{
+		"\x08\x80\x00", "\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", "\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x02", "\x08\x80", "\x08",
+		"\x68\x02", "\x68\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", "\x18\xff\xff\xff\xff\xff\x01", "\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+		"\x88\x00\x01", "\x72\x80\x00", "\x72\x81\x00a", "\x72\x02a", "\x7a\x80", "\x61\x00", "\x3d\x00\x00\x00", "\xb2\x01\x03\x80\x80\x01", "\xb2\x01\x01\x80",
+		"\xb2\x01\x00", "\xb0\x01\x05", "\xb2\x01\x02\x01\x02\xb2\x01\x01\x03", "\x8a\x01\x02\x08\x80", "\x8a\x01\x05", "\xaa\x02\x00\xaa\x02\x05\x08", "\x10\x01\x08\x02",
+		"\xb2\x01\x0b\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", "\xb2\x01\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02",
+	} {
+		sameDecode(t, generated()[0], []byte(b), nil)
+		sameDecode(t, generated()[0], []byte(b+strings.Repeat("\x08\x01", 20)), nil)
+	}
+}

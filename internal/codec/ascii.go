@@ -10,6 +10,8 @@ const (
 	high = 0x8080808080808080
 	// asciiVector is how many bytes are looked at by vectors at the least. The assembly relies on it.
 	asciiVector = 64
+	// copyVector is how many bytes are copied by the same loop at the most: memmove has better ones for many.
+	copyVector = 16 << 10
 )
 
 // UTF8 tells whether s is UTF-8. Most strings have characters of one byte only, for which it looks
@@ -56,9 +58,11 @@ func CopyASCII(dst unsafe.Pointer, s string) bool {
 	n := len(s)
 	p := unsafe.Pointer(unsafe.StringData(s))
 	switch {
-	case n > 64:
+	case n > copyVector || n > 64 && !canASCII():
 		copy(unsafe.Slice((*byte)(dst), n), s)
 		return ASCII(s)
+	case n > 64:
+		return vectorCopyASCII(dst, p, n)
 	case n > 32:
 		a, b := *(*[4]uint64)(p), *(*[4]uint64)(unsafe.Add(p, n-32))
 		*(*[4]uint64)(dst), *(*[4]uint64)(unsafe.Add(dst, n-32)) = a, b

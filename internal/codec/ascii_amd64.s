@@ -27,3 +27,42 @@ last:
 	TESTL AX, AX
 	SETEQ ret+16(FP)
 	RET
+
+// func vectorCopyASCII(dst, p unsafe.Pointer, n int) bool
+//
+// As above, with a copy on the way. The last two vectors are stored last; they overlap what was stored before
+// with the same bytes.
+TEXT ·vectorCopyASCII(SB), NOSPLIT, $0-25
+	MOVQ dst+0(FP), DI
+	MOVQ p+8(FP), SI
+	MOVQ n+16(FP), CX
+	VMOVDQU -64(SI)(CX*1), Y4
+	VMOVDQU -32(SI)(CX*1), Y5
+	LEAQ -64(DI)(CX*1), DX
+	VMOVDQA Y4, Y0
+	VMOVDQA Y5, Y1
+	CMPQ CX, $64
+	JBE  rest
+
+piece:
+	VMOVDQU (SI), Y2
+	VMOVDQU 32(SI), Y3
+	VMOVDQU Y2, (DI)
+	VMOVDQU Y3, 32(DI)
+	VPOR Y2, Y0, Y0
+	VPOR Y3, Y1, Y1
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $64, CX
+	CMPQ CX, $64
+	JA   piece
+
+rest:
+	VMOVDQU Y4, (DX)
+	VMOVDQU Y5, 32(DX)
+	VPOR Y1, Y0, Y0
+	VPMOVMSKB Y0, AX
+	VZEROUPPER
+	TESTL AX, AX
+	SETEQ ret+24(FP)
+	RET

@@ -8,3 +8,5 @@ import "unsafe"
 func canASCII() bool { return false }
 
 func vectorASCII(_ unsafe.Pointer, _ int) bool { panic("codec: no vectors here") }
+
+func vectorCopyASCII(_, _ unsafe.Pointer, _ int) bool { panic("codec: no vectors here") }

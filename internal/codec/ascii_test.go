@@ -9,7 +9,7 @@ import (
 
 // TestUTF8 puts every kind of wrong and right character at every place of strings of every length.
 func TestUTF8(t *testing.T) {
-	for n := range 200 {
+	for n := range 400 {
 		text := strings.Repeat("x", n)
 		for _, i := range []int{0, min(1, n), n / 3, n / 2, max(n-9, 0), max(n-1, 0), n} {
 			for _, c := range []string{"", "é", "𝄞", "\x80", "\xff", "\xed\xa0\x80"} {

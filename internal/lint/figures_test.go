@@ -131,6 +131,7 @@ var testedAbove = map[string]string{
 	"internal/protobuf/raw":   "protobuf",
 	"internal/protobuf/plan":  "protobuf",
 	"internal/protobuf/pjson": "protobuf",
+	"protobuf/impl":           "protobuf",
 }
 
 // fewTests are the packages that have fewer, with what they have at least.

@@ -96,6 +96,7 @@ func Number(b []byte, o int) (v uint64, end int) {
 	return numberSlow(b, o)
 }
 
+//go:noinline
 func numberSlow(b []byte, o int) (v uint64, end int) {
 	v, end, f := raw.UvarintSlow(b, o)
 	if f != raw.Fine {

@@ -77,6 +77,15 @@ func (e *Encoder) Next(b []byte, depth int) []byte {
 	return e.to.Out.Next(b)
 }
 
+// Fresh makes room for n bytes, of which b has less, in another block if they are not many; for more the plan goes
+// from block to block. Inside of a message it halts.
+func (e *Encoder) Fresh(b []byte, n, depth int) []byte {
+	if depth >= e.top && n > buf.MinBlock/2 {
+		return b
+	}
+	return e.Next(b, depth)
+}
+
 // Between makes room for one more message of a list whose messages are long: for as many bytes as the
 // last one took, and Room at the least.
 func (e *Encoder) Between(b []byte, depth int) []byte {
@@ -180,14 +189,12 @@ func Varint(b []byte, v uint64) []byte {
 
 // long is Varint for numbers of more than one byte.
 func long(b []byte, v uint64) []byte {
-	if v < 1<<14 {
-		return append(b, byte(v)|0x80, byte(v>>7))
-	}
 	n := len(b)
 	if cap(b)-n < raw.MaxVarint {
 		return binary.AppendUvarint(b, v)
 	}
-	return b[:n+raw.Put((*[raw.MaxVarint]byte)(b[n:cap(b)]), v)]
+	// Safety: there is room for the longest number.
+	return b[:n+raw.Put((*[raw.MaxVarint]byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), n)), v)]
 }
 
 // Zigzag puts the sign of a number into its lowest bit.
@@ -199,14 +206,38 @@ func Bool(v bool) byte {
 	return *(*byte)(unsafe.Pointer(&v))
 }
 
-// Text appends length and bytes of a string, for which there is room, and looks whether it is UTF-8.
-func (e *Encoder) Text(b []byte, s string) []byte {
-	if len(s) < 0x80 {
-		b = append(b, byte(len(s)))
+// Text appends a string behind a tag of one byte, and looks whether it is UTF-8. There is room for it, as a rule.
+func (e *Encoder) Text(b []byte, tag byte, s string) []byte {
+	n := len(b)
+	if len(s) >= 0x80 || cap(b)-n < len(s)+2 {
+		return e.longText(append(b, tag), s)
+	}
+	// Safety: b has room for tag, length and s.
+	p := unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), n)
+	*(*[2]byte)(p) = [2]byte{tag, byte(len(s))}
+	if !codec.CopyASCII(unsafe.Add(p, 2), s) && !utf8.ValidString(s) {
+		e.bad = true
+	}
+	return b[:n+2+len(s)]
+}
+
+// Text2 is Text for a tag of two bytes.
+func (e *Encoder) Text2(b []byte, tag uint16, s string) []byte {
+	return e.Text(append(b, byte(tag)), byte(tag>>8), s)
+}
+
+// longText appends length and bytes of a string.
+func (e *Encoder) longText(b []byte, s string) []byte {
+	if uint(len(s)-0x80) < 1<<14-0x80 {
+		b = append(b, byte(len(s))|0x80, byte(len(s)>>7))
 	} else {
-		b = long(b, uint64(len(s)))
+		b = Varint(b, uint64(len(s)))
 	}
 	n := len(b)
+	if len(s) > cap(b)-n {
+		e.bad = e.bad || !codec.UTF8(s)
+		return append(b, s...)
+	}
 	b = b[:n+len(s)]
 	// Safety: b has len(s) bytes behind n.
 	if !codec.CopyASCII(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), n), s) && !utf8.ValidString(s) {
@@ -221,11 +252,11 @@ func (e *Encoder) Texts(b []byte, x any, depth, i int, tag uint32, list []string
 		if len(s)+Room > min(cap(b)-len(b), Whole) {
 			return e.tail(b, x, depth, i, list[k:])
 		}
-		b = append(b, byte(tag))
-		if tag >= 0x80 {
-			b = append(b, byte(tag>>8))
+		if tag < 0x80 {
+			b = e.Text(b, byte(tag), s)
+		} else {
+			b = e.Text2(b, uint16(tag), s)
 		}
-		b = e.Text(b, s)
 	}
 	return b
 }
@@ -286,6 +317,10 @@ func (e *Encoder) packed(b []byte, x any, depth, i int, tag uint32, form plan.Fo
 	if tag >= 0x80 {
 		b = append(b, byte(tag>>8))
 	}
+	if n <= few && form == Int64 {
+		// Safety: p points to n numbers.
+		return fewNumbers(b, unsafe.Slice((*uint64)(p), n))
+	}
 	begin, guess := len(b), raw.Size(uint64(n))
 	b = plan.PutNumbers(b[:begin+guess], form, p, n)
 	size := len(b) - begin - guess
@@ -300,4 +335,24 @@ func (e *Encoder) packed(b []byte, x any, depth, i int, tag uint32, form plan.Fo
 	}
 	raw.Append(b[begin:begin], uint64(size))
 	return b
+}
+
+// few is how many numbers have a length of one byte whatever they are.
+const few = 0x7f / raw.MaxVarint
+
+// fewNumbers appends length and bytes of some numbers, for which there is room.
+func fewNumbers(b []byte, list []uint64) []byte {
+	begin, n := len(b), len(b)+1
+	all := b[:cap(b)]
+	for _, v := range list {
+		p := (*[raw.MaxVarint]byte)(all[n:])
+		if v < 0x80 {
+			p[0] = byte(v)
+			n++
+			continue
+		}
+		n += raw.Put(p, v)
+	}
+	all[begin] = byte(n - begin - 1)
+	return all[:n]
 }

@@ -25,13 +25,19 @@ func (x *Any) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 44 + len(x.TypeURL) + len(x.Value); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 44 + len(x.TypeURL) + len(x.Value)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
 			return b
 		}
 	} else {
 		if x.TypeURL != "" {
-			b = e.Text(append(b, 10), x.TypeURL)
+			b = e.Text(b, 10, x.TypeURL)
 		}
 		if len(x.Value) > 0 {
 			b = append(protoimpl.Varint(append(b, 18), uint64(len(x.Value))), x.Value...)

@@ -25,13 +25,19 @@ func (x *API) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 38 + len(x.Name); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 38 + len(x.Name)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
 	} else {
 		if x.Name != "" {
-			b = e.Text(append(b, 10), x.Name)
+			b = e.Text(b, 10, x.Name)
 		}
 	}
 	wideMethods := 1
@@ -70,13 +76,19 @@ func (x *API) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			wideOptions = e.Wide
 		}
 	}
-	if n := 38 + len(x.Version); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n3 := 38 + len(x.Version)
+	if n3 > cap(b)-len(b) {
+		if b = e.Fresh(b, n3, depth); e.Halt {
+			return b
+		}
+	}
+	if n3 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 3, 4); e.Halt {
 			return b
 		}
 	} else {
 		if x.Version != "" {
-			b = e.Text(append(b, 34), x.Version)
+			b = e.Text(b, 34, x.Version)
 		}
 	}
 	if v := x.SourceContext; v != nil {
@@ -106,7 +118,13 @@ func (x *API) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			wideMixins = e.Wide
 		}
 	}
-	if n := 49 + len(x.Edition); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n6 := 49 + len(x.Edition)
+	if n6 > cap(b)-len(b) {
+		if b = e.Fresh(b, n6, depth); e.Halt {
+			return b
+		}
+	}
+	if n6 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 6, 8); e.Halt {
 			return b
 		}
@@ -115,7 +133,7 @@ func (x *API) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			b = protoimpl.Varint(append(b, 56), uint64(x.Syntax))
 		}
 		if x.Edition != "" {
-			b = e.Text(append(b, 66), x.Edition)
+			b = e.Text(b, 66, x.Edition)
 		}
 	}
 	if len(x.unknown) > 0 {
@@ -257,22 +275,28 @@ func (x *Method) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 54 + len(x.Name) + len(x.RequestTypeURL) + len(x.ResponseTypeURL); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 54 + len(x.Name) + len(x.RequestTypeURL) + len(x.ResponseTypeURL)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 5); e.Halt {
 			return b
 		}
 	} else {
 		if x.Name != "" {
-			b = e.Text(append(b, 10), x.Name)
+			b = e.Text(b, 10, x.Name)
 		}
 		if x.RequestTypeURL != "" {
-			b = e.Text(append(b, 18), x.RequestTypeURL)
+			b = e.Text(b, 18, x.RequestTypeURL)
 		}
 		if x.RequestStreaming {
 			b = append(b, 24, 1)
 		}
 		if x.ResponseTypeURL != "" {
-			b = e.Text(append(b, 34), x.ResponseTypeURL)
+			b = e.Text(b, 34, x.ResponseTypeURL)
 		}
 		if x.ResponseStreaming {
 			b = append(b, 40, 1)
@@ -296,7 +320,13 @@ func (x *Method) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			wideOptions = e.Wide
 		}
 	}
-	if n := 49 + len(x.Edition); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n6 := 49 + len(x.Edition)
+	if n6 > cap(b)-len(b) {
+		if b = e.Fresh(b, n6, depth); e.Halt {
+			return b
+		}
+	}
+	if n6 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 6, 8); e.Halt {
 			return b
 		}
@@ -305,7 +335,7 @@ func (x *Method) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			b = protoimpl.Varint(append(b, 56), uint64(x.Syntax))
 		}
 		if x.Edition != "" {
-			b = e.Text(append(b, 66), x.Edition)
+			b = e.Text(b, 66, x.Edition)
 		}
 	}
 	if len(x.unknown) > 0 {
@@ -407,16 +437,22 @@ func (x *Mixin) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 44 + len(x.Name) + len(x.Root); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 44 + len(x.Name) + len(x.Root)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
 			return b
 		}
 	} else {
 		if x.Name != "" {
-			b = e.Text(append(b, 10), x.Name)
+			b = e.Text(b, 10, x.Name)
 		}
 		if x.Root != "" {
-			b = e.Text(append(b, 18), x.Root)
+			b = e.Text(b, 18, x.Root)
 		}
 	}
 	if len(x.unknown) > 0 {

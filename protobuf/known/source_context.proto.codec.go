@@ -25,13 +25,19 @@ func (x *SourceContext) AppendProto(e *protoimpl.Encoder, b []byte, depth int) [
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 38 + len(x.FileName); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 38 + len(x.FileName)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
 	} else {
 		if x.FileName != "" {
-			b = e.Text(append(b, 10), x.FileName)
+			b = e.Text(b, 10, x.FileName)
 		}
 	}
 	if len(x.unknown) > 0 {

@@ -81,13 +81,19 @@ func (x *Type) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 38 + len(x.Name); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 38 + len(x.Name)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
 	} else {
 		if x.Name != "" {
-			b = e.Text(append(b, 10), x.Name)
+			b = e.Text(b, 10, x.Name)
 		}
 	}
 	wideFields := 1
@@ -143,7 +149,13 @@ func (x *Type) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	}
-	if n := 49 + len(x.Edition); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n5 := 49 + len(x.Edition)
+	if n5 > cap(b)-len(b) {
+		if b = e.Fresh(b, n5, depth); e.Halt {
+			return b
+		}
+	}
+	if n5 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 5, 7); e.Halt {
 			return b
 		}
@@ -152,7 +164,7 @@ func (x *Type) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			b = protoimpl.Varint(append(b, 48), uint64(x.Syntax))
 		}
 		if x.Edition != "" {
-			b = e.Text(append(b, 58), x.Edition)
+			b = e.Text(b, 58, x.Edition)
 		}
 	}
 	if len(x.unknown) > 0 {
@@ -269,7 +281,13 @@ func (x *Field) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 90 + len(x.Name) + len(x.TypeURL); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 90 + len(x.Name) + len(x.TypeURL)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 7); e.Halt {
 			return b
 		}
@@ -284,10 +302,10 @@ func (x *Field) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			b = protoimpl.Varint(append(b, 24), uint64(x.Number))
 		}
 		if x.Name != "" {
-			b = e.Text(append(b, 34), x.Name)
+			b = e.Text(b, 34, x.Name)
 		}
 		if x.TypeURL != "" {
-			b = e.Text(append(b, 50), x.TypeURL)
+			b = e.Text(b, 50, x.TypeURL)
 		}
 		if x.OneofIndex != 0 {
 			b = protoimpl.Varint(append(b, 56), uint64(x.OneofIndex))
@@ -314,16 +332,22 @@ func (x *Field) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			wideOptions = e.Wide
 		}
 	}
-	if n := 44 + len(x.JSONName) + len(x.DefaultValue); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n8 := 44 + len(x.JSONName) + len(x.DefaultValue)
+	if n8 > cap(b)-len(b) {
+		if b = e.Fresh(b, n8, depth); e.Halt {
+			return b
+		}
+	}
+	if n8 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 8, 10); e.Halt {
 			return b
 		}
 	} else {
 		if x.JSONName != "" {
-			b = e.Text(append(b, 82), x.JSONName)
+			b = e.Text(b, 82, x.JSONName)
 		}
 		if x.DefaultValue != "" {
-			b = e.Text(append(b, 90), x.DefaultValue)
+			b = e.Text(b, 90, x.DefaultValue)
 		}
 	}
 	if len(x.unknown) > 0 {
@@ -439,13 +463,19 @@ func (x *Enum) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 38 + len(x.Name); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 38 + len(x.Name)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
 	} else {
 		if x.Name != "" {
-			b = e.Text(append(b, 10), x.Name)
+			b = e.Text(b, 10, x.Name)
 		}
 	}
 	wideEnumvalue := 1
@@ -498,7 +528,13 @@ func (x *Enum) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	}
-	if n := 49 + len(x.Edition); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n4 := 49 + len(x.Edition)
+	if n4 > cap(b)-len(b) {
+		if b = e.Fresh(b, n4, depth); e.Halt {
+			return b
+		}
+	}
+	if n4 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 4, 6); e.Halt {
 			return b
 		}
@@ -507,7 +543,7 @@ func (x *Enum) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			b = protoimpl.Varint(append(b, 40), uint64(x.Syntax))
 		}
 		if x.Edition != "" {
-			b = e.Text(append(b, 50), x.Edition)
+			b = e.Text(b, 50, x.Edition)
 		}
 	}
 	if len(x.unknown) > 0 {
@@ -619,13 +655,19 @@ func (x *EnumValue) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byt
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 49 + len(x.Name); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 49 + len(x.Name)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
 			return b
 		}
 	} else {
 		if x.Name != "" {
-			b = e.Text(append(b, 10), x.Name)
+			b = e.Text(b, 10, x.Name)
 		}
 		if x.Number != 0 {
 			b = protoimpl.Varint(append(b, 16), uint64(x.Number))
@@ -713,13 +755,19 @@ func (x *Option) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 38 + len(x.Name); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 38 + len(x.Name)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
 	} else {
 		if x.Name != "" {
-			b = e.Text(append(b, 10), x.Name)
+			b = e.Text(b, 10, x.Name)
 		}
 	}
 	if v := x.Value; v != nil {

@@ -28,7 +28,13 @@ func (x *Echo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 49 + len(x.Text); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 49 + len(x.Text)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
 			return b
 		}
@@ -37,7 +43,7 @@ func (x *Echo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			b = protoimpl.Varint(append(b, 8), uint64(x.ID))
 		}
 		if x.Text != "" {
-			b = e.Text(append(b, 18), x.Text)
+			b = e.Text(b, 18, x.Text)
 		}
 	}
 	if b = protoimpl.Packed(e, b, x, depth, 2, 26, protoimpl.Int64, x.List); e.Halt {
@@ -91,7 +97,13 @@ func (x *Small) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 111 + len(x.Sku) + len(x.Name) + len(x.Owner) + len(x.Note); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 111 + len(x.Sku) + len(x.Name) + len(x.Owner) + len(x.Note)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 10); e.Halt {
 			return b
 		}
@@ -103,10 +115,10 @@ func (x *Small) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			b = protoimpl.Varint(append(b, 16), uint64(x.Kind))
 		}
 		if x.Sku != "" {
-			b = e.Text(append(b, 26), x.Sku)
+			b = e.Text(b, 26, x.Sku)
 		}
 		if x.Name != "" {
-			b = e.Text(append(b, 34), x.Name)
+			b = e.Text(b, 34, x.Name)
 		}
 		if math.Float64bits(x.Price) != 0 {
 			b = binary.LittleEndian.AppendUint64(append(b, 41), math.Float64bits(x.Price))
@@ -118,13 +130,13 @@ func (x *Small) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			b = append(b, 56, 1)
 		}
 		if x.Owner != "" {
-			b = e.Text(append(b, 66), x.Owner)
+			b = e.Text(b, 66, x.Owner)
 		}
 		if x.Made != 0 {
 			b = protoimpl.Varint(append(b, 72), uint64(x.Made))
 		}
 		if x.Note != "" {
-			b = e.Text(append(b, 82), x.Note)
+			b = e.Text(b, 82, x.Note)
 		}
 	}
 	if len(x.unknown) > 0 {
@@ -224,7 +236,13 @@ func (x *Item) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 94 + len(x.Sku) + len(x.Name) + len(x.Note); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 94 + len(x.Sku) + len(x.Name) + len(x.Note)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 8); e.Halt {
 			return b
 		}
@@ -233,10 +251,10 @@ func (x *Item) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			b = protoimpl.Varint(append(b, 8), uint64(x.ID))
 		}
 		if x.Sku != "" {
-			b = e.Text(append(b, 18), x.Sku)
+			b = e.Text(b, 18, x.Sku)
 		}
 		if x.Name != "" {
-			b = e.Text(append(b, 26), x.Name)
+			b = e.Text(b, 26, x.Name)
 		}
 		if math.Float64bits(x.Price) != 0 {
 			b = binary.LittleEndian.AppendUint64(append(b, 33), math.Float64bits(x.Price))
@@ -251,7 +269,7 @@ func (x *Item) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			b = protoimpl.Varint(append(b, 56), uint64(x.Made))
 		}
 		if x.Note != "" {
-			b = e.Text(append(b, 66), x.Note)
+			b = e.Text(b, 66, x.Note)
 		}
 	}
 	if len(x.unknown) > 0 {
@@ -337,7 +355,13 @@ func (x *Medium) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if cap(b)-len(b) < 43 {
+	n0 := 43
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
@@ -384,7 +408,13 @@ func (x *Medium) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if b = protoimpl.Packed(e, b, x, depth, 5, 50, protoimpl.Int32, x.Counts); e.Halt {
 		return b
 	}
-	if n := 38 + len(x.Blob); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n6 := 38 + len(x.Blob)
+	if n6 > cap(b)-len(b) {
+		if b = e.Fresh(b, n6, depth); e.Halt {
+			return b
+		}
+	}
+	if n6 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 6, 7); e.Halt {
 			return b
 		}
@@ -489,7 +519,13 @@ func (x *Large) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if cap(b)-len(b) < 43 {
+	n0 := 43
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
@@ -573,7 +609,13 @@ func (x *Numbers) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if cap(b)-len(b) < 43 {
+	n0 := 43
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
@@ -650,13 +692,19 @@ func (x *Text) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 38 + len(x.Text); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 38 + len(x.Text)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
 	} else {
 		if x.Text != "" {
-			b = e.Text(append(b, 10), x.Text)
+			b = e.Text(b, 10, x.Text)
 		}
 	}
 	if len(x.unknown) > 0 {
@@ -730,7 +778,13 @@ func (x *Wide) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 157 + len(x.S11) + len(x.S12) + len(x.S13) + len(x.S14) + len(x.S15) + len(x.S16); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 157 + len(x.S11) + len(x.S12) + len(x.S13) + len(x.S14) + len(x.S15) + len(x.S16)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 16); e.Halt {
 			return b
 		}
@@ -766,40 +820,46 @@ func (x *Wide) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			b = protoimpl.Varint(append(b, 80), uint64(x.N10))
 		}
 		if x.S11 != "" {
-			b = e.Text(append(b, 90), x.S11)
+			b = e.Text(b, 90, x.S11)
 		}
 		if x.S12 != "" {
-			b = e.Text(append(b, 98), x.S12)
+			b = e.Text(b, 98, x.S12)
 		}
 		if x.S13 != "" {
-			b = e.Text(append(b, 106), x.S13)
+			b = e.Text(b, 106, x.S13)
 		}
 		if x.S14 != "" {
-			b = e.Text(append(b, 114), x.S14)
+			b = e.Text(b, 114, x.S14)
 		}
 		if x.S15 != "" {
-			b = e.Text(append(b, 122), x.S15)
+			b = e.Text(b, 122, x.S15)
 		}
 		if x.S16 != "" {
-			b = e.Text(append(b, 130, 1), x.S16)
+			b = e.Text2(b, 386, x.S16)
 		}
 	}
-	if n := 60 + len(x.S17) + len(x.S18) + len(x.S19) + len(x.S20); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n16 := 60 + len(x.S17) + len(x.S18) + len(x.S19) + len(x.S20)
+	if n16 > cap(b)-len(b) {
+		if b = e.Fresh(b, n16, depth); e.Halt {
+			return b
+		}
+	}
+	if n16 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 16, 20); e.Halt {
 			return b
 		}
 	} else {
 		if x.S17 != "" {
-			b = e.Text(append(b, 138, 1), x.S17)
+			b = e.Text2(b, 394, x.S17)
 		}
 		if x.S18 != "" {
-			b = e.Text(append(b, 146, 1), x.S18)
+			b = e.Text2(b, 402, x.S18)
 		}
 		if x.S19 != "" {
-			b = e.Text(append(b, 154, 1), x.S19)
+			b = e.Text2(b, 410, x.S19)
 		}
 		if x.S20 != "" {
-			b = e.Text(append(b, 162, 1), x.S20)
+			b = e.Text2(b, 418, x.S20)
 		}
 	}
 	wideL21 := 1
@@ -849,40 +909,46 @@ func (x *Wide) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	}
-	if n := 102 + len(x.S26) + len(x.S27) + len(x.S28) + len(x.S29) + len(x.S30) + len(x.S31) + len(x.S32) + len(x.S33) + len(x.S34) + len(x.S35); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n25 := 102 + len(x.S26) + len(x.S27) + len(x.S28) + len(x.S29) + len(x.S30) + len(x.S31) + len(x.S32) + len(x.S33) + len(x.S34) + len(x.S35)
+	if n25 > cap(b)-len(b) {
+		if b = e.Fresh(b, n25, depth); e.Halt {
+			return b
+		}
+	}
+	if n25 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 25, 35); e.Halt {
 			return b
 		}
 	} else {
 		if x.S26 != "" {
-			b = e.Text(append(b, 210, 1), x.S26)
+			b = e.Text2(b, 466, x.S26)
 		}
 		if x.S27 != "" {
-			b = e.Text(append(b, 218, 1), x.S27)
+			b = e.Text2(b, 474, x.S27)
 		}
 		if x.S28 != "" {
-			b = e.Text(append(b, 226, 1), x.S28)
+			b = e.Text2(b, 482, x.S28)
 		}
 		if x.S29 != "" {
-			b = e.Text(append(b, 234, 1), x.S29)
+			b = e.Text2(b, 490, x.S29)
 		}
 		if x.S30 != "" {
-			b = e.Text(append(b, 242, 1), x.S30)
+			b = e.Text2(b, 498, x.S30)
 		}
 		if x.S31 != "" {
-			b = e.Text(append(b, 250, 1), x.S31)
+			b = e.Text2(b, 506, x.S31)
 		}
 		if x.S32 != "" {
-			b = e.Text(append(b, 130, 2), x.S32)
+			b = e.Text2(b, 642, x.S32)
 		}
 		if x.S33 != "" {
-			b = e.Text(append(b, 138, 2), x.S33)
+			b = e.Text2(b, 650, x.S33)
 		}
 		if x.S34 != "" {
-			b = e.Text(append(b, 146, 2), x.S34)
+			b = e.Text2(b, 658, x.S34)
 		}
 		if x.S35 != "" {
-			b = e.Text(append(b, 154, 2), x.S35)
+			b = e.Text2(b, 666, x.S35)
 		}
 	}
 	if v := x.T36; v != nil {
@@ -926,7 +992,13 @@ func (x *Wide) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			wideL38 = e.Wide
 		}
 	}
-	if n := 39 + len(x.B39); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n38 := 39 + len(x.B39)
+	if n38 > cap(b)-len(b) {
+		if b = e.Fresh(b, n38, depth); e.Halt {
+			return b
+		}
+	}
+	if n38 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 38, 39); e.Halt {
 			return b
 		}
@@ -940,25 +1012,31 @@ func (x *Wide) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	}
-	if n := 111 + len(x.S41) + len(x.S42) + len(x.S43) + len(x.S44) + len(x.S45) + len(x.S50); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n40 := 111 + len(x.S41) + len(x.S42) + len(x.S43) + len(x.S44) + len(x.S45) + len(x.S50)
+	if n40 > cap(b)-len(b) {
+		if b = e.Fresh(b, n40, depth); e.Halt {
+			return b
+		}
+	}
+	if n40 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 40, 50); e.Halt {
 			return b
 		}
 	} else {
 		if x.S41 != "" {
-			b = e.Text(append(b, 202, 2), x.S41)
+			b = e.Text2(b, 714, x.S41)
 		}
 		if x.S42 != "" {
-			b = e.Text(append(b, 210, 2), x.S42)
+			b = e.Text2(b, 722, x.S42)
 		}
 		if x.S43 != "" {
-			b = e.Text(append(b, 218, 2), x.S43)
+			b = e.Text2(b, 730, x.S43)
 		}
 		if x.S44 != "" {
-			b = e.Text(append(b, 226, 2), x.S44)
+			b = e.Text2(b, 738, x.S44)
 		}
 		if x.S45 != "" {
-			b = e.Text(append(b, 234, 2), x.S45)
+			b = e.Text2(b, 746, x.S45)
 		}
 		if x.N46 != 0 {
 			b = protoimpl.Varint(append(b, 240, 2), uint64(x.N46))
@@ -973,7 +1051,7 @@ func (x *Wide) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			b = append(b, 136, 3, 1)
 		}
 		if x.S50 != "" {
-			b = e.Text(append(b, 146, 3), x.S50)
+			b = e.Text2(b, 914, x.S50)
 		}
 	}
 	if len(x.unknown) > 0 {

@@ -16,9 +16,12 @@ const DefaultDepth = 100
 // Append encodes msg at the end of out. depth is how deeply it may nest, 0 the default; sorted: maps
 // are written in the order of their keys; plain: generated methods are not used.
 func Append(out *buf.Out, msg any, depth int, sorted, plain bool) error {
-	pl, p, err := Of(msg)
-	if err != nil {
-		return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: err}
+	pl, p := knownOf(msg)
+	if pl == nil || p == nil {
+		var err error
+		if pl, p, err = Of(msg); err != nil {
+			return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent, Err: err}
+		}
 	}
 	if depth == 0 {
 		depth = DefaultDepth
@@ -30,6 +33,11 @@ func Append(out *buf.Out, msg any, depth int, sorted, plain bool) error {
 		}
 		return unmade(out, pl, p, depth, sorted)
 	}
+	return planned(out, pl, p, depth, sorted, plain)
+}
+
+// planned encodes the message at p by its plan.
+func planned(out *buf.Out, pl *Plan, p unsafe.Pointer, depth int, sorted, plain bool) error {
 	e := Encoder{Out: out, sorted: sorted, plain: plain}
 	out.Commit(e.fields(out.Block(), pl, p, depth))
 	if e.Err != nil {
@@ -50,9 +58,12 @@ func unmade(out *buf.Out, pl *Plan, p unsafe.Pointer, depth int, sorted bool) er
 // Decode replaces what msg holds by what body says. lim may be nil. It gives what the message weighs: the
 // memory that it took. plain: generated methods are not used.
 func Decode(body buf.View, msg any, lim *rpc.Limits, plain bool) (int, error) {
-	pl, p, err := Of(msg)
-	if err != nil {
-		return 0, &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
+	pl, p := knownOf(msg)
+	if pl == nil || p == nil {
+		var err error
+		if pl, p, err = Of(msg); err != nil {
+			return 0, &rpc.Error{Code: rpc.Internal, Op: "decode", Err: err}
+		}
 	}
 	pl.Clear(p)
 	if lim == nil {

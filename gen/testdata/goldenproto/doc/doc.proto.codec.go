@@ -25,20 +25,25 @@ func (x *Order) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n := 44 + len(x.ID)
+	n0 := 44 + len(x.ID)
 	if x.Note != nil {
-		n += len(*x.Note)
+		n0 += len(*x.Note)
 	}
-	if n > min(cap(b)-len(b), protoimpl.Whole) {
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
 			return b
 		}
 	} else {
 		if x.ID != "" {
-			b = e.Text(append(b, 10), x.ID)
+			b = e.Text(b, 10, x.ID)
 		}
 		if x.Note != nil {
-			b = e.Text(append(b, 18), *x.Note)
+			b = e.Text(b, 18, *x.Note)
 		}
 	}
 	if len(x.Items) > 0 || x.Payment != nil {

@@ -56,11 +56,16 @@ func (x *Defaults) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n := 129 + len(x.H)
+	n0 := 129 + len(x.H)
 	if x.G != nil {
-		n += len(*x.G)
+		n0 += len(*x.G)
 	}
-	if n > min(cap(b)-len(b), protoimpl.Whole) {
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 12); e.Halt {
 			return b
 		}
@@ -256,7 +261,13 @@ func (x *Groups) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 55 + len(x.Name) + len(x.Raw); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 55 + len(x.Name) + len(x.Raw)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 3); e.Halt {
 			return b
 		}
@@ -317,11 +328,16 @@ func (x *GroupsResult) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n := 38
+	n0 := 38
 	if x.URL != nil {
-		n += len(*x.URL)
+		n0 += len(*x.URL)
 	}
-	if n > min(cap(b)-len(b), protoimpl.Whole) {
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
@@ -381,7 +397,13 @@ func (x *GroupsResultPart) AppendProto(e *protoimpl.Encoder, b []byte, depth int
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if cap(b)-len(b) < 43 {
+	n0 := 43
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
@@ -429,7 +451,13 @@ func (x *GroupsMany) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []by
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if cap(b)-len(b) < 43 {
+	n0 := 43
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
@@ -460,7 +488,13 @@ func (x *GroupsChosen) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if cap(b)-len(b) < 43 {
+	n0 := 43
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
@@ -567,11 +601,16 @@ func (x *Extended) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n := 38
+	n0 := 38
 	if x.Name != nil {
-		n += len(*x.Name)
+		n0 += len(*x.Name)
 	}
-	if n > min(cap(b)-len(b), protoimpl.Whole) {
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
@@ -621,7 +660,13 @@ func (x *Scope) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if cap(b)-len(b) < 38 {
+	n0 := 38
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
@@ -669,7 +714,13 @@ func (x *ScopeKnot) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byt
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if cap(b)-len(b) < 43 {
+	n0 := 43
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}

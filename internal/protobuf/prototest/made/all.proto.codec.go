@@ -47,7 +47,13 @@ func (x *Leaf) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 58 + len(x.Name); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 58 + len(x.Name)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 3); e.Halt {
 			return b
 		}
@@ -56,7 +62,7 @@ func (x *Leaf) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			b = protoimpl.Varint(append(b, 8), uint64(x.ID))
 		}
 		if x.Name != "" {
-			b = e.Text(append(b, 18), x.Name)
+			b = e.Text(b, 18, x.Name)
 		}
 		if math.Float64bits(x.Price) != 0 {
 			b = binary.LittleEndian.AppendUint64(append(b, 25), math.Float64bits(x.Price))
@@ -110,7 +116,13 @@ func (x *All) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 159 + len(x.St) + len(x.By); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 159 + len(x.St) + len(x.By)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 16); e.Halt {
 			return b
 		}
@@ -155,7 +167,7 @@ func (x *All) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			b = append(b, 104, 1)
 		}
 		if x.St != "" {
-			b = e.Text(append(b, 114), x.St)
+			b = e.Text(b, 114, x.St)
 		}
 		if len(x.By) > 0 {
 			b = append(protoimpl.Varint(append(b, 122), uint64(len(x.By))), x.By...)
@@ -280,11 +292,16 @@ func (x *All) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	}
-	n := 121 + len(x.Oby)
+	n38 := 121 + len(x.Oby)
 	if x.Ost != nil {
-		n += len(*x.Ost)
+		n38 += len(*x.Ost)
 	}
-	if n > min(cap(b)-len(b), protoimpl.Whole) {
+	if n38 > cap(b)-len(b) {
+		if b = e.Fresh(b, n38, depth); e.Halt {
+			return b
+		}
+	}
+	if n38 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 38, 48); e.Halt {
 			return b
 		}
@@ -311,7 +328,7 @@ func (x *All) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			b = append(b, 248, 2, protoimpl.Bool(*x.Obl))
 		}
 		if x.Ost != nil {
-			b = e.Text(append(b, 130, 3), *x.Ost)
+			b = e.Text2(b, 898, *x.Ost)
 		}
 		if x.Oby != nil {
 			b = append(protoimpl.Varint(append(b, 138, 3), uint64(len(x.Oby))), x.Oby...)

@@ -28,11 +28,16 @@ func (x *Old) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n := 55 + len(x.Data)
+	n0 := 55 + len(x.Data)
 	if x.Text != nil {
-		n += len(*x.Text)
+		n0 += len(*x.Text)
 	}
-	if n > min(cap(b)-len(b), protoimpl.Whole) {
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 3); e.Halt {
 			return b
 		}
@@ -117,7 +122,13 @@ func (x *OldPart) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if cap(b)-len(b) < 43 {
+	n0 := 43
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
@@ -131,7 +142,13 @@ func (x *OldPart) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 			return b
 		}
 	}
-	if cap(b)-len(b) < 34 {
+	n2 := 34
+	if n2 > cap(b)-len(b) {
+		if b = e.Fresh(b, n2, depth); e.Halt {
+			return b
+		}
+	}
+	if n2 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 2, 3); e.Halt {
 			return b
 		}
@@ -162,11 +179,16 @@ func (x *OldPartInner) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n := 38
+	n0 := 38
 	if x.Name != nil {
-		n += len(*x.Name)
+		n0 += len(*x.Name)
 	}
-	if n > min(cap(b)-len(b), protoimpl.Whole) {
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
@@ -216,7 +238,13 @@ func (x *OldParts) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if cap(b)-len(b) < 43 {
+	n0 := 43
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
@@ -264,7 +292,13 @@ func (x *Needs) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 47 + len(x.Raw); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 47 + len(x.Raw)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
 			return b
 		}

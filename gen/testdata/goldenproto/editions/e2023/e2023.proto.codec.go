@@ -72,22 +72,27 @@ func (x *Mixed) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n := 50 + len(x.Implicit) + len(x.Required)
+	n0 := 50 + len(x.Implicit) + len(x.Required)
 	if x.Explicit != nil {
-		n += len(*x.Explicit)
+		n0 += len(*x.Explicit)
 	}
-	if n > min(cap(b)-len(b), protoimpl.Whole) {
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 3); e.Halt {
 			return b
 		}
 	} else {
 		if x.Implicit != "" {
-			b = e.Text(append(b, 10), x.Implicit)
+			b = e.Text(b, 10, x.Implicit)
 		}
 		if x.Explicit != nil {
-			b = e.Text(append(b, 18), *x.Explicit)
+			b = e.Text(b, 18, *x.Explicit)
 		}
-		b = e.Text(append(b, 26), x.Required)
+		b = e.Text(b, 26, x.Required)
 	}
 	if b = protoimpl.Packed(e, b, x, depth, 3, 34, protoimpl.Int32, x.Packed); e.Halt {
 		return b
@@ -97,7 +102,13 @@ func (x *Mixed) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	}
-	if n := 38 + len(x.AnyBytes); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n5 := 38 + len(x.AnyBytes)
+	if n5 > cap(b)-len(b) {
+		if b = e.Fresh(b, n5, depth); e.Halt {
+			return b
+		}
+	}
+	if n5 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 5, 6); e.Halt {
 			return b
 		}
@@ -125,7 +136,13 @@ func (x *Mixed) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	}
-	if cap(b)-len(b) < 54 {
+	n9 := 54
+	if n9 > cap(b)-len(b) {
+		if b = e.Fresh(b, n9, depth); e.Halt {
+			return b
+		}
+	}
+	if n9 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 9, 11); e.Halt {
 			return b
 		}
@@ -166,7 +183,13 @@ func (x *Child) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if cap(b)-len(b) < 43 {
+	n0 := 43
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}

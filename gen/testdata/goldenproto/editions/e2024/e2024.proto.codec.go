@@ -46,17 +46,22 @@ func (x *Visible) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n := 38
+	n0 := 38
 	if x.Name != nil {
-		n += len(*x.Name)
+		n0 += len(*x.Name)
 	}
-	if n > min(cap(b)-len(b), protoimpl.Whole) {
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
 	} else {
 		if x.Name != nil {
-			b = e.Text(append(b, 10), *x.Name)
+			b = e.Text(b, 10, *x.Name)
 		}
 	}
 	if v := x.Mixed; v != nil {
@@ -82,7 +87,13 @@ func (x *Visible) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 			return b
 		}
 	}
-	if cap(b)-len(b) < 43 {
+	n3 := 43
+	if n3 > cap(b)-len(b) {
+		if b = e.Fresh(b, n3, depth); e.Halt {
+			return b
+		}
+	}
+	if n3 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 3, 4); e.Halt {
 			return b
 		}
@@ -174,7 +185,13 @@ func (x *VisibleHidden) AppendProto(e *protoimpl.Encoder, b []byte, depth int) [
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if cap(b)-len(b) < 43 {
+	n0 := 43
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}

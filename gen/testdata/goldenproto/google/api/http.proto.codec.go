@@ -43,7 +43,13 @@ func (x *HTTP) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			wideRules = e.Wide
 		}
 	}
-	if cap(b)-len(b) < 34 {
+	n1 := 34
+	if n1 > cap(b)-len(b) {
+		if b = e.Fresh(b, n1, depth); e.Halt {
+			return b
+		}
+	}
+	if n1 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 1, 2); e.Halt {
 			return b
 		}
@@ -109,13 +115,19 @@ func (x *HttpRule) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 38 + len(x.Selector); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 38 + len(x.Selector)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
 	} else {
 		if x.Selector != "" {
-			b = e.Text(append(b, 10), x.Selector)
+			b = e.Text(b, 10, x.Selector)
 		}
 	}
 	if x.Pattern != nil {
@@ -123,13 +135,19 @@ func (x *HttpRule) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 			return b
 		}
 	}
-	if n := 38 + len(x.Body); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n2 := 38 + len(x.Body)
+	if n2 > cap(b)-len(b) {
+		if b = e.Fresh(b, n2, depth); e.Halt {
+			return b
+		}
+	}
+	if n2 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 2, 3); e.Halt {
 			return b
 		}
 	} else {
 		if x.Body != "" {
-			b = e.Text(append(b, 58), x.Body)
+			b = e.Text(b, 58, x.Body)
 		}
 	}
 	wideAdditionalBindings := 1
@@ -150,13 +168,19 @@ func (x *HttpRule) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 			wideAdditionalBindings = e.Wide
 		}
 	}
-	if n := 38 + len(x.ResponseBody); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n4 := 38 + len(x.ResponseBody)
+	if n4 > cap(b)-len(b) {
+		if b = e.Fresh(b, n4, depth); e.Halt {
+			return b
+		}
+	}
+	if n4 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 4, 5); e.Halt {
 			return b
 		}
 	} else {
 		if x.ResponseBody != "" {
-			b = e.Text(append(b, 98), x.ResponseBody)
+			b = e.Text(b, 98, x.ResponseBody)
 		}
 	}
 	if len(x.unknown) > 0 {
@@ -260,16 +284,22 @@ func (x *CustomHttpPattern) AppendProto(e *protoimpl.Encoder, b []byte, depth in
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 44 + len(x.Kind) + len(x.Path); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 44 + len(x.Kind) + len(x.Path)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
 			return b
 		}
 	} else {
 		if x.Kind != "" {
-			b = e.Text(append(b, 10), x.Kind)
+			b = e.Text(b, 10, x.Kind)
 		}
 		if x.Path != "" {
-			b = e.Text(append(b, 18), x.Path)
+			b = e.Text(b, 18, x.Path)
 		}
 	}
 	if len(x.unknown) > 0 {

@@ -26,16 +26,22 @@ func (x *ErrorInfo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byt
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 44 + len(x.Reason) + len(x.Domain); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 44 + len(x.Reason) + len(x.Domain)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
 			return b
 		}
 	} else {
 		if x.Reason != "" {
-			b = e.Text(append(b, 10), x.Reason)
+			b = e.Text(b, 10, x.Reason)
 		}
 		if x.Domain != "" {
-			b = e.Text(append(b, 18), x.Domain)
+			b = e.Text(b, 18, x.Domain)
 		}
 	}
 	if len(x.Metadata) > 0 {
@@ -148,13 +154,19 @@ func (x *DebugInfo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byt
 	if b = e.Texts(b, x, depth, 0, 10, x.StackEntries); e.Halt {
 		return b
 	}
-	if n := 38 + len(x.Detail); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n1 := 38 + len(x.Detail)
+	if n1 > cap(b)-len(b) {
+		if b = e.Fresh(b, n1, depth); e.Halt {
+			return b
+		}
+	}
+	if n1 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 1, 2); e.Halt {
 			return b
 		}
 	} else {
 		if x.Detail != "" {
-			b = e.Text(append(b, 18), x.Detail)
+			b = e.Text(b, 18, x.Detail)
 		}
 	}
 	if len(x.unknown) > 0 {
@@ -264,25 +276,31 @@ func (x *QuotaFailureViolation) AppendProto(e *protoimpl.Encoder, b []byte, dept
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 62 + len(x.Subject) + len(x.Description) + len(x.APIService) + len(x.QuotaMetric) + len(x.QuotaID); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 62 + len(x.Subject) + len(x.Description) + len(x.APIService) + len(x.QuotaMetric) + len(x.QuotaID)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 5); e.Halt {
 			return b
 		}
 	} else {
 		if x.Subject != "" {
-			b = e.Text(append(b, 10), x.Subject)
+			b = e.Text(b, 10, x.Subject)
 		}
 		if x.Description != "" {
-			b = e.Text(append(b, 18), x.Description)
+			b = e.Text(b, 18, x.Description)
 		}
 		if x.APIService != "" {
-			b = e.Text(append(b, 26), x.APIService)
+			b = e.Text(b, 26, x.APIService)
 		}
 		if x.QuotaMetric != "" {
-			b = e.Text(append(b, 34), x.QuotaMetric)
+			b = e.Text(b, 34, x.QuotaMetric)
 		}
 		if x.QuotaID != "" {
-			b = e.Text(append(b, 42), x.QuotaID)
+			b = e.Text(b, 42, x.QuotaID)
 		}
 	}
 	if len(x.QuotaDimensions) > 0 {
@@ -290,7 +308,13 @@ func (x *QuotaFailureViolation) AppendProto(e *protoimpl.Encoder, b []byte, dept
 			return b
 		}
 	}
-	if cap(b)-len(b) < 54 {
+	n6 := 54
+	if n6 > cap(b)-len(b) {
+		if b = e.Fresh(b, n6, depth); e.Halt {
+			return b
+		}
+	}
+	if n6 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 6, 8); e.Halt {
 			return b
 		}
@@ -458,19 +482,25 @@ func (x *PreconditionFailureViolation) AppendProto(e *protoimpl.Encoder, b []byt
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 50 + len(x.Type) + len(x.Subject) + len(x.Description); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 50 + len(x.Type) + len(x.Subject) + len(x.Description)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 3); e.Halt {
 			return b
 		}
 	} else {
 		if x.Type != "" {
-			b = e.Text(append(b, 10), x.Type)
+			b = e.Text(b, 10, x.Type)
 		}
 		if x.Subject != "" {
-			b = e.Text(append(b, 18), x.Subject)
+			b = e.Text(b, 18, x.Subject)
 		}
 		if x.Description != "" {
-			b = e.Text(append(b, 26), x.Description)
+			b = e.Text(b, 26, x.Description)
 		}
 	}
 	if len(x.unknown) > 0 {
@@ -589,19 +619,25 @@ func (x *BadRequestFieldViolation) AppendProto(e *protoimpl.Encoder, b []byte, d
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 50 + len(x.Field) + len(x.Description) + len(x.Reason); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 50 + len(x.Field) + len(x.Description) + len(x.Reason)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 3); e.Halt {
 			return b
 		}
 	} else {
 		if x.Field != "" {
-			b = e.Text(append(b, 10), x.Field)
+			b = e.Text(b, 10, x.Field)
 		}
 		if x.Description != "" {
-			b = e.Text(append(b, 18), x.Description)
+			b = e.Text(b, 18, x.Description)
 		}
 		if x.Reason != "" {
-			b = e.Text(append(b, 26), x.Reason)
+			b = e.Text(b, 26, x.Reason)
 		}
 	}
 	if v := x.LocalizedMessage; v != nil {
@@ -676,16 +712,22 @@ func (x *RequestInfo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []b
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 44 + len(x.RequestID) + len(x.ServingData); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 44 + len(x.RequestID) + len(x.ServingData)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
 			return b
 		}
 	} else {
 		if x.RequestID != "" {
-			b = e.Text(append(b, 10), x.RequestID)
+			b = e.Text(b, 10, x.RequestID)
 		}
 		if x.ServingData != "" {
-			b = e.Text(append(b, 18), x.ServingData)
+			b = e.Text(b, 18, x.ServingData)
 		}
 	}
 	if len(x.unknown) > 0 {
@@ -729,22 +771,28 @@ func (x *ResourceInfo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 56 + len(x.ResourceType) + len(x.ResourceName) + len(x.Owner) + len(x.Description); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 56 + len(x.ResourceType) + len(x.ResourceName) + len(x.Owner) + len(x.Description)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 4); e.Halt {
 			return b
 		}
 	} else {
 		if x.ResourceType != "" {
-			b = e.Text(append(b, 10), x.ResourceType)
+			b = e.Text(b, 10, x.ResourceType)
 		}
 		if x.ResourceName != "" {
-			b = e.Text(append(b, 18), x.ResourceName)
+			b = e.Text(b, 18, x.ResourceName)
 		}
 		if x.Owner != "" {
-			b = e.Text(append(b, 26), x.Owner)
+			b = e.Text(b, 26, x.Owner)
 		}
 		if x.Description != "" {
-			b = e.Text(append(b, 34), x.Description)
+			b = e.Text(b, 34, x.Description)
 		}
 	}
 	if len(x.unknown) > 0 {
@@ -870,16 +918,22 @@ func (x *HelpLink) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 44 + len(x.Description) + len(x.URL); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 44 + len(x.Description) + len(x.URL)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
 			return b
 		}
 	} else {
 		if x.Description != "" {
-			b = e.Text(append(b, 10), x.Description)
+			b = e.Text(b, 10, x.Description)
 		}
 		if x.URL != "" {
-			b = e.Text(append(b, 18), x.URL)
+			b = e.Text(b, 18, x.URL)
 		}
 	}
 	if len(x.unknown) > 0 {
@@ -923,16 +977,22 @@ func (x *LocalizedMessage) AppendProto(e *protoimpl.Encoder, b []byte, depth int
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 44 + len(x.Locale) + len(x.Message); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 44 + len(x.Locale) + len(x.Message)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
 			return b
 		}
 	} else {
 		if x.Locale != "" {
-			b = e.Text(append(b, 10), x.Locale)
+			b = e.Text(b, 10, x.Locale)
 		}
 		if x.Message != "" {
-			b = e.Text(append(b, 18), x.Message)
+			b = e.Text(b, 18, x.Message)
 		}
 	}
 	if len(x.unknown) > 0 {

@@ -26,7 +26,13 @@ func (x *Status) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 49 + len(x.Message); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 49 + len(x.Message)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
 			return b
 		}
@@ -35,7 +41,7 @@ func (x *Status) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			b = protoimpl.Varint(append(b, 8), uint64(x.Code))
 		}
 		if x.Message != "" {
-			b = e.Text(append(b, 18), x.Message)
+			b = e.Text(b, 18, x.Message)
 		}
 	}
 	wideDetails := 1

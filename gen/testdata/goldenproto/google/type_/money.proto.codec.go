@@ -25,13 +25,19 @@ func (x *Money) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 60 + len(x.CurrencyCode); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 60 + len(x.CurrencyCode)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 3); e.Halt {
 			return b
 		}
 	} else {
 		if x.CurrencyCode != "" {
-			b = e.Text(append(b, 10), x.CurrencyCode)
+			b = e.Text(b, 10, x.CurrencyCode)
 		}
 		if x.Units != 0 {
 			b = protoimpl.Varint(append(b, 16), uint64(x.Units))

@@ -50,13 +50,19 @@ func (x *GetOrderRequest) AppendProto(e *protoimpl.Encoder, b []byte, depth int)
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 38 + len(x.ID); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 38 + len(x.ID)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
 	} else {
 		if x.ID != "" {
-			b = e.Text(append(b, 10), x.ID)
+			b = e.Text(b, 10, x.ID)
 		}
 	}
 	if len(x.unknown) > 0 {
@@ -93,7 +99,13 @@ func (x *ListOrdersRequest) AppendProto(e *protoimpl.Encoder, b []byte, depth in
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 49 + len(x.PageToken); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 49 + len(x.PageToken)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
 			return b
 		}
@@ -102,7 +114,7 @@ func (x *ListOrdersRequest) AppendProto(e *protoimpl.Encoder, b []byte, depth in
 			b = protoimpl.Varint(append(b, 8), uint64(x.PageSize))
 		}
 		if x.PageToken != "" {
-			b = e.Text(append(b, 18), x.PageToken)
+			b = e.Text(b, 18, x.PageToken)
 		}
 	}
 	if v := x.Mask; v != nil {
@@ -170,7 +182,13 @@ func (x *ImportResponse) AppendProto(e *protoimpl.Encoder, b []byte, depth int) 
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if cap(b)-len(b) < 43 {
+	n0 := 43
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
@@ -213,20 +231,25 @@ func (x *Order) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n := 44 + len(x.ID)
+	n0 := 44 + len(x.ID)
 	if x.Note != nil {
-		n += len(*x.Note)
+		n0 += len(*x.Note)
 	}
-	if n > min(cap(b)-len(b), protoimpl.Whole) {
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
 			return b
 		}
 	} else {
 		if x.ID != "" {
-			b = e.Text(append(b, 10), x.ID)
+			b = e.Text(b, 10, x.ID)
 		}
 		if x.Note != nil {
-			b = e.Text(append(b, 18), *x.Note)
+			b = e.Text(b, 18, *x.Note)
 		}
 	}
 	wideItems := 1
@@ -252,7 +275,13 @@ func (x *Order) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	}
-	if cap(b)-len(b) < 56 {
+	n7 := 56
+	if n7 > cap(b)-len(b) {
+		if b = e.Fresh(b, n7, depth); e.Halt {
+			return b
+		}
+	}
+	if n7 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 7, 9); e.Halt {
 			return b
 		}
@@ -361,19 +390,25 @@ func (x *Order) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	}
-	if n := 53 + len(x.Private) + len(x.GetID) + len(x.String); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n16 := 53 + len(x.Private) + len(x.GetID) + len(x.String)
+	if n16 > cap(b)-len(b) {
+		if b = e.Fresh(b, n16, depth); e.Halt {
+			return b
+		}
+	}
+	if n16 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 16, 19); e.Halt {
 			return b
 		}
 	} else {
 		if x.Private != "" {
-			b = e.Text(append(b, 202, 2), x.Private)
+			b = e.Text2(b, 714, x.Private)
 		}
 		if x.GetID != "" {
-			b = e.Text(append(b, 210, 2), x.GetID)
+			b = e.Text2(b, 722, x.GetID)
 		}
 		if x.String != "" {
-			b = e.Text(append(b, 218, 2), x.String)
+			b = e.Text2(b, 730, x.String)
 		}
 	}
 	if len(x.unknown) > 0 {
@@ -660,13 +695,19 @@ func (x *OrderPayment) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 38 + len(x.Kind); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 38 + len(x.Kind)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 1); e.Halt {
 			return b
 		}
 	} else {
 		if x.Kind != "" {
-			b = e.Text(append(b, 10), x.Kind)
+			b = e.Text(b, 10, x.Kind)
 		}
 	}
 	if len(x.unknown) > 0 {
@@ -703,13 +744,19 @@ func (x *OrderItem) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byt
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 44 + len(x.Sku); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 44 + len(x.Sku)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
 			return b
 		}
 	} else {
 		if x.Sku != "" {
-			b = e.Text(append(b, 10), x.Sku)
+			b = e.Text(b, 10, x.Sku)
 		}
 		if x.N != 0 {
 			b = protoimpl.Varint(append(b, 16), uint64(x.N))

@@ -65,7 +65,13 @@ func (x *Numbers) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	if n := 159 + len(x.N) + len(x.O); n > min(cap(b)-len(b), protoimpl.Whole) {
+	n0 := 159 + len(x.N) + len(x.O)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 0, 16); e.Halt {
 			return b
 		}
@@ -110,7 +116,7 @@ func (x *Numbers) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 			b = append(b, 104, 1)
 		}
 		if x.N != "" {
-			b = e.Text(append(b, 114), x.N)
+			b = e.Text(b, 114, x.N)
 		}
 		if len(x.O) > 0 {
 			b = append(protoimpl.Varint(append(b, 122), uint64(len(x.O))), x.O...)
@@ -119,11 +125,16 @@ func (x *Numbers) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 			b = protoimpl.Varint(append(b, 128, 1), uint64(x.P))
 		}
 	}
-	n := 174 + len(x.Oo)
+	n16 := 174 + len(x.Oo)
 	if x.On != nil {
-		n += len(*x.On)
+		n16 += len(*x.On)
 	}
-	if n > min(cap(b)-len(b), protoimpl.Whole) {
+	if n16 > cap(b)-len(b) {
+		if b = e.Fresh(b, n16, depth); e.Halt {
+			return b
+		}
+	}
+	if n16 > min(cap(b)-len(b), protoimpl.Whole) {
 		if b = e.Fields(b, x, depth, 16, 32); e.Halt {
 			return b
 		}
@@ -168,7 +179,7 @@ func (x *Numbers) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 			b = append(b, 136, 2, protoimpl.Bool(*x.Om))
 		}
 		if x.On != nil {
-			b = e.Text(append(b, 146, 2), *x.On)
+			b = e.Text2(b, 658, *x.On)
 		}
 		if x.Oo != nil {
 			b = append(protoimpl.Varint(append(b, 154, 2), uint64(len(x.Oo))), x.Oo...)
