@@ -62,12 +62,12 @@ func TestDraftKinds(t *testing.T) {
 		default:
 			wire += v
 		}
-		if _, err := Decode(buf.ViewOf([]byte(wire)), m, nil); err != nil {
+		if _, err := Decode(buf.ViewOf([]byte(wire)), m, nil, false); err != nil {
 			t.Errorf("%x: %v", wire, err)
 			continue
 		}
 		var out buf.Out
-		if err := Append(&out, m, 0, true); err != nil || string(out.Bytes()) != wire {
+		if err := Append(&out, m, 0, true, false); err != nil || string(out.Bytes()) != wire {
 			t.Errorf("%x became %x, %v", wire, out.Bytes(), err)
 		}
 		out.Reset()
@@ -89,24 +89,24 @@ func TestDraftRing(t *testing.T) {
 	}
 	m := madeOf(t, ring, leaf)
 	const wire = "\x0a\x02\x42\x00\x12\x02\x08\x05\x12\x00\x1a\x06\x08\x07\x12\x02\x42\x00\x23\x08\x05\x24\x3a\x01\x03\x42\x01\xff"
-	if _, err := Decode(buf.ViewOf([]byte(wire)), m, nil); err != nil {
+	if _, err := Decode(buf.ViewOf([]byte(wire)), m, nil, false); err != nil {
 		t.Fatal(err)
 	}
 	var out buf.Out
-	if err := Append(&out, m, 0, true); err != nil || string(out.Bytes()) != wire {
+	if err := Append(&out, m, 0, true, false); err != nil || string(out.Bytes()) != wire {
 		t.Errorf("%x, want %x, %v", out.Bytes(), wire, err)
 	}
 	out.Reset()
 	// A number that has no name is an unknown field, of a oneof, too.
-	if _, err := Decode(buf.ViewOf([]byte("\x28\x04\x42\x00")), m, nil); err != nil || string(*m.held.Struct.Kept(m.held.At)) != "\x28\x04" {
+	if _, err := Decode(buf.ViewOf([]byte("\x28\x04\x42\x00")), m, nil, false); err != nil || string(*m.held.Struct.Kept(m.held.At)) != "\x28\x04" {
 		t.Errorf("%x, %v", *m.held.Struct.Kept(m.held.At), err)
 	}
-	if _, err := Decode(buf.ViewOf([]byte("\x0a\x00\x42\x00")), m, nil); err == nil || !strings.HasSuffix(err.Error(), "required field is missing in Ring.text at offset 2") {
+	if _, err := Decode(buf.ViewOf([]byte("\x0a\x00\x42\x00")), m, nil, false); err == nil || !strings.HasSuffix(err.Error(), "required field is missing in Ring.text at offset 2") {
 		t.Error(err)
 	}
 	var bad *TypeError
 	m = &message{ring.Plan().Hold()}
-	if err := Append(&out, m, 0, false); !errors.As(err, &bad) || bad.Error() != "protobuf: t.Ring.text: is required and nil" || rpc.CodeOf(err) != rpc.Internal {
+	if err := Append(&out, m, 0, false, false); !errors.As(err, &bad) || bad.Error() != "protobuf: t.Ring.text: is required and nil" || rpc.CodeOf(err) != rpc.Internal {
 		t.Error(err)
 	}
 }
