@@ -15,9 +15,11 @@ import (
 //		return d.Plan(x, b, o, depth)
 //	}
 //	if protoimpl.Is(b, o, 8) {
-//		v, end := protoimpl.Number(b, o+1)
-//		if end < 0 {
-//			return d.Plan(x, b, o, depth)
+//		v, end := uint64(b[o+1]), o+2
+//		if v >= 0x80 {
+//			if v, end = protoimpl.Number(b, o+1); end < 0 {
+//				return d.Plan(x, b, o, depth)
+//			}
 //		}
 //		x.ID, o = int64(v), end
 //	}
@@ -145,7 +147,7 @@ func decodeProtoNumber(e *emitter, f protoField, n int) string {
 		}
 		return fmt.Sprintf("%s(%s)", e.bare(f.t), v)
 	}
-	e.p("v, end := protoimpl.Number(b, o+%d)\nif end < 0 {\n%s\n}", n, plan)
+	e.p("v, end := uint64(b[o+%d]), o+%d\nif v >= 0x80 {\nif v, end = protoimpl.Number(b, o+%d); end < 0 {\n%s\n}\n}", n, n+1, n, plan)
 	switch word {
 	case "bool":
 		return "v != 0"

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding/binary"
+	"unicode/utf8"
 	"unsafe"
 )
 
@@ -24,6 +25,8 @@ const (
 type Texts struct {
 	chunk []byte // from at on it is free, and was not cleared
 	at    int
+	rest  string // a copy of the message from byte from on, to its end
+	from  int
 
 	Frame *Frame // set before the first Copy: long strings may refer to it; nil: they are copied
 }
@@ -66,14 +69,27 @@ func (t *Texts) Take(h Head, n int) string {
 	return unsafe.String(&p[0], n)
 }
 
+// Copied gives msg[o:o+n], which must lie within msg, if the rest of the message has been copied already: it is
+// as soon as it is short.
+func (t *Texts) Copied(o, n int) (s string, ok bool) {
+	if r := o - t.from; t.rest != "" && r >= 0 {
+		return t.rest[r:][:n], true
+	}
+	return "", false
+}
+
 // Copy copies msg[o:o+n], which must lie within msg: any string, while Take is
 // for most of them. msg is the same in every call.
 //
 //go:noinline
 func (t *Texts) Copy(msg []byte, o, n int) string {
-	switch {
-	case n == 0:
+	if n == 0 {
 		return "" // not a reference to the chunk
+	}
+	if s, ok := t.Copied(o, n); ok {
+		return s
+	}
+	switch {
 	case n >= Long:
 		return t.Frame.text(msg[o : o+n])
 	case n > len(t.chunk)-t.at:
@@ -81,11 +97,8 @@ func (t *Texts) Copy(msg []byte, o, n int) string {
 		left := len(msg) - o
 		if left <= Long {
 			// Copying some bytes in vain is faster than asking for an uncleared chunk.
-			s := string(msg[o:])
-			// Safety: nobody else has the string's memory but for the first n bytes,
-			// which are not written again.
-			t.chunk, t.at = unsafe.Slice(unsafe.StringData(s), left), n
-			return s[:n]
+			t.rest, t.from, t.chunk = string(msg[o:]), o, nil
+			return t.rest[:n]
 		}
 		chunk := Uncleared(min(ChunkSize, left))
 		t.chunk, t.at = chunk[:cap(chunk)], 0
@@ -94,4 +107,19 @@ func (t *Texts) Copy(msg []byte, o, n int) string {
 	t.at += copy(dst, msg[o:])
 	// Safety: nobody writes to the bytes before at again.
 	return unsafe.String(&dst[0], n)
+}
+
+// CopyUTF8 is Copy for a string that has to be UTF-8; ok tells whether it is. Long ones are copied and looked at in one
+// go.
+func (t *Texts) CopyUTF8(msg []byte, o, n int) (s string, ok bool) {
+	if n < Long || n > copyVector || t.Frame != nil || !canASCII() {
+		if !UTF8Bytes(msg[o : o+n]) {
+			return "", false
+		}
+		return t.Copy(msg, o, n), true
+	}
+	src, dst := msg[o:o+n], Uncleared(n)
+	// Safety: dst has n bytes, as src has; nobody writes to them afterwards.
+	s = unsafe.String(&dst[0], n)
+	return s, vectorCopyASCII(unsafe.Pointer(&dst[0]), unsafe.Pointer(&src[0]), n) || utf8.ValidString(s)
 }

@@ -30,12 +30,17 @@ func (d *Decoder) Begin(in Input, depth int) (*Decoder, []byte, int, int) {
 
 // End takes what ReadProto gave for x.
 func (d *Decoder) End(x any, _ bool) Result {
-	if d.flt == raw.Fine && d.core.Lacks() {
-		if pl, p, err := plan.Of(x); err == nil {
-			return d.core.End(pl, p, d.end, d.flt)
-		}
+	if d.core.Lacks() {
+		d.judge(x)
 	}
-	return d.core.End(nil, nil, d.end, d.flt)
+	return d.core.Result(d.end, d.flt)
+}
+
+// judge finds what x lacks, if anything.
+func (d *Decoder) judge(x any) {
+	if pl, p, err := plan.Of(x); err == nil {
+		d.end, d.flt = d.core.Judge(pl, p, d.end, d.flt)
+	}
 }
 
 // Plan decodes the rest of x, from b[o:] on, by its plan.
@@ -80,25 +85,25 @@ func (d *Decoder) Field(x any, b []byte, o, n, depth, i int) int {
 	return end
 }
 
-// Is tells whether b[o:] begins with a tag of one byte.
-func Is(b []byte, o int, tag byte) bool { return o < len(b) && b[o] == tag }
+// Is tells whether b[o:] begins with a tag of one byte, and has one more.
+func Is(b []byte, o int, tag byte) bool { return len(b)-o > 1 && b[o] == tag }
 
-// Is2 tells whether b[o:] begins with a tag of two bytes, the first one lowest.
+// Is2 tells whether b[o:] begins with a tag of two bytes, the first one lowest, and has one more.
 func Is2(b []byte, o int, tag uint16) bool {
-	return len(b)-o >= 2 && binary.LittleEndian.Uint16(b[o:]) == tag
+	return len(b)-o > 2 && binary.LittleEndian.Uint16(b[o:]) == tag
 }
 
-// Number reads the number at b[o:] and gives where it ends; that is negative if it is wrong.
+// Number reads the number at b[o:], which has more than one byte, and gives where it ends; that is negative if it is
+// wrong.
 func Number(b []byte, o int) (v uint64, end int) {
-	if o < len(b) && b[o] < 0x80 {
-		return uint64(b[o]), o + 1
+	if len(b)-o >= raw.MaxVarint {
+		p := (*[raw.MaxVarint]byte)(b[o:])
+		if v, n := codec.UvarintOf(p); n != 0 && (n < raw.MaxVarint || p[raw.MaxVarint-1] <= 1) {
+			return v, o + n
+		}
+		return 0, -1
 	}
-	return numberSlow(b, o)
-}
-
-//go:noinline
-func numberSlow(b []byte, o int) (v uint64, end int) {
-	v, end, f := raw.UvarintSlow(b, o)
+	v, end, f := raw.Uvarint(b, o)
 	if f != raw.Fine {
 		return 0, -1
 	}
@@ -111,6 +116,18 @@ func Unzigzag(v uint64) int64 { return raw.Unzigzag(v) }
 // Length reads the length at b[o:], gives where what has it begins and ends; end is negative if that is
 // not within b.
 func Length(b []byte, o int) (begin, end int) {
+	if o < len(b) && b[o] < 0x80 {
+		if end = o + 1 + int(b[o]); end <= len(b) {
+			return o + 1, end
+		}
+		return 0, -1
+	}
+	if len(b)-o >= 2 && b[o+1] < 0x80 {
+		if end = o + 2 + int(b[o]&0x7f) + int(b[o+1])<<7; end <= len(b) {
+			return o + 2, end
+		}
+		return 0, -1
+	}
 	v, o := Number(b, o)
 	if o < 0 || v > uint64(len(b)-o) {
 		return 0, -1
@@ -120,17 +137,31 @@ func Length(b []byte, o int) (begin, end int) {
 
 // Text reads a string of UTF-8, whose length is at b[o:].
 func (d *Decoder) Text(s *string, b []byte, o int) int {
-	if o < len(b) && b[o] < 0x80 {
-		n := int(b[o])
-		if all := d.core.All(); n <= len(b)-o-1 && d.core.Texts.Fits(n, len(all)-o-1) {
-			if head := codec.HeadOf(all[o+1:]); head.ASCII() || codec.UTF8Bytes(b[o+1:o+1+n]) {
-				*s = d.core.Texts.Take(head, n)
-				return o + 1 + n
-			}
-			return -1
-		}
+	n := int(b[o])
+	o++
+	if n >= 0x80 || n > len(b)-o {
+		return d.textSlow(s, b, o-1, true)
 	}
-	return d.textSlow(s, b, o, true)
+	all := d.core.All()
+	if len(all)-o < codec.Short || n > codec.Short {
+		if codec.UTF8Bytes(b[o : o+n]) {
+			*s = d.core.Texts.Copy(all, o, n)
+			return o + n
+		}
+		return -1
+	}
+	head := codec.HeadOf(all[o:])
+	if !head.ASCII() && !codec.UTF8Bytes(b[o:o+n]) {
+		return -1
+	}
+	if text, ok := d.core.Texts.Copied(o, n); ok {
+		*s = text
+	} else if d.core.Texts.Fits(n, len(all)-o) {
+		*s = d.core.Texts.Take(head, n)
+	} else {
+		*s = d.core.Texts.Copy(all, o, n)
+	}
+	return o + n
 }
 
 // AnyText is Text for a string that need not be UTF-8.
@@ -138,12 +169,21 @@ func (d *Decoder) AnyText(s *string, b []byte, o int) int { return d.textSlow(s,
 
 //go:noinline
 func (d *Decoder) textSlow(s *string, b []byte, o int, strict bool) int {
-	n, o, f := raw.Length(b, o)
-	if f != raw.Fine || strict && !codec.UTF8Bytes(b[o:o+n]) {
+	o, end := Length(b, o)
+	if end < 0 {
 		return -1
 	}
-	*s = d.core.Texts.Copy(d.core.All(), o, n)
-	return o + n
+	text, ok := "", true
+	if strict {
+		text, ok = d.core.Texts.CopyUTF8(d.core.All(), o, end-o)
+	} else {
+		text = d.core.Texts.Copy(d.core.All(), o, end-o)
+	}
+	if !ok {
+		return -1
+	}
+	*s = text
+	return end
 }
 
 // Bytes reads bytes, whose length is at b[o:], into memory of their own.
@@ -235,6 +275,10 @@ func Numbers[S ~[]T, T number](d *Decoder, list *S, b []byte, o int, form plan.F
 }
 
 func (d *Decoder) numbers(s *shape.Slice, b []byte, o int, form plan.Form) int {
+	if form == Int64 && s.Cap == 0 && b[o] < 0x80 && int(b[o]) < len(b)-o {
+		// Safety: the numbers of that form are such words.
+		return d.fewNumbers((*[]uint64)(unsafe.Pointer(s)), b[:o+1+int(b[o])], o+1)
+	}
 	left, was := d.core.Budget, *s
 	end, f := d.core.Packed(form, s, b, o)
 	if f != raw.Fine {
@@ -242,4 +286,29 @@ func (d *Decoder) numbers(s *shape.Slice, b []byte, o int, form plan.Form) int {
 		return -1
 	}
 	return end
+}
+
+// fewNumbers reads the packed numbers from b[o:] to the end of b, which are less than 128 bytes.
+func (d *Decoder) fewNumbers(list *[]uint64, b []byte, o int) int {
+	n := raw.Count(b[o:])
+	left := d.core.Budget
+	if n == 0 || !d.core.Charges(n, 8) {
+		d.core.Budget = left
+		return -1
+	}
+	s := make([]uint64, n)
+	for i := range s {
+		if v := uint64(b[o]); v < 0x80 {
+			s[i] = v
+			o++
+		} else if s[i], o = Number(b, o); o < 0 {
+			break
+		}
+	}
+	if o != len(b) {
+		d.core.Budget = left
+		return -1
+	}
+	*list = s
+	return o
 }

@@ -194,7 +194,8 @@ func long(b []byte, v uint64) []byte {
 		return binary.AppendUvarint(b, v)
 	}
 	// Safety: there is room for the longest number.
-	return b[:n+raw.Put((*[raw.MaxVarint]byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), n)), v)]
+	p := (*[raw.MaxVarint]byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), n))
+	return b[:n+raw.Put(p, v)]
 }
 
 // Zigzag puts the sign of a number into its lowest bit.
@@ -209,16 +210,22 @@ func Bool(v bool) byte {
 // Text appends a string behind a tag of one byte, and looks whether it is UTF-8. There is room for it, as a rule.
 func (e *Encoder) Text(b []byte, tag byte, s string) []byte {
 	n := len(b)
-	if len(s) >= 0x80 || cap(b)-n < len(s)+2 {
+	if len(s) >= 1<<14 || cap(b)-n < len(s)+3 {
 		return e.longText(append(b, tag), s)
 	}
 	// Safety: b has room for tag, length and s.
 	p := unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), n)
-	*(*[2]byte)(p) = [2]byte{tag, byte(len(s))}
-	if !codec.CopyASCII(unsafe.Add(p, 2), s) && !utf8.ValidString(s) {
+	h := 2
+	if len(s) < 0x80 {
+		*(*[2]byte)(p) = [2]byte{tag, byte(len(s))}
+	} else {
+		*(*[3]byte)(p) = [3]byte{tag, byte(len(s)) | 0x80, byte(len(s) >> 7)}
+		h = 3
+	}
+	if !codec.CopyASCII(unsafe.Add(p, h), s) && !utf8.ValidString(s) {
 		e.bad = true
 	}
-	return b[:n+2+len(s)]
+	return b[:n+h+len(s)]
 }
 
 // Text2 is Text for a tag of two bytes.
@@ -228,11 +235,7 @@ func (e *Encoder) Text2(b []byte, tag uint16, s string) []byte {
 
 // longText appends length and bytes of a string.
 func (e *Encoder) longText(b []byte, s string) []byte {
-	if uint(len(s)-0x80) < 1<<14-0x80 {
-		b = append(b, byte(len(s))|0x80, byte(len(s)>>7))
-	} else {
-		b = Varint(b, uint64(len(s)))
-	}
+	b = Varint(b, uint64(len(s)))
 	n := len(b)
 	if len(s) > cap(b)-n {
 		e.bad = e.bad || !codec.UTF8(s)

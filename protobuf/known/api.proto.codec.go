@@ -244,9 +244,11 @@ func (x *API) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.Mixins = list
 	}
 	if protoimpl.Is(b, o, 56) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Syntax, o = Syntax(v), end
 	}
@@ -362,9 +364,11 @@ func (x *Method) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		o = end
 	}
 	if protoimpl.Is(b, o, 24) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.RequestStreaming, o = v != 0, end
 	}
@@ -376,9 +380,11 @@ func (x *Method) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		o = end
 	}
 	if protoimpl.Is(b, o, 40) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.ResponseStreaming, o = v != 0, end
 	}
@@ -406,9 +412,11 @@ func (x *Method) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.Options = list
 	}
 	if protoimpl.Is(b, o, 56) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Syntax, o = Syntax(v), end
 	}

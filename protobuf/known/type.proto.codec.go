@@ -250,9 +250,11 @@ func (x *Type) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		o = end
 	}
 	if protoimpl.Is(b, o, 48) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Syntax, o = Syntax(v), end
 	}
@@ -360,23 +362,29 @@ func (x *Field) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Kind, o = FieldKind(v), end
 	}
 	if protoimpl.Is(b, o, 16) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Cardinality, o = FieldCardinality(v), end
 	}
 	if protoimpl.Is(b, o, 24) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Number, o = int32(v), end
 	}
@@ -395,16 +403,20 @@ func (x *Field) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		o = end
 	}
 	if protoimpl.Is(b, o, 56) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.OneofIndex, o = int32(v), end
 	}
 	if protoimpl.Is(b, o, 64) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Packed, o = v != 0, end
 	}
@@ -624,9 +636,11 @@ func (x *Enum) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		o = end
 	}
 	if protoimpl.Is(b, o, 40) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Syntax, o = Syntax(v), end
 	}
@@ -708,9 +722,11 @@ func (x *EnumValue) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool
 		o = end
 	}
 	if protoimpl.Is(b, o, 16) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Number, o = int32(v), end
 	}

@@ -151,9 +151,11 @@ func (x *Int64Value) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) boo
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Value, o = int64(v), end
 	}
@@ -200,9 +202,11 @@ func (x *UInt64Value) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bo
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Value, o = uint64(v), end
 	}
@@ -249,9 +253,11 @@ func (x *Int32Value) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) boo
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Value, o = int32(v), end
 	}
@@ -298,9 +304,11 @@ func (x *UInt32Value) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bo
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Value, o = uint32(v), end
 	}
@@ -347,9 +355,11 @@ func (x *BoolValue) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Value, o = v != 0, end
 	}

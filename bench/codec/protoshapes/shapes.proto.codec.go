@@ -59,9 +59,11 @@ func (x *Echo) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.ID, o = int64(v), end
 	}
@@ -149,16 +151,20 @@ func (x *Small) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.ID, o = int64(v), end
 	}
 	if protoimpl.Is(b, o, 16) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Kind, o = int32(v), end
 	}
@@ -184,16 +190,20 @@ func (x *Small) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.Price, o = math.Float64frombits(binary.LittleEndian.Uint64(b[o+1:])), end
 	}
 	if protoimpl.Is(b, o, 48) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Count, o = int32(v), end
 	}
 	if protoimpl.Is(b, o, 56) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Live, o = v != 0, end
 	}
@@ -205,9 +215,11 @@ func (x *Small) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		o = end
 	}
 	if protoimpl.Is(b, o, 72) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Made, o = int64(v), end
 	}
@@ -282,9 +294,11 @@ func (x *Item) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.ID, o = int64(v), end
 	}
@@ -310,23 +324,29 @@ func (x *Item) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.Price, o = math.Float64frombits(binary.LittleEndian.Uint64(b[o+1:])), end
 	}
 	if protoimpl.Is(b, o, 40) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Count, o = int32(v), end
 	}
 	if protoimpl.Is(b, o, 48) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Live, o = v != 0, end
 	}
 	if protoimpl.Is(b, o, 56) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Made, o = int64(v), end
 	}
@@ -433,9 +453,11 @@ func (x *Medium) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.ID, o = int64(v), end
 	}
@@ -562,9 +584,11 @@ func (x *Large) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.ID, o = int64(v), end
 	}
@@ -646,9 +670,11 @@ func (x *Numbers) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.ID, o = int64(v), end
 	}
@@ -1064,16 +1090,20 @@ func (x *Wide) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.N1, o = int64(v), end
 	}
 	if protoimpl.Is(b, o, 16) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.N2, o = int32(v), end
 	}
@@ -1085,23 +1115,29 @@ func (x *Wide) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.N3, o = math.Float64frombits(binary.LittleEndian.Uint64(b[o+1:])), end
 	}
 	if protoimpl.Is(b, o, 32) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.N4, o = v != 0, end
 	}
 	if protoimpl.Is(b, o, 40) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.N5, o = int64(v), end
 	}
 	if protoimpl.Is(b, o, 48) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.N6, o = int32(v), end
 	}
@@ -1113,23 +1149,29 @@ func (x *Wide) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.N7, o = math.Float64frombits(binary.LittleEndian.Uint64(b[o+1:])), end
 	}
 	if protoimpl.Is(b, o, 64) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.N8, o = v != 0, end
 	}
 	if protoimpl.Is(b, o, 72) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.N9, o = int64(v), end
 	}
 	if protoimpl.Is(b, o, 80) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.N10, o = int64(v), end
 	}
@@ -1437,16 +1479,20 @@ func (x *Wide) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		o = end
 	}
 	if protoimpl.Is2(b, o, 752) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.N46, o = int64(v), end
 	}
 	if protoimpl.Is2(b, o, 760) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.N47, o = int32(v), end
 	}
@@ -1458,9 +1504,11 @@ func (x *Wide) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.N48, o = math.Float64frombits(binary.LittleEndian.Uint64(b[o+2:])), end
 	}
 	if protoimpl.Is2(b, o, 904) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.N49, o = v != 0, end
 	}

@@ -81,6 +81,22 @@ func Decode(body buf.View, msg any, lim *rpc.Limits, plain bool) (int, error) {
 	return lim.DecodeBudget(len(b)) - int(d.Budget), nil
 }
 
+// decodeMade decodes the message at p by its generated methods, and gives the memory that it took.
+func decodeMade(pl *Plan, p unsafe.Pointer, body buf.View, lim *rpc.Limits) (int, error) {
+	b := body.Bytes()
+	in := Input{Frame: codec.NewFrame(body), Budget: codec.Budget(lim.DecodeBudget(len(b)))}
+	if len(b) > 0 {
+		// Safety: nobody writes the message while it is decoded, and what is decoded
+		// has copies or refers to the block by its Frame.
+		in.B = unsafe.String(&b[0], len(b))
+	}
+	r := pl.madeFor(p).DecodeProto(in, lim.Depth)
+	if r.Code != uint64(len(b))<<8 {
+		return 0, failed(len(b), int(r.Code>>8), raw.Fault(r.Code), r.Where)
+	}
+	return lim.DecodeBudget(len(b)) - int(r.Budget), nil
+}
+
 // judged looks, at the end of a message without a fault, whether required fields did not come.
 func (d *Decoder) judged(pl *Plan, p unsafe.Pointer, end int, f raw.Fault) (int, raw.Fault) {
 	if f == raw.Fine && len(d.lacks) > 0 {

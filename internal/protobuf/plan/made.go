@@ -3,66 +3,11 @@ package plan
 import (
 	"unsafe"
 
-	"github.com/limosa-rpc/limosa/buf"
-	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/protobuf/raw"
 	"github.com/limosa-rpc/limosa/internal/shape"
-	"github.com/limosa-rpc/limosa/rpc"
 )
 
-// An Output is where an encode goes, as it is handed to a generated method.
-type Output struct {
-	Out    *buf.Out
-	Sorted bool // maps are written in the order of their keys
-	Inside bool // the message must not leave its block: whoever asks goes on otherwise then
-}
-
-// generated is what generated messages implement. What is passed through an interface by reference
-// would live on the heap; so what these methods need is passed as values, and the state begins on
-// their stack.
-//
-// EncodeProto gives the block, and false if the message cannot be encoded, or not so: the plan says why.
-type generated interface {
-	EncodeProto(to Output, b []byte, depth int) (block []byte, fine bool)
-	DecodeProto(in Input, depth int) Result
-}
-
-// madeFor gives the message at p as what its generated methods are called on.
-func (pl *Plan) madeFor(p unsafe.Pointer) generated {
-	f := shape.Face{Itab: pl.made, Data: p}
-	// Safety: p points to a pl.Go, and made is the itab of *pl.Go for generated.
-	return *(*generated)(unsafe.Pointer(&f))
-}
-
-// An Input is what is decoded, as it is handed to a generated method: values that fit in registers.
-type Input struct {
-	B      string // a slice would be one word more
-	Frame  *codec.Frame
-	Budget codec.Budget
-}
-
-// A Result is what comes back.
-type Result struct {
-	Code   uint64 // where the message ended or the fault is, and below that eight bits of fault
-	Budget codec.Budget
-	Where  string
-}
-
-// decodeMade decodes the message at p by its generated methods, and gives the memory that it took.
-func decodeMade(pl *Plan, p unsafe.Pointer, body buf.View, lim *rpc.Limits) (int, error) {
-	b := body.Bytes()
-	in := Input{Frame: codec.NewFrame(body), Budget: codec.Budget(lim.DecodeBudget(len(b)))}
-	if len(b) > 0 {
-		// Safety: nobody writes the message while it is decoded, and what is decoded
-		// has copies or refers to the block by its Frame.
-		in.B = unsafe.String(&b[0], len(b))
-	}
-	r := pl.madeFor(p).DecodeProto(in, lim.Depth)
-	if r.Code != uint64(len(b))<<8 {
-		return 0, failed(len(b), int(r.Code>>8), raw.Fault(r.Code), r.Where)
-	}
-	return lim.DecodeBudget(len(b)) - int(r.Budget), nil
-}
+// What generated methods ask of the plan, by package protobuf/impl.
 
 // Begin makes a Decoder ready, and gives the message.
 func (d *Decoder) Begin(in Input) []byte {
@@ -72,11 +17,13 @@ func (d *Decoder) Begin(in Input) []byte {
 	return d.all
 }
 
-// End makes the Result of the message at p, which ended, or has a fault, at an offset.
-func (d *Decoder) End(pl *Plan, p unsafe.Pointer, end int, f raw.Fault) Result {
-	if len(d.lacks) > 0 {
-		end, f = d.judged(pl, p, end, f)
-	}
+// Judge looks, at the end of the message at p, whether required fields did not come, unless there is a fault already.
+func (d *Decoder) Judge(pl *Plan, p unsafe.Pointer, end int, f raw.Fault) (int, raw.Fault) {
+	return d.judged(pl, p, end, f)
+}
+
+// Result makes the Result of a message that ended, or has a fault, at an offset.
+func (d *Decoder) Result(end int, f raw.Fault) Result {
 	return Result{Code: uint64(end)<<8 | uint64(f), Budget: d.Budget, Where: d.where}
 }
 

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/protobuf/raw"
 	"github.com/limosa-rpc/limosa/internal/shape"
 )
@@ -249,6 +251,44 @@ func (pl *Plan) variantTag() (tag fieldTag, err error) {
 		return tag, errors.New("the field of a oneof has one value, and no presence of its own")
 	}
 	return tag, nil
+}
+
+// An Output is where an encode goes, as it is handed to a generated method.
+type Output struct {
+	Out    *buf.Out
+	Sorted bool // maps are written in the order of their keys
+	Inside bool // the message must not leave its block: whoever asks goes on otherwise then
+}
+
+// generated is what generated messages implement. What is passed through an interface by reference
+// would live on the heap; so what these methods need is passed as values, and the state begins on
+// their stack.
+//
+// EncodeProto gives the block, and false if the message cannot be encoded, or not so: the plan says why.
+type generated interface {
+	EncodeProto(to Output, b []byte, depth int) (block []byte, fine bool)
+	DecodeProto(in Input, depth int) Result
+}
+
+// madeFor gives the message at p as what its generated methods are called on.
+func (pl *Plan) madeFor(p unsafe.Pointer) generated {
+	f := shape.Face{Itab: pl.made, Data: p}
+	// Safety: p points to a pl.Go, and made is the itab of *pl.Go for generated.
+	return *(*generated)(unsafe.Pointer(&f))
+}
+
+// An Input is what is decoded, as it is handed to a generated method: values that fit in registers.
+type Input struct {
+	B      string // a slice would be one word more
+	Frame  *codec.Frame
+	Budget codec.Budget
+}
+
+// A Result is what comes back.
+type Result struct {
+	Code   uint64 // where the message ended or the fault is, and below that eight bits of fault
+	Budget codec.Budget
+	Where  string
 }
 
 // rules are what Protobuf adds to Go's types.

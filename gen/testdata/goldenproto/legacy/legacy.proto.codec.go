@@ -153,9 +153,11 @@ func (x *Defaults) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool 
 		x.C, o = p, end
 	}
 	if protoimpl.Is(b, o, 32) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[int32](d)
 		if p == nil {
@@ -165,9 +167,11 @@ func (x *Defaults) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool 
 		x.D, o = p, end
 	}
 	if protoimpl.Is(b, o, 40) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[uint64](d)
 		if p == nil {
@@ -177,9 +181,11 @@ func (x *Defaults) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool 
 		x.E, o = p, end
 	}
 	if protoimpl.Is(b, o, 48) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[bool](d)
 		if p == nil {
@@ -422,9 +428,11 @@ func (x *GroupsResultPart) ReadProto(d *protoimpl.Decoder, b []byte, o, depth in
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 24) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[int32](d)
 		if p == nil {
@@ -513,9 +521,11 @@ func (x *GroupsChosen) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) b
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[int32](d)
 		if p == nil {
@@ -685,9 +695,11 @@ func (x *Scope) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[uint32](d)
 		if p == nil {
@@ -739,9 +751,11 @@ func (x *ScopeKnot) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[int32](d)
 		if p == nil {

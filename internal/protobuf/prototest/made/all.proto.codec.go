@@ -78,9 +78,11 @@ func (x *Leaf) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.ID, o = int64(v), end
 	}
@@ -352,44 +354,56 @@ func (x *All) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.I32, o = int32(v), end
 	}
 	if protoimpl.Is(b, o, 16) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.I64, o = int64(v), end
 	}
 	if protoimpl.Is(b, o, 24) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.U32, o = uint32(v), end
 	}
 	if protoimpl.Is(b, o, 32) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.U64, o = uint64(v), end
 	}
 	if protoimpl.Is(b, o, 40) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.S32, o = int32(protoimpl.Unzigzag(uint64(uint32(v)))), end
 	}
 	if protoimpl.Is(b, o, 48) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.S64, o = protoimpl.Unzigzag(v), end
 	}
@@ -436,9 +450,11 @@ func (x *All) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.Db, o = math.Float64frombits(binary.LittleEndian.Uint64(b[o+1:])), end
 	}
 	if protoimpl.Is(b, o, 104) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Bl, o = v != 0, end
 	}
@@ -457,9 +473,11 @@ func (x *All) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		o = end
 	}
 	if protoimpl.Is2(b, o, 384) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Color, o = Color(v), end
 	}
@@ -656,9 +674,11 @@ func (x *All) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		}
 	}
 	if protoimpl.Is2(b, o, 712) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[int32](d)
 		if p == nil {
@@ -668,9 +688,11 @@ func (x *All) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.Oi32, o = p, end
 	}
 	if protoimpl.Is2(b, o, 720) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[int64](d)
 		if p == nil {
@@ -680,9 +702,11 @@ func (x *All) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.Oi64, o = p, end
 	}
 	if protoimpl.Is2(b, o, 728) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[uint32](d)
 		if p == nil {
@@ -692,9 +716,11 @@ func (x *All) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.Ou32, o = p, end
 	}
 	if protoimpl.Is2(b, o, 736) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[int64](d)
 		if p == nil {
@@ -728,9 +754,11 @@ func (x *All) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.Odb, o = p, end
 	}
 	if protoimpl.Is2(b, o, 760) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[bool](d)
 		if p == nil {
@@ -761,9 +789,11 @@ func (x *All) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		o = end
 	}
 	if protoimpl.Is2(b, o, 912) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[Color](d)
 		if p == nil {

@@ -156,9 +156,11 @@ func (x *Visible) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		o = end
 	}
 	if protoimpl.Is(b, o, 32) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[Kind](d)
 		if p == nil {
@@ -210,9 +212,11 @@ func (x *VisibleHidden) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) 
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.N, o = int32(v), end
 	}

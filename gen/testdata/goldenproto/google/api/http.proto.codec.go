@@ -91,9 +91,11 @@ func (x *HTTP) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.Rules = list
 	}
 	if protoimpl.Is(b, o, 16) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.FullyDecodeReservedExpansion, o = v != 0, end
 	}

@@ -376,16 +376,20 @@ func (x *QuotaFailureViolation) ReadProto(d *protoimpl.Decoder, b []byte, o, dep
 		}
 	}
 	if protoimpl.Is(b, o, 56) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.QuotaValue, o = int64(v), end
 	}
 	if protoimpl.Is(b, o, 64) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[int64](d)
 		if p == nil {

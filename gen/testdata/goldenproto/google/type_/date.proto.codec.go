@@ -56,23 +56,29 @@ func (x *Date) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Year, o = int32(v), end
 	}
 	if protoimpl.Is(b, o, 16) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Month, o = int32(v), end
 	}
 	if protoimpl.Is(b, o, 24) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Day, o = int32(v), end
 	}

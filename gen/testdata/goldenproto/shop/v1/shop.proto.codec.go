@@ -136,9 +136,11 @@ func (x *ListOrdersRequest) ReadProto(d *protoimpl.Decoder, b []byte, o, depth i
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.PageSize, o = int32(v), end
 	}
@@ -207,9 +209,11 @@ func (x *ImportResponse) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int)
 		return d.Plan(x, b, o, depth)
 	}
 	if protoimpl.Is(b, o, 8) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Count, o = int64(v), end
 	}
@@ -525,16 +529,20 @@ func (x *Order) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		}
 	}
 	if protoimpl.Is2(b, o, 384) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.Status, o = OrderStatus(v), end
 	}
 	if protoimpl.Is2(b, o, 392) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[OrderStatus](d)
 		if p == nil {
@@ -793,9 +801,11 @@ func (x *OrderItem) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool
 		o = end
 	}
 	if protoimpl.Is(b, o, 16) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.N, o = uint32(v), end
 	}

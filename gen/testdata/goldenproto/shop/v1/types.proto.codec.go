@@ -248,44 +248,56 @@ func (x *Numbers) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.B, o = math.Float32frombits(binary.LittleEndian.Uint32(b[o+1:])), end
 	}
 	if protoimpl.Is(b, o, 24) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.C, o = int32(v), end
 	}
 	if protoimpl.Is(b, o, 32) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.D, o = int64(v), end
 	}
 	if protoimpl.Is(b, o, 40) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.E, o = uint32(v), end
 	}
 	if protoimpl.Is(b, o, 48) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.F, o = uint64(v), end
 	}
 	if protoimpl.Is(b, o, 56) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.G, o = int32(protoimpl.Unzigzag(uint64(uint32(v)))), end
 	}
 	if protoimpl.Is(b, o, 64) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.H, o = protoimpl.Unzigzag(v), end
 	}
@@ -318,9 +330,11 @@ func (x *Numbers) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.L, o = int64(binary.LittleEndian.Uint64(b[o+1:])), end
 	}
 	if protoimpl.Is(b, o, 104) {
-		v, end := protoimpl.Number(b, o+1)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.M, o = v != 0, end
 	}
@@ -339,9 +353,11 @@ func (x *Numbers) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		o = end
 	}
 	if protoimpl.Is2(b, o, 384) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		x.P, o = Plain(v), end
 	}
@@ -370,9 +386,11 @@ func (x *Numbers) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.Ob, o = p, end
 	}
 	if protoimpl.Is2(b, o, 440) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[int32](d)
 		if p == nil {
@@ -382,9 +400,11 @@ func (x *Numbers) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.Oc, o = p, end
 	}
 	if protoimpl.Is2(b, o, 448) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[int64](d)
 		if p == nil {
@@ -394,9 +414,11 @@ func (x *Numbers) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.Od, o = p, end
 	}
 	if protoimpl.Is2(b, o, 456) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[uint32](d)
 		if p == nil {
@@ -406,9 +428,11 @@ func (x *Numbers) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.Oe, o = p, end
 	}
 	if protoimpl.Is2(b, o, 464) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[uint64](d)
 		if p == nil {
@@ -418,9 +442,11 @@ func (x *Numbers) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.Of, o = p, end
 	}
 	if protoimpl.Is2(b, o, 472) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[int32](d)
 		if p == nil {
@@ -430,9 +456,11 @@ func (x *Numbers) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.Og, o = p, end
 	}
 	if protoimpl.Is2(b, o, 480) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[int64](d)
 		if p == nil {
@@ -490,9 +518,11 @@ func (x *Numbers) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		x.Ol, o = p, end
 	}
 	if protoimpl.Is2(b, o, 648) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[bool](d)
 		if p == nil {
@@ -523,9 +553,11 @@ func (x *Numbers) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
 		o = end
 	}
 	if protoimpl.Is2(b, o, 672) {
-		v, end := protoimpl.Number(b, o+2)
-		if end < 0 {
-			return d.Plan(x, b, o, depth)
+		v, end := uint64(b[o+2]), o+3
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+2); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
 		}
 		p := protoimpl.New[Plain](d)
 		if p == nil {
