@@ -263,3 +263,54 @@ func TestMadeNumbers(t *testing.T) {
 		sameDecode(t, generated()[0], []byte(b+strings.Repeat("\x08\x01", 20)), nil)
 	}
 }
+
+// TestMadeOwns decodes strings and bytes of every length, in short messages, of which the rest is copied at once, and in long
+// ones, and writes over the body afterwards: nothing may refer to it.
+func TestMadeOwns(t *testing.T) {
+	text := func(n int, c string) string { return strings.Repeat(c, n) }
+	for _, more := range []int{0, 40, 600, 3000} {
+		for n := range 80 {
+			x := &made.All{
+				St: text(n, "a"), By: []byte(text(n, "b")), Leaf: &made.Leaf{Name: text(2*n, "c"), ID: int64(n)},
+				Lst: []string{text(n, "d"), "", text(7*n, "é")}, Ost: new(text(n+more, "e")),
+				Mss:    map[string]string{text(n, "f"): text(n, "g")},
+				Lleaf:  []*made.Leaf{{Name: text(n, "h")}, {Name: text(40*n, "i")}},
+				Oby:    []byte(text(more, "j")),
+				Ocolor: new(made.Color(n)),
+			}
+			body, err := protobuf.Marshal(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := new(made.All)
+			if err := (protobuf.Codec{}).Decode(buf.ViewOf(body), got, nil); err != nil {
+				t.Fatal(err)
+			}
+			for i := range body {
+				body[i] = 'X'
+			}
+			if !protobuf.Equal(got, x) {
+				t.Fatalf("%d, %d:\n%v\nwant\n%v", n, more, got, x)
+			}
+		}
+	}
+}
+
+// What is wrong in the middle of strings of every length is found wherever it is.
+func TestMadeUTF8(t *testing.T) {
+	for n := 1; n < 1200; n += 1 + n/40 {
+		for _, at := range []int{0, n / 2, n - 1} {
+			s := []byte(strings.Repeat("s", n))
+			s[at] = 0xff
+			x := &made.All{St: string(s)}
+			_, want := encoded(t, byPlan, x, 0)
+			if _, why := encoded(t, protobuf.Codec{}, x, 0); why != want || why == "" {
+				t.Fatalf("%d, %d: %q, by the plan %q", n, at, why, want)
+			}
+			for _, behind := range []string{"", strings.Repeat("\x08\x01", 20)} {
+				b := append([]byte{0x72}, 0x80|byte(n), byte(n>>7))
+				sameDecode(t, generated()[0], append(append(b, s...), behind...), nil)
+			}
+		}
+	}
+}
