@@ -109,7 +109,7 @@ func (e *Endpoint) settleLocked(pc *pooled) {
 	caps, usable := pc.conn.Status()
 	if !usable {
 		if !pc.used { // else its call tells: who gives one up ends the connection
-			e.unheardLocked(pc, nil)
+			e.unheardLocked(pc, pc.conn.Err())
 		}
 		e.dropLocked(pc)
 		return

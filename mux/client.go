@@ -153,6 +153,13 @@ func (c *Conn) Status() (caps wire.Caps, usable bool) {
 	return c.caps, c.life.door == open
 }
 
+// Err says why the connection is gone; nil: it is not.
+func (c *Conn) Err() error {
+	c.out.Lock()
+	defer c.unlock()
+	return c.life.err
+}
+
 // Do implements [rpc.Caller]: it makes one call and waits for its answer. An
 // error with Sent == NotSent or Refused may be retried on another connection.
 func (c *Conn) Do(ctx context.Context, call *rpc.Call) error {

@@ -134,7 +134,7 @@ func (l *life) settle(h holder, after roleAfter) (fx effects) {
 	switch {
 	case after == closeRole:
 		l.role = closed
-	case h != leaderWaits && l.inflight == 0 && (l.door < hungUp || l.streams.open == 0):
+	case h != leaderWaits && l.inflight == 0 && l.door < hungUp: // else what the peer said last is read to its end
 		l.role = nobody
 		fx = l.idle()
 	case l.role == caller && (h == leaderLeaves || after == passRole):
@@ -201,13 +201,12 @@ func (l *life) read() (fx effects) {
 }
 
 // hangUp notes that the peer went. If somebody reads, that one finds out by
-// itself; streams are still to get what it said last.
+// itself; else a reader does, since what the peer said last is to be known: streams
+// wait for it, and it may say why it went.
 func (l *life) hangUp() effects {
 	fx := l.close(hungUp)
-	if l.streams.open > 0 {
-		return fx.and(l.read())
-	}
-	return l.lose() // whoever fails the connection tells
+	fx.tell = fx.tell && l.streams.open > 0 // else whoever fails the connection tells, soon, and knows why
+	return fx.and(l.read())
 }
 
 // lose ends a connection that nobody reads.

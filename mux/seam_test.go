@@ -304,6 +304,23 @@ func TestLittleRoomWakesFewStreams(t *testing.T) {
 	})
 }
 
+// What a peer said last is read although nobody waits for it: it may say why it went.
+func TestLastWordsOfAnIdleConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTwoClient(t, &two{caps: twoCaps}, rpc.Limits{})
+		one := r.beginCall(t.Context(), "echo", "a")
+		r.hears()
+		r.say(answer(1, "A"))
+		now(one)
+		r.say(answer(1, "nothing"), twoFrame('?', 0, ""))
+		r.peer.CloseWrite()
+		synctest.Wait()
+		if _, _, err := r.call(t.Context(), "echo", "b"); rpc.SentOf(err) != rpc.NotSent || !strings.Contains(err.Error(), "unreadable") {
+			t.Errorf("a call afterwards: %v", err)
+		}
+	})
+}
+
 // collect receives all of a stream.
 func collect(in iter.Seq2[*string, error]) (got string) {
 	for m, err := range in {
