@@ -172,6 +172,7 @@ func TestLargeMessageThatNobodyExpects(t *testing.T) {
 		"echo": func(_ context.Context, arg string) (string, error) { return arg, nil },
 		"grow": func(_ context.Context, arg string) (string, error) { return strings.Repeat(arg, 8<<20), nil },
 		"size": func(_ context.Context, arg string) (string, error) { return fmt.Sprint(len(arg)), nil },
+		"tiny": func(_ context.Context, arg string) (string, error) { return arg, nil },
 	}
 	for _, where := range []mux.Handlers{mux.Spare, mux.Goroutines} {
 		for _, tt := range []struct{ name, method, arg string }{
@@ -180,17 +181,25 @@ func TestLargeMessageThatNobodyExpects(t *testing.T) {
 		} {
 			t.Run(fmt.Sprint(tt.name, where), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					r := newRigWith(t, ttheader.TTHeader, rpc.Limits{}, plainRoute(h), where)
+					// In the order in which whole requests come, or answers are decoded, whoever
+					// runs on first then.
+					came, over := make(chan string, 4), make(chan bool, 2)
+					request := func(string) {}
+					route := plainRoute(h)
+					r := newRigWith(t, ttheader.TTHeader, rpc.Limits{}, func(service, name string) (rpc.Handler, string, bool) {
+						request(name)
+						return route(service, name)
+					}, where)
 					r.call(t.Context(), "echo", "hello")
-					end := r.cend
+					end, answer := r.cend, func(string) {}
 					if tt.name == "answer" {
-						end = r.send
+						end, answer = r.send, func(name string) { came <- name }
+					} else {
+						request = func(name string) { came <- name }
 					}
 					end.Stall(true)
-					// In the order in which they are decoded, whoever runs on first then.
-					came, over := make(chan string, 2), make(chan bool, 2)
 					go func() {
-						got, err := callNoted(t, r, tt.method, tt.arg, func() { came <- "large" })
+						got, err := callNoted(t, r, tt.method, tt.arg, func() { answer(tt.method) })
 						if err != nil || got != "8388608" && len(got) != 8<<20 {
 							t.Errorf("large: %d bytes, %v", len(got), err)
 						}
@@ -201,7 +210,7 @@ func TestLargeMessageThatNobodyExpects(t *testing.T) {
 						t.Errorf("%d bytes of a large message are queued", q)
 					}
 					go func() {
-						if got, err := callNoted(t, r, "echo", "small", func() { came <- "small" }); err != nil || got != "small" {
+						if got, err := callNoted(t, r, "tiny", "small", func() { answer("tiny") }); err != nil || got != "small" {
 							t.Errorf("small: %q, %v", got, err)
 						}
 						over <- true
@@ -210,8 +219,8 @@ func TestLargeMessageThatNobodyExpects(t *testing.T) {
 					end.Stall(false)
 					<-over
 					<-over
-					if first := <-came; first != "small" {
-						t.Errorf("the %s answer came first", first)
+					if first := <-came; first != "tiny" {
+						t.Errorf("%s came first", first)
 					}
 				})
 			})
