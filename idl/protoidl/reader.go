@@ -61,7 +61,7 @@ func (r Reader) builder(set *descriptorpb.FileDescriptorSet) (*builder, error) {
 		Reader: r, schema: &idl.Schema{Files: []*idl.File{}}, protos: map[string]*descriptorpb.FileDescriptorProto{},
 		files: map[string]*idl.File{}, from: map[*idl.File]protoreflect.FileDescriptor{},
 		structs: map[protoreflect.FullName]*idl.Struct{}, enums: map[protoreflect.FullName]*idl.Enum{},
-		values: map[protoreflect.EnumValueDescriptor]*idl.EnumValue{}, named: map[*idl.File]map[*idl.File]bool{}, options: map[*idl.File]bool{}, messageSets: map[protoreflect.FullName]bool{}, local: map[protoreflect.FullName]bool{},
+		values: map[protoreflect.EnumValueDescriptor]*idl.EnumValue{}, named: map[*idl.File]map[*idl.File]bool{}, options: map[*idl.File]bool{}, lines: map[*idl.File][]string{}, messageSets: map[protoreflect.FullName]bool{}, local: map[protoreflect.FullName]bool{},
 	}
 	if b.Source == nil {
 		b.Source = func(name string) (string, string) { return name, "" }
@@ -192,6 +192,7 @@ type builder struct {
 	values  map[protoreflect.EnumValueDescriptor]*idl.EnumValue
 	named   map[*idl.File]map[*idl.File]bool // the files whose definitions a file names
 	options map[*idl.File]bool               // the files that define options
+	lines   map[*idl.File][]string           // their texts; see pos
 
 	messageSets map[protoreflect.FullName]bool
 	local       map[protoreflect.FullName]bool // what edition 2024 calls so: no other file may name it
@@ -284,16 +285,23 @@ func (b *builder) compiled(f *idl.File) ([]byte, error) {
 // public, or it has a definition that f names, or leads to one by imports that are
 // public.
 func (b *builder) needs(f *idl.File, name string, public bool) bool {
+	return public && b.files[name] != nil || b.leads(f, name, map[string]bool{})
+}
+
+// leads tells whether the file of a name has what f names, or one that it imports publicly
+// does. seen are those that were looked into: public imports may double at each step.
+func (b *builder) leads(f *idl.File, name string, seen map[string]bool) bool {
 	dep := b.files[name]
-	if dep == nil {
+	if dep == nil || seen[name] {
 		return false
 	}
-	if public || b.named[f][dep] {
+	seen[name] = true
+	if b.named[f][dep] {
 		return true
 	}
 	imports := b.from[dep].Imports()
 	for i := range imports.Len() {
-		if x := imports.Get(i); x.IsPublic && b.needs(f, x.Path(), false) {
+		if x := imports.Get(i); x.IsPublic && b.leads(f, x.Path(), seen) {
 			return true
 		}
 	}
@@ -358,14 +366,28 @@ func (b *builder) pos(f *idl.File, l protoreflect.SourceLocation) idl.Pos {
 	if l.EndLine == 0 && l.EndColumn == 0 {
 		return idl.Pos{}
 	}
-	return Pos(f.Text, l.StartLine, l.StartColumn)
+	lines, cut := b.lines[f]
+	if !cut { // once: there may be as many definitions as lines
+		lines = strings.Split(f.Text, "\n")
+		b.lines[f] = lines
+	}
+	source := ""
+	if l.StartLine >= 0 && l.StartLine < len(lines) {
+		source = idl.SourceLine(lines[l.StartLine], 1)
+	}
+	return posIn(source, l.StartLine, l.StartColumn)
 }
 
 // Pos makes a place of one in Protobuf's way, with lines and columns from 0, where a tab
 // goes on to the next column that 8 divides. text is the file's, without which a tab
 // counts as such a tool has counted it.
 func Pos(text string, line, col int) idl.Pos {
-	source, at := idl.SourceLine(text, line+1), 0
+	return posIn(idl.SourceLine(text, line+1), line, col)
+}
+
+// posIn is Pos in a line of the text, "" if that is not known.
+func posIn(source string, line, col int) idl.Pos {
+	at := 0
 	if source == "" {
 		return idl.Pos{Line: line + 1, Col: col + 1}
 	}

@@ -359,3 +359,44 @@ func FuzzSchema(f *testing.F) {
 		}
 	})
 }
+
+// Public imports that double at each step are looked into once each, and a file of many
+// definitions is cut into lines once.
+func TestManyImportsAndPlaces(t *testing.T) {
+	const steps, fields = 10, 10_000
+	all := new(descriptorpb.FileDescriptorSet)
+	for i := steps; i >= 0; i-- {
+		for _, side := range []string{"a", "b"} {
+			fd := &descriptorpb.FileDescriptorProto{Name: proto.String(fmt.Sprint(side, i)), Syntax: proto.String("proto3")}
+			if i < steps {
+				fd.Dependency, fd.PublicDependency = []string{fmt.Sprint("a", i+1), fmt.Sprint("b", i+1)}, []int32{0, 1}
+			} else {
+				fd.MessageType = []*descriptorpb.DescriptorProto{{Name: proto.String(strings.ToUpper(side))}}
+			}
+			all.File = append(all.File, fd)
+		}
+	}
+	m := &descriptorpb.DescriptorProto{Name: proto.String("M")}
+	m.Field = append(m.Field, &descriptorpb.FieldDescriptorProto{Name: proto.String("last"), Number: proto.Int32(fields + 1), TypeName: proto.String(".B"),
+		Type: descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()})
+	info := &descriptorpb.SourceCodeInfo{}
+	for i := range fields {
+		m.Field = append(m.Field, &descriptorpb.FieldDescriptorProto{Name: proto.String(fmt.Sprint("f", i)), Number: proto.Int32(int32(i + 1)),
+			Type: descriptorpb.FieldDescriptorProto_TYPE_INT32.Enum(), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()})
+		info.Location = append(info.Location, &descriptorpb.SourceCodeInfo_Location{Path: []int32{4, 0, 2, int32(i + 1)}, Span: []int32{int32(i), 8, 14}})
+	}
+	all.File = append(all.File, &descriptorpb.FileDescriptorProto{Name: proto.String("main"), Syntax: proto.String("proto3"), Dependency: []string{"a0"},
+		MessageType: []*descriptorpb.DescriptorProto{m}, SourceCodeInfo: info})
+	text := strings.Repeat("\tint32 f = 1;\n", fields)
+	s, err := Reader{Source: func(name string) (string, string) { return name, text }}.Schema(all, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := s.Files[len(s.Files)-1]
+	if got := f.Structs[0].Fields[fields].Pos; got != (idl.Pos{Line: fields, Col: 2}) {
+		t.Errorf("the last field stands at %v", got)
+	}
+	if len(f.Includes) != 2 || f.Includes[0].Path != "a0" {
+		t.Errorf("%d includes", len(f.Includes))
+	}
+}
