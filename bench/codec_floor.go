@@ -128,7 +128,7 @@ type floorMap struct {
 	texts *texts
 }
 
-// newFloorMap notes the entries of m in a slice: ranging over a map costs what no decoder pays.
+// newFloorMap notes keys and values of m as lengths in one text, as they come over the wire.
 func newFloorMap(m map[string]string) *floorMap {
 	f, all := new(floorMap), []string(nil)
 	for _, k := range slices.Collect(maps.Keys(m)) {

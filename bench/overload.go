@@ -206,7 +206,7 @@ type overloadDriver struct {
 // call that can be under way at ten times the capacity.
 const overloadClients = 64
 
-// dial makes the client's connections anew.
+// dial makes the clients, by the setup one whose calls share a connection, or many with one each.
 func (d *overloadDriver) dial() error {
 	n, form := 1, limosa.TTHeader
 	switch d.setup {
@@ -305,7 +305,7 @@ func (d *overloadDriver) run(ctx context.Context, rate float64, length time.Dura
 	return r, ctx.Err()
 }
 
-// ledger asks the server what it has begun and finished: a client alone cannot tell work that nobody waited for.
+// ledger asks the server what it has done: a client alone cannot tell work that nobody waited for.
 func (d *overloadDriver) ledger() (l overloadLedger, err error) {
 	err = d.server.Ask("ledger", &l)
 	return l, err
@@ -321,7 +321,7 @@ type overloadServer struct {
 	spun          atomic.Uint64 // keeps the compiler from leaving spin out
 }
 
-// Echo works for as long as the setting says, and notes that it has.
+// Echo works for a number of turns, and counts what it begins and how much of that nobody waits for any more.
 func (s *overloadServer) Echo(_ context.Context, m *limosaecho.Message) (*limosaecho.Message, error) {
 	s.started.Add(1)
 	if time.Now().UnixNano() > m.ID {

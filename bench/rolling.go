@@ -330,7 +330,7 @@ func (c *rollingCalls) judge(row *rollingRow, ledger string) error {
 // end of a file, which the kernel keeps whatever becomes of the process.
 type rollingServer struct{ ledger *os.File }
 
-// Echo takes as long as the setting says.
+// Echo writes the call's number down before it answers, so that calls that ran twice or were lost can be counted.
 func (s rollingServer) Echo(_ context.Context, m *limosaecho.Message) (*limosaecho.Message, error) {
 	if _, err := s.ledger.Write(binary.LittleEndian.AppendUint64(nil, uint64(m.ID))); err != nil {
 		return nil, err
