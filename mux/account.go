@@ -234,6 +234,12 @@ func (a *Account) overflows(n int) bool {
 	return n > smallHolder && a.total.over()
 }
 
+// excessLocked reports whether an answer of n bytes would make the connection hold twice what
+// it may: those that were begun before it was known how large they are may be many.
+func (a *Account) excessLocked(n int) bool {
+	return n > smallHolder && a.sumLocked()+n > 2*a.limit
+}
+
 // clogged reports whether n bytes of output are more than may wait for a peer to
 // read them: most, or little while all connections together hold what they may,
 // since thousands of peers that read nothing make this side hold much.

@@ -25,7 +25,7 @@ func (c *ServerConn) answerLocks(r *request, err error) {
 	switch {
 	case r.ordered:
 		c.finishLocked(r, err)
-	case c.cfg.Handlers != Inline && c.backedUpLocked():
+	case c.cfg.Handlers != Inline && !(large && c.unforeseenLocked(r)) && c.backedUpLocked():
 		c.lateLocked(r, err)
 	case large || !c.answerLocked(r, err):
 		c.out.Unlock()
@@ -42,6 +42,13 @@ func (c *ServerConn) answerLocks(r *request, err error) {
 // is not yet.
 func (c *ServerConn) isLarge(r *request) bool {
 	return r.private == nil && r.ev.Flags&wire.Oneway == 0 && rpc.HintsOf(r.call.Method).LargeResponse()
+}
+
+// unforeseenLocked reports whether nothing was set aside for the answer of r, as for those of
+// a method that were begun before its first large answer. What such a one weighs is to be
+// known before it waits: of handlers that wait there may be thousands.
+func (c *ServerConn) unforeseenLocked(r *request) bool {
+	return r.reserved < rpc.HintsOf(r.call.Method).ResponseBytes()
 }
 
 // answerLocked frames the answer of r, which waits for no other, and forgets r.
@@ -175,6 +182,10 @@ func (c *ServerConn) prepare(r *request) (err error) {
 		}
 	}
 	c.out.Lock()
+	if c.account.excessLocked(r.private.Len()) {
+		c.unlock()
+		return c.overflow(r)
+	}
 	if c.chargeLocked(r, r.private.Len()); r.ordered {
 		c.reserveLocked(r, r.private.Len()) // what waits for its turn
 	} else {
@@ -278,7 +289,7 @@ func (c *ServerConn) overflow(r *request) error {
 		r.private = nil
 	}
 	c.account.total.refuse()
-	return rpc.Errorf(rpc.ResourceExhausted, "the connections of this server hold all that they may: no room for the answer")
+	return rpc.Errorf(rpc.ResourceExhausted, "no room for the answer: this connection, or all of this server, hold what they may")
 }
 
 // appendResult appends the result: what was encoded before is moved, by reference where
