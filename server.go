@@ -18,6 +18,7 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/stats"
 	"github.com/limosa-rpc/limosa/ttheader"
+	"github.com/limosa-rpc/limosa/web"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -138,15 +139,28 @@ func (s *Server) Serve(ctx context.Context, listeners ...*netio.Listener) error 
 	if err != nil {
 		return err
 	}
-	protocols := s.Protocols
-	if protocols == nil {
-		protocols = []wire.Protocol{ttheader.Protocol{}}
-	}
+	protocols, secure := s.spoken(routes)
 	return serve.Run(ctx, serve.Config{
-		Route: routes.Find, Chain: s.chain(), Timeout: s.Timeout, Limits: s.Limits.WithDefaults(), TLS: s.TLS, Protocols: protocols,
+		Route: routes.Find, Chain: s.chain(), Timeout: s.Timeout, Limits: s.Limits.WithDefaults(), TLS: secure, Protocols: protocols,
 		Handlers: s.Handlers, Gate: s.gate(), Drain: cmp.Or(s.Drain, defaultDrain),
 		HandlerLog: s.handlerLog(), ConnLog: s.Logger, Stats: s.Stats,
 	}, listeners)
+}
+
+// spoken gives the protocols, which find their methods in routes, and the TLS
+// configuration that offers those of HTTP by name.
+func (s *Server) spoken(routes *route.Table) (protocols []wire.Protocol, secure *tls.Config) {
+	protocols, secure = slices.Clone(s.Protocols), s.TLS
+	if protocols == nil {
+		protocols = []wire.Protocol{ttheader.Protocol{}, web.Protocol{}}
+	}
+	for i, p := range protocols {
+		if w, ok := p.(web.Protocol); ok {
+			protocols[i] = w.Serving(routes.Exact)
+			secure = web.Offer(s.TLS)
+		}
+	}
+	return protocols, secure
 }
 
 // check tells what is wrong with the server before anything of it begins.

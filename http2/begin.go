@@ -215,11 +215,15 @@ func (s *Session) fits(n int) *Error {
 // endLarge ends a body that takes several frames, or has to wait: it is taken out
 // again, and leaves in frames as far as windows go.
 func (s *Session) endLarge(out *buf.Out, st *stream, sd *Send) error {
-	body := out.Take(s.out.cur.body)
+	k := s.keeps(st)
+	was := k.body.Len()
+	out.Cut(s.out.cur.body, &k.body)
 	out.Truncate(s.out.cur.head)
-	s.keep(st, body, sd.Body)
+	if sd.Body != nil {
+		k.body.MoveFrom(sd.Body)
+	}
+	s.out.kept += k.body.Len() - was
 	if sd.Flags&End != 0 {
-		k := st.kept
 		k.end, k.tail = true, sd.Tail
 		if len(sd.Last) > 0 {
 			k.fields = append([]Field(nil), sd.Last...) // the caller's may change

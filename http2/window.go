@@ -37,20 +37,14 @@ func (k *kept) hasTail() bool { return k.tail != nil || len(k.fields) > 0 }
 // room is how many bytes a stream may send now.
 func (s *Session) room(st *stream) int { return min(s.out.window, s.out.initial+st.send) }
 
-// keep moves a body behind what waits already.
-func (s *Session) keep(st *stream, v buf.View, more *buf.Out) {
+// keeps gives the place where what a stream has to say waits.
+func (s *Session) keeps(st *stream) *kept {
 	o := &s.out
 	if st.kept == nil {
 		st.kept = &kept{at: len(o.waiting)}
 		o.waiting = append(o.waiting, st)
 	}
-	k := st.kept
-	was := k.body.Len()
-	k.body.Move(v)
-	if more != nil {
-		k.body.MoveFrom(more)
-	}
-	o.kept += k.body.Len() - was
+	return st.kept
 }
 
 // dropKept forgets what of a stream waits.

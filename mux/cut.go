@@ -39,7 +39,9 @@ func (b *batch) add(ev wire.Event) {
 func (b *batch) reset() {
 	clear(b.list)
 	if b.few != nil {
-		batches.Put((*[maxBatch]wire.Event)(b.list[:maxBatch]))
+		if cap(b.list) == maxBatch { // else it has grown beyond what is borrowed
+			batches.Put((*[maxBatch]wire.Event)(b.list[:maxBatch]))
+		}
 		b.list, b.few = b.few, nil
 	}
 	b.list = b.list[:0]
@@ -48,10 +50,11 @@ func (b *batch) reset() {
 // cut takes whole frames off in until none is left. It is the step of both
 // halves' Receive, and does nothing but cut: it runs while the descriptor's
 // read lock is held.
-func cut(s wire.Session, in *buf.In, b *batch, frames *frameTimer) (more bool, err error) {
+func cut(s wire.Session, in *buf.In, b *batch, frames *frameTimer) (again bool, err error) {
 	had := len(b.list)
-	for len(b.list) < maxBatch {
+	for more := false; more || len(b.list) < maxBatch; {
 		ev, need, err := s.Cut(in)
+		more = need < 0
 		if ev.Flags != 0 {
 			b.add(ev)
 		}

@@ -16,6 +16,9 @@ const (
 	// Persistent pairs are passed on at every hop: a call made with a
 	// handler's ctx carries those of the call being handled.
 	Persistent
+	// Leading pairs of an answer's metadata are sent before its first message, where
+	// the protocol has a place for them there, as HTTP has; else with the others.
+	Leading
 )
 
 // A Pair is one entry of metadata.
@@ -72,6 +75,12 @@ func (m *Metadata) Set(key, value string) {
 func (m *Metadata) SetPersistent(key, value string) {
 	m.Del(key)
 	*m = append(*m, Pair{Key: key, Value: value, Scope: Persistent})
+}
+
+// AddLeading appends a pair of an answer that is sent before its first message, and so is
+// of no use once that was sent.
+func (m *Metadata) AddLeading(key, value string) {
+	*m = append(*m, Pair{Key: key, Value: value, Scope: Leading})
 }
 
 // Del removes all pairs with key. The slice's memory may be shared with a

@@ -159,7 +159,9 @@ type Protocol interface {
 type Session interface {
 	// Cut takes the next event off in; the caller holds the read role. With
 	// no whole event there it returns an event without flags and the number
-	// of bytes that are missing (at least 1). An error ends the connection;
+	// of bytes that are missing (at least 1). With an event need may be below zero: there
+	// is another one already, whatever is in in, and Cut is called again before anything
+	// is made of this one. An error ends the connection;
 	// what must still be said to the peer comes as an event with Close first.
 	Cut(in *buf.In) (ev Event, need int, err error)
 

@@ -73,3 +73,7 @@ func (r *Table) Find(service, method string) (h rpc.Handler, why string, ok bool
 	}
 	return h, fmt.Sprintf("no service here has a method %.100q", method), false
 }
+
+// Exact gives the method of a service, by the names of both; nil: there is none. It is for
+// protocols whose callers always say both.
+func (r *Table) Exact(service, method string) *rpc.Method { return r.services[service][method].Method }

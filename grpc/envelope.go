@@ -1,0 +1,113 @@
+package grpc
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// Head is how many bytes stand before a message: whether it is compressed, and its length.
+const Head = 5
+
+// AppendHead appends what stands before a message of n bytes.
+func AppendHead(b []byte, packed bool, n int) []byte {
+	flag := byte(0)
+	if packed {
+		flag = 1
+	}
+	return binary.BigEndian.AppendUint32(append(b, flag), uint32(n))
+}
+
+// A Message is one that was taken out of a body. Body is its user's to release.
+type Message struct {
+	Body   buf.View
+	Packed bool
+	Took   int // bytes of the stream's window that stay used until it is consumed
+}
+
+// windowPart is how many bytes of a message wait for its consumer to be granted anew.
+// What it has beyond is granted as it arrives: a message may be larger than the window.
+// It is half of the least window, so that what a consumer has not granted yet, which
+// is less than the other half, leaves room for it.
+const windowPart = 32 << 10
+
+// A Splitter takes the messages out of the body of a stream, which arrives in parts. The zero
+// Splitter is at its beginning. Whoever calls it sees to how much all Splitters hold.
+type Splitter struct {
+	dead bool // nothing more is taken
+	head [Head]byte
+	got  int // bytes of head
+	size int // of the message, once its head is whole
+	body buf.Gather
+	took int
+}
+
+// Empty reports whether there is nothing to remember: the Splitter is between two messages.
+func (s *Splitter) Empty() bool { return s.got == 0 && !s.dead }
+
+// Torn reports whether a message has begun and is not whole.
+func (s *Splitter) Torn() bool { return s.got > 0 }
+
+// Held is how many bytes of memory it takes besides itself.
+func (s *Splitter) Held() int { return s.body.Cap() }
+
+// Close gives up what has arrived of a message: what comes is read past.
+func (s *Splitter) Close() { *s = Splitter{dead: true} }
+
+// Next takes the next message out of data from byte at on. n is how many bytes that has
+// used up, and grant how many of them are to be granted anew at once. Without whole
+// the message is not; all that is there is used up then. most is the largest message,
+// and free how much memory it may take; an error says that it is larger, or none,
+// once: nothing more is taken then.
+func (s *Splitter) Next(data buf.View, at, most, free int) (m Message, n, grant int, whole bool, err *rpc.Error) {
+	p := data.Bytes()[at:]
+	if s.dead {
+		return m, len(p), len(p), false, nil
+	}
+	used := copy(s.head[s.got:], p)
+	if s.got += used; s.got < Head {
+		s.took += used
+		return m, used, 0, false, nil
+	}
+	if s.size = int(binary.BigEndian.Uint32(s.head[1:])); s.head[0] > 1 || s.size > most {
+		return m, len(p), len(p), false, s.fail(most)
+	}
+	p = p[used:]
+	k := min(len(p), s.size-s.body.Len())
+	n = used + k
+	counted := min(n, max(0, windowPart-s.took))
+	s.took += counted
+	if grant = n - counted; k == s.size { // all of it is here
+		m = Message{Packed: s.head[0] == 1, Took: s.took}
+		if k > 0 {
+			m.Body = data.Slice(at+used, at+n)
+		}
+		*s = Splitter{}
+		return m, n, grant, true, nil
+	}
+	if _, ok := s.body.Grow(k, s.size, free); !ok {
+		return m, len(p) + used, len(p) + used, false, s.fail(-1)
+	}
+	s.body.Add(p[:k])
+	if s.body.Len() < s.size {
+		return m, n, grant, false, nil
+	}
+	m = Message{Body: s.body.View(), Packed: s.head[0] == 1, Took: s.took}
+	*s = Splitter{}
+	return m, n, grant, true, nil
+}
+
+// fail has nothing more be taken. most is below zero where there is no room.
+func (s *Splitter) fail(most int) *rpc.Error {
+	e := &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Sent: rpc.Processed, Msg: fmt.Sprintf("message of %d bytes, the limit is %d", s.size, most)}
+	switch {
+	case s.head[0] > 1:
+		e.Code, e.Msg = rpc.Internal, fmt.Sprintf("a message begins with the byte %d, which is neither 0 nor 1", s.head[0])
+	case most < 0:
+		e.Msg = fmt.Sprintf("no room for a message of %d bytes", s.size)
+	}
+	s.Close()
+	return e
+}

@@ -1,0 +1,162 @@
+package web
+
+import (
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/http2"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// Apply implements [wire.Session].
+func (s *Session) Apply(out *buf.Out, ev *wire.Event) {
+	if ev.Flags&wire.Open == 0 && ev.Tag[1] == follows {
+		s.applyFollowing(out, ev)
+		return
+	}
+	st := s.in.shift()
+	id := st.ev.ID
+	s.h.Apply(out, &st.ev)
+	for _, over := range s.out.over {
+		s.in.forget(over)
+	}
+	s.out.over = s.out.over[:0]
+	s.out.applied = applied{gone: true}
+	switch f := st.ev.Flags; {
+	case f&http2.Close != 0:
+		clearEvent(ev)
+		ev.Flags = wire.Close
+	case f == 0 || f&(http2.Ping|http2.Pong) != 0:
+		if id != 0 && (s.side == wire.Client || ev.Flags&wire.Open != 0) {
+			s.in.forget(id) // it is gathered, or nobody waits for it
+		}
+		clearEvent(ev)
+	case id == 0:
+		ev.Flags &^= wire.Note
+	case s.side == wire.Client:
+		s.applyAnswer(out, st, ev)
+	default:
+		s.applyRequest(out, st, ev)
+	}
+	st.ev.Body.Release()
+	s.in.tidy()
+}
+
+// clearEvent takes an event out of everybody's sight.
+func clearEvent(ev *wire.Event) {
+	ev.Body.Release()
+	*ev = wire.Event{}
+}
+
+// applyFollowing completes an event of the step that was applied last.
+func (s *Session) applyFollowing(out *buf.Out, ev *wire.Event) {
+	a := &s.out.applied
+	if a.gone || !a.stream {
+		clearEvent(ev)
+		return
+	}
+	s.grant(out, a.number, int(ev.Tag[0]))
+	ev.ID, ev.Tag = a.id, [2]uint64{}
+	s.ofStream(ev)
+}
+
+// ofStream marks an event as a stream's.
+func (s *Session) ofStream(ev *wire.Event) {
+	ev.Flags = ev.Flags&^wire.Note | wire.Stream
+	if s.side == wire.Client && ev.Flags&(wire.End|wire.Reset) != 0 {
+		s.dropStream(ev.ID)
+	}
+}
+
+func (s *Session) dropStream(id uint64) {
+	if delete(s.out.streams, id); len(s.out.streams) == 0 {
+		s.out.streams = nil
+	}
+}
+
+// grant lets the peer send n bytes more on a stream.
+func (s *Session) grant(out *buf.Out, number uint64, n int) {
+	if n == 0 {
+		return
+	}
+	sd := http2.Send{Flags: http2.Credit, ID: number, Credit: n}
+	m := s.h.Begin(out, &sd)
+	if s.h.End(out, m, &sd) != nil {
+		out.Truncate(m)
+	}
+}
+
+// applyAnswer completes an event of an answer.
+func (s *Session) applyAnswer(out *buf.Out, st *step, ev *wire.Event) {
+	hev := &st.ev
+	s.out.applied = applied{id: hev.ID &^ streamBit, number: hev.ID, stream: hev.ID&streamBit != 0}
+	ev.ID = hev.ID &^ streamBit
+	if hev.Flags&http2.Reset != 0 {
+		clearEvent(ev)
+		*ev = wire.Event{Flags: wire.Reset | wire.End, ID: hev.ID &^ streamBit, Err: resetError(hev)}
+	} else {
+		s.grant(out, hev.ID, st.grant)
+	}
+	switch {
+	case hev.ID&streamBit != 0:
+		s.ofStream(ev)
+	case hev.Flags&(http2.Reset|http2.End) == 0: // a window of an answer that is gathered
+		clearEvent(ev)
+	default:
+		s.applyOnly(st, ev)
+	}
+}
+
+// applyOnly completes the answer to a call of one message, which has come whole.
+func (s *Session) applyOnly(st *step, ev *wire.Event) {
+	if ev.Err == nil && st.count != 1 {
+		ev.Err = &rpc.Error{Code: rpc.Unimplemented, Op: "receive", Sent: rpc.Processed, Msg: "the answer has no message, or more than one"}
+	}
+	if ev.Err != nil {
+		ev.Body.Release()
+		ev.Body = buf.View{}
+		ev.Flags &^= wire.Message | wire.Packed
+	}
+	ev.Flags = ev.Flags&^wire.Note | wire.End
+}
+
+// applyRequest completes an event of a request.
+func (s *Session) applyRequest(out *buf.Out, st *step, ev *wire.Event) {
+	hev := &st.ev
+	ev.ID = hev.ID
+	known := s.out.streams[hev.ID] != nil
+	switch {
+	case st.status != 0:
+		clearEvent(ev)
+		s.refuse(out, hev.ID, st.status)
+	case hev.Flags&http2.Reset != 0:
+		clearEvent(ev)
+		*ev = wire.Event{Flags: wire.Reset, ID: hev.ID, Err: &rpc.Error{Code: rpc.Canceled, Msg: "the caller has given the call up"}}
+		s.in.forget(hev.ID)
+		if known {
+			ev.Flags |= wire.Stream
+		}
+	case ev.Flags&wire.Open != 0 && ev.Flags&wire.Stream == 0:
+		ev.Flags &^= wire.Note
+	case ev.Flags&wire.Open != 0:
+		if s.out.streams == nil {
+			s.out.streams = map[uint64]*outgoing{}
+		}
+		s.out.streams[hev.ID] = new(outgoing)
+		fallthrough
+	case known:
+		s.out.applied = applied{id: hev.ID, number: hev.ID, stream: true}
+		s.grant(out, hev.ID, st.grant)
+		s.ofStream(ev)
+	default: // more of a request that is refused
+		clearEvent(ev)
+	}
+}
+
+// refuse answers a request that is none of gRPC.
+func (s *Session) refuse(out *buf.Out, id uint64, status int) {
+	sd := http2.Send{Flags: http2.Answer | http2.End, ID: id, Head: statusHead(status)}
+	m := s.h.Begin(out, &sd)
+	if s.h.End(out, m, &sd) != nil {
+		out.Truncate(m)
+	}
+}

@@ -1,0 +1,292 @@
+package web
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/grpc"
+	"github.com/limosa-rpc/limosa/http2"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// What answers are made of; constant.
+var (
+	okHead   = http2.NewHead(statusField(200), typeField, acceptField)
+	gzipHead = http2.NewHead(statusField(200), typeField, acceptField, http2.Field{Name: "grpc-encoding", Value: grpc.Gzip})
+
+	bareHeads = eachCode(func(code http2.Field) *http2.Head { return http2.NewHead(statusField(200), typeField, code) })
+	tails     = eachCode(func(code http2.Field) *http2.Head { return http2.NewHead(code) })
+
+	wrongType   = http2.NewHead(statusField(415), http2.Field{Name: "accept-post", Value: contentType})
+	wrongMethod = http2.NewHead(statusField(405), http2.Field{Name: "allow", Value: "POST"})
+
+	typeField   = http2.Field{Name: "content-type", Value: contentType}
+	acceptField = http2.Field{Name: "grpc-accept-encoding", Value: grpc.Gzip}
+)
+
+func statusField(n int) http2.Field { return http2.Field{Name: ":status", Value: strconv.Itoa(n)} }
+
+// eachCode makes a Head for each status of gRPC.
+func eachCode(head func(code http2.Field) *http2.Head) (all [rpc.Codes]*http2.Head) {
+	for i := range all {
+		all[i] = head(http2.Field{Name: "grpc-status", Value: strconv.Itoa(i)})
+	}
+	return all
+}
+
+// statusHead is the head of an answer to what is none of gRPC.
+func statusHead(status int) *http2.Head {
+	if status == 405 {
+		return wrongMethod
+	}
+	return wrongType
+}
+
+// codeOf is the place of e's code among those that gRPC has.
+func codeOf(e *rpc.Error) rpc.Code {
+	switch {
+	case e == nil:
+		return rpc.OK
+	case e.Code == rpc.OK || int(e.Code) >= rpc.Codes:
+		return rpc.Unknown
+	}
+	return e.Code
+}
+
+// Begin implements [wire.Session].
+func (s *Session) Begin(out *buf.Out, ev *wire.Event) buf.Mark {
+	o := &s.out
+	o.send = http2.Send{ID: ev.ID}
+	o.list, o.last = o.list[:0], o.last[:0]
+	o.skip = false
+	if s.side == wire.Client && ev.Flags&wire.Stream != 0 {
+		o.send.ID |= streamBit
+	}
+	switch f := ev.Flags; {
+	case f&wire.GoAway != 0:
+		o.send.Flags = http2.GoAway
+		if f&wire.HasLast != 0 {
+			o.send.Flags |= http2.HasLast
+		}
+	case f&wire.Ping != 0:
+		o.send.Flags = http2.Ping
+	case f&wire.Credit != 0:
+		o.send.Flags, o.send.Credit = http2.Credit, ev.Credit
+	case s.side == wire.Client && f&wire.Reset != 0:
+		o.send.Flags, o.send.Code = http2.Reset, http2.Cancel
+	case s.side == wire.Client:
+		s.request(ev)
+	case f&(wire.Stream|wire.Message|wire.End|wire.Reset) == 0:
+		o.skip = true
+	default:
+		s.answer(ev)
+	}
+	if o.skip {
+		return out.Mark()
+	}
+	o.send.Fields, o.send.Last = o.list, o.last
+	m := s.h.Begin(out, &o.send)
+	if o.send.Flags&http2.Data != 0 {
+		o.head = out.Reserve(grpc.Head)
+	}
+	return m
+}
+
+// request makes what is to be sent of a request.
+func (s *Session) request(ev *wire.Event) {
+	o := &s.out
+	sd := &o.send
+	if ev.Flags&wire.Open != 0 {
+		sd.Flags = http2.Open
+		if ev.Flags&wire.Stream == 0 {
+			sd.Flags |= http2.Gathered
+		}
+		sd.Head = o.paths.head(s, ev.Service, ev.Method)
+		for _, p := range ev.Header {
+			o.list = grpc.AppendPair(o.list, p)
+		}
+		if ev.Timeout > 0 {
+			sd.Brief = http2.BriefOf("grpc-timeout", grpc.AppendTimeout(o.timeout[:0], ev.Timeout))
+		}
+	}
+	if ev.Flags&wire.Message != 0 {
+		sd.Flags |= http2.Data
+	}
+	if ev.Flags&wire.End != 0 {
+		sd.Flags |= http2.End
+	}
+	o.skip = sd.Flags == 0
+}
+
+// answer makes what is to be sent of an answer.
+func (s *Session) answer(ev *wire.Event) {
+	o := &s.out
+	sd := &o.send
+	headed := false
+	if ev.Flags&wire.Stream != 0 {
+		st := o.streams[ev.ID]
+		if st == nil {
+			o.skip = true
+			return
+		}
+		headed = st.headed
+	}
+	ends := ev.Flags&(wire.End|wire.Reset) != 0
+	message := ev.Flags&wire.Message != 0 && ev.Err == nil
+	switch {
+	case !headed && !message && ev.Err != nil && ev.Err.Sent == rpc.Refused && ev.Err.Code == rpc.Unavailable:
+		sd.Flags, sd.Code = http2.Reset, http2.RefusedStream // a client makes it elsewhere
+	case !headed && !message && ends:
+		sd.Flags, sd.Head = http2.Answer|http2.End, bareHeads[codeOf(ev.Err)]
+		o.list = s.appendEnd(o.list, ev)
+	default:
+		if !headed {
+			sd.Flags, sd.Head = http2.Answer, okHead
+			if ev.Flags&wire.Packed != 0 {
+				sd.Head = gzipHead
+			}
+			for _, p := range ev.Trailer {
+				if p.Scope == rpc.Leading {
+					o.list = grpc.AppendPair(o.list, p)
+				}
+			}
+		}
+		if message {
+			sd.Flags |= http2.Data
+		}
+		if ends {
+			sd.Flags |= http2.End
+			sd.Tail = tails[codeOf(ev.Err)]
+			o.last = s.appendEnd(o.last, ev)
+		}
+	}
+}
+
+// appendEnd appends what trailers hold besides the status. Pairs that led a stream's answer
+// are not sent again.
+func (s *Session) appendEnd(fields []http2.Field, ev *wire.Event) []http2.Field {
+	if ev.Err != nil {
+		fields = grpc.AppendStatus(fields, ev.Err)
+	}
+	bare := s.out.send.Tail == nil
+	for _, p := range ev.Trailer {
+		if p.Scope != rpc.Leading || bare {
+			fields = grpc.AppendPair(fields, p)
+		}
+	}
+	return fields
+}
+
+// End implements [wire.Session].
+func (s *Session) End(out *buf.Out, m buf.Mark, ev *wire.Event) error {
+	o := &s.out
+	if o.skip {
+		return nil
+	}
+	sd := &o.send
+	if sd.Flags&http2.Data != 0 {
+		n := out.Since(o.head) - grpc.Head
+		if n > s.lim.MessageBytes {
+			return tooLarge(n, s.lim.MessageBytes)
+		}
+		var head [grpc.Head]byte
+		out.Patch(o.head, grpc.AppendHead(head[:0], ev.Flags&wire.Packed != 0, n))
+	}
+	if err := s.h.End(out, m, sd); err != nil {
+		if err = s.unsent(err); err != nil {
+			return err
+		}
+		out.Truncate(m)
+	}
+	s.ended(ev)
+	return nil
+}
+
+// tooLarge is the error of a message beyond the limit.
+func tooLarge(n, most int) error {
+	return &rpc.Error{Code: rpc.ResourceExhausted, Op: "encode", Sent: rpc.NotSent, Msg: fmt.Sprintf("message of %d bytes, the limit is %d", n, most)}
+}
+
+// unsent is what an error of http2's End means; nil: there is nobody to be told.
+func (s *Session) unsent(err error) error {
+	e, ok := err.(*http2.Error) //nolint:errorlint // as it came from End
+	switch {
+	case !ok:
+		return err
+	case e.Code == http2.StreamClosed:
+		return nil
+	case s.h.Caps().Spent:
+		return wire.ErrSpent
+	case e.Limit:
+		return &rpc.Error{Code: rpc.ResourceExhausted, Op: "send", Sent: rpc.NotSent, Msg: e.Why}
+	case e.Code == http2.RefusedStream:
+		return &rpc.Error{Code: rpc.Unavailable, Op: "send", Sent: rpc.NotSent, Msg: e.Why}
+	}
+	return &rpc.Error{Code: rpc.InvalidArgument, Op: "send", Sent: rpc.NotSent, Msg: e.Why}
+}
+
+// ended notes what the frame at hand has changed for its stream.
+func (s *Session) ended(ev *wire.Event) {
+	o := &s.out
+	switch {
+	case ev.Flags&wire.Stream == 0:
+	case s.side == wire.Client && ev.Flags&wire.Open != 0:
+		if o.streams == nil {
+			o.streams = map[uint64]*outgoing{}
+		}
+		o.streams[ev.ID] = new(outgoing)
+	case s.side == wire.Client:
+		if ev.Flags&wire.Reset != 0 {
+			s.dropStream(ev.ID)
+		}
+	case ev.Flags&(wire.End|wire.Reset) != 0:
+		s.dropStream(ev.ID)
+		o.over = append(o.over, ev.ID)
+	case o.send.Flags&http2.Answer != 0:
+		o.streams[ev.ID].headed = true
+	}
+}
+
+// paths are the heads of requests, by their methods.
+type paths struct {
+	service, method string
+	last            *http2.Head
+	all             map[[2]string]*http2.Head
+}
+
+// pathsMost is how many methods a connection remembers; the heads of others are made anew.
+const pathsMost = 512
+
+// head gives the head of requests to a method.
+func (p *paths) head(s *Session, service, method string) *http2.Head {
+	if p.last != nil && p.service == service && p.method == method {
+		return p.last
+	}
+	key := [2]string{service, method}
+	h := p.all[key]
+	if h == nil {
+		h = s.newPath(service, method)
+		if p.all == nil {
+			p.all = map[[2]string]*http2.Head{}
+		}
+		if len(p.all) < pathsMost {
+			p.all[key] = h
+		}
+	}
+	p.service, p.method, p.last = service, method, h
+	return h
+}
+
+func (s *Session) newPath(service, method string) *http2.Head {
+	scheme := "http"
+	if s.p.Secure {
+		scheme = "https"
+	}
+	return http2.NewHead(
+		http2.Field{Name: ":method", Value: "POST"}, http2.Field{Name: ":scheme", Value: scheme},
+		http2.Field{Name: ":path", Value: "/" + service + "/" + method}, http2.Field{Name: ":authority", Value: s.p.Authority},
+		typeField, http2.Field{Name: "te", Value: "trailers"}, http2.Field{Name: "user-agent", Value: "limosa"}, acceptField,
+	)
+}

@@ -1,0 +1,273 @@
+package web
+
+import (
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/grpc"
+	"github.com/limosa-rpc/limosa/http2"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// A body is what is being given out of a step's: a message is taken ahead, so that the
+// last one is known to be that.
+type body struct {
+	data  buf.View       // the step's
+	at    int            // in data
+	split *grpc.Splitter // nil: nothing is left
+	own   grpc.Splitter  // of a stream of which nothing was remembered
+	id    uint64         // http2's of the stream
+	whole bool           // nothing of the stream's body comes behind
+	next  grpc.Message
+	has   bool       // next is there
+	err   *rpc.Error // behind it
+	grant int        // bytes of the stream's window, to be granted at once
+	tail  tail
+}
+
+// A tail is what comes with the last event of a body.
+type tail struct {
+	end     bool // the peer's side ends
+	err     *rpc.Error
+	trailer rpc.Metadata
+}
+
+// follows, in the Tag of an event, says that it is of the step of the one before.
+const follows = 1
+
+// Cut implements [wire.Session].
+func (s *Session) Cut(in *buf.In) (ev wire.Event, need int, err error) {
+	if s.in.body.split != nil {
+		ev.Flags, ev.Tag[1] = wire.Note, follows
+		s.give(&ev)
+		ev.Tag[0] = uint64(s.in.takeGrant())
+		return ev, s.in.more(), nil
+	}
+	st := s.in.push()
+	if need, err = s.h.Cut(in, &st.ev); need > 0 || err != nil {
+		s.in.pop()
+		return ev, need, err
+	}
+	ev.Flags = wire.Note
+	hev := &st.ev
+	switch f := hev.Flags; {
+	case f&http2.Settings != 0:
+		ev.Flags |= wire.Settings
+	case f&http2.GoAway != 0:
+		ev.Flags |= wire.GoAway | wire.HasLast
+	case f&http2.Close != 0:
+		ev.Flags |= wire.Close
+	case f&http2.Credit != 0:
+		ev.Flags |= wire.Credit
+		if hev.ID != 0 {
+			ev.Flags |= wire.Stream
+		}
+	case f&http2.Open != 0:
+		s.cutRequest(st, &ev)
+	case f&(http2.Answer|http2.Data|http2.End) == 0:
+	case s.side == wire.Client:
+		s.cutAnswer(st, &ev)
+	default:
+		if sp := s.in.streams[hev.ID]; sp != nil {
+			ended := f&http2.End != 0
+			s.begin(st, sp, &ev, ended, tail{end: ended})
+		}
+	}
+	return ev, s.in.more(), nil
+}
+
+// more is what Cut returns with an event: below zero there are more already.
+func (r *receiving) more() int {
+	if r.body.split != nil {
+		return -1
+	}
+	return 0
+}
+
+// takeGrant gives what is to be granted with the event at hand.
+func (r *receiving) takeGrant() (n int) {
+	n, r.body.grant = r.body.grant, 0
+	return n
+}
+
+// cutRequest makes the event of a request's head, and of what of its body came with it.
+func (s *Session) cutRequest(st *step, ev *wire.Event) {
+	hev := &st.ev
+	shared := s.headOf(hev.Fields)
+	if st.status = shared.status; st.status != 0 {
+		return
+	}
+	h := shared.with(hev.Rest)
+	ev.Flags |= wire.Open | wire.Unordered
+	ev.Service, ev.Method, ev.Header, ev.Timeout, ev.Tag[0] = h.service, h.method, h.md, h.timeout, h.tag
+	whole := hev.Flags&http2.End != 0
+	switch {
+	case hev.Err != nil:
+		ev.Err = &rpc.Error{Code: rpc.ResourceExhausted, Msg: hev.Err.Why, Sent: rpc.Refused}
+	case h.err != nil:
+		ev.Err = h.err
+	case h.md.Fits(s.lim) != nil:
+		ev.Err = &rpc.Error{Code: rpc.ResourceExhausted, Msg: "metadata beyond the limits", Sent: rpc.Refused}
+	}
+	switch {
+	case !h.stream && ev.Err == nil:
+		s.begin(st, nil, ev, true, tail{})
+		if st.count != 1 && ev.Err == nil {
+			ev.Err = &rpc.Error{Code: rpc.Unimplemented, Msg: "a call of one message came with another number of them", Sent: rpc.Refused}
+		}
+		if ev.Err != nil {
+			s.in.drop(ev)
+		}
+		ev.Flags |= wire.Message | wire.End
+	case !h.stream:
+		ev.Flags |= wire.Message | wire.End
+	case ev.Err != nil:
+		ev.Flags |= wire.Stream
+	case whole:
+		ev.Flags |= wire.Stream
+		s.begin(st, nil, ev, true, tail{end: true})
+	default:
+		ev.Flags |= wire.Stream
+		sp := new(grpc.Splitter)
+		s.in.keep(hev.ID, sp)
+		s.begin(st, sp, ev, false, tail{})
+	}
+}
+
+// drop gives up the messages of the body at hand, the first of which is ev's.
+func (r *receiving) drop(ev *wire.Event) {
+	ev.Body.Release()
+	ev.Body = buf.View{}
+	ev.Flags &^= wire.Packed | wire.Message
+	r.body.next.Body.Release()
+	r.body = body{}
+}
+
+// cutAnswer makes the events of a part of an answer, whatever kind of call it is for.
+func (s *Session) cutAnswer(st *step, ev *wire.Event) {
+	hev := &st.ev
+	ended := hev.Flags&http2.End != 0
+	var lead rpc.Metadata
+	var bad *rpc.Error
+	if hev.Flags&http2.Answer != 0 {
+		lead, bad = s.answerHead(hev)
+	}
+	switch {
+	case ended:
+		t := tail{end: true}
+		t.trailer, t.err = s.answerEnd(hev, lead, bad)
+		if bad != nil { // its body is none of ours
+			ev.Flags, ev.Err, ev.Trailer = ev.Flags|wire.End, t.err, t.trailer
+			s.in.forget(hev.ID)
+			return
+		}
+		s.begin(st, s.in.streams[hev.ID], ev, true, t)
+	case bad != nil:
+		ev.Err = bad
+		s.in.forget(hev.ID)
+		sp := new(grpc.Splitter)
+		sp.Close()
+		s.in.keep(hev.ID, sp)
+	default:
+		ev.Trailer = lead
+		s.begin(st, s.in.streams[hev.ID], ev, false, tail{})
+	}
+}
+
+// begin gives out the first message of a step's body, and what follows with it. sp has
+// what came before; nil: nothing did.
+func (s *Session) begin(st *step, sp *grpc.Splitter, ev *wire.Event, whole bool, t tail) {
+	b := &s.in.body
+	*b = body{data: st.ev.Body, split: sp, id: st.ev.ID, whole: whole, tail: t}
+	if sp == nil {
+		b.split = &b.own
+	}
+	s.ahead()
+	if b.has {
+		st.count = 1
+	}
+	s.give(ev)
+	if s.in.body.has {
+		st.count++
+	}
+	st.grant = s.in.takeGrant()
+}
+
+// ahead takes the next message of the body at hand.
+func (s *Session) ahead() {
+	b := &s.in.body
+	if b.at < b.data.Len() {
+		held := b.split.Held()
+		var n, grant int
+		b.next, n, grant, b.has, b.err = b.split.Next(b.data, b.at, s.lim.MessageBytes, s.in.allowed-s.in.held)
+		b.at += n
+		b.grant += grant
+		if b.split != &b.own {
+			s.in.held += b.split.Held() - held
+		}
+	}
+	if b.whole && !b.has && b.err == nil && b.split.Torn() {
+		b.err = &rpc.Error{Code: rpc.Internal, Op: "receive", Sent: rpc.Processed, Msg: "the body ends in the middle of a message"}
+		b.split.Close()
+	}
+}
+
+// give makes ev the next event of the body at hand.
+func (s *Session) give(ev *wire.Event) {
+	b := &s.in.body
+	switch {
+	case b.has:
+		ev.Flags |= wire.Message
+		if b.next.Packed {
+			ev.Flags |= wire.Packed
+		}
+		ev.Body, ev.Took = b.next.Body, int32(b.next.Took)
+		b.next, b.has = grpc.Message{}, false
+		s.ahead()
+	case b.err != nil:
+		ev.Err, b.err = b.err, nil
+		b.tail = tail{}
+	}
+	if b.has || b.err != nil {
+		return
+	}
+	if b.tail.end {
+		ev.Flags |= wire.End
+		ev.Err, ev.Trailer = b.tail.err, b.tail.trailer
+	}
+	s.in.finish()
+}
+
+// finish ends the body at hand, and remembers what of it comes with the next step.
+func (r *receiving) finish() {
+	b := &r.body
+	switch {
+	case b.whole:
+		r.forget(b.id)
+	case b.split == &b.own && !b.own.Empty():
+		sp := new(grpc.Splitter)
+		*sp = b.own
+		r.keep(b.id, sp)
+	}
+	*b = body{grant: b.grant}
+}
+
+// keep remembers what has arrived of a message of a stream, or that it is one.
+func (r *receiving) keep(id uint64, sp *grpc.Splitter) {
+	if r.streams == nil {
+		r.streams = map[uint64]*grpc.Splitter{}
+	}
+	r.streams[id] = sp
+	r.held += sp.Held()
+}
+
+// forget is the end of keep.
+func (r *receiving) forget(id uint64) {
+	sp := r.streams[id]
+	if sp == nil {
+		return
+	}
+	r.held -= sp.Held()
+	if delete(r.streams, id); len(r.streams) == 0 {
+		r.streams = nil
+	}
+}

@@ -1,0 +1,71 @@
+package web
+
+import (
+	"github.com/limosa-rpc/limosa/http2"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// A Protocol is gRPC. It is a constant value, safe for concurrent use.
+type Protocol struct {
+	// Find gives a server's method by the exact names of its service and itself; nil: there
+	// is none. It says whether a request is one message or opens a stream, which its head
+	// does not. Without Find there are no methods.
+	Find func(service, method string) *rpc.Method
+
+	// Authority is the host and port that a client calls; Secure says that it does so over TLS.
+	Authority string
+	Secure    bool
+}
+
+var (
+	_ wire.Protocol = Protocol{}
+	_ wire.Clocked  = (*Session)(nil)
+	_ wire.Keeper   = (*Session)(nil)
+	_ wire.Orderer  = (*Session)(nil)
+)
+
+// ALPN is the name of HTTP/2 in a TLS handshake, where clients of gRPC insist on it.
+const ALPN = "h2"
+
+// Name implements [wire.Protocol].
+func (p Protocol) Name() string { return "grpc" }
+
+// Sniff implements [wire.Protocol]: a client of HTTP/2 that knows what it talks to begins with
+// a preface of its own.
+func (p Protocol) Sniff(prefix []byte) wire.Match {
+	n := min(len(prefix), len(http2.Preface))
+	switch {
+	case string(prefix[:n]) != http2.Preface[:n]:
+		return wire.Match{Verdict: wire.No}
+	case n < len(http2.Preface):
+		return wire.Match{Verdict: wire.More, Need: len(http2.Preface)}
+	}
+	return wire.Match{Verdict: wire.Yes}
+}
+
+// Serving gives the Protocol as a server has it that finds its methods by find.
+func (p Protocol) Serving(find func(service, method string) *rpc.Method) wire.Protocol {
+	p.Find = find
+	return p
+}
+
+// Open implements [wire.Protocol].
+func (p Protocol) Open(side wire.Side, lim *rpc.Limits) wire.Session {
+	s := &Session{p: p, side: side, lim: lim}
+	cfg := http2.Config{
+		MessageBytes: lim.MessageBytes + envelopeRoom, HeaderBytes: lim.HeaderBytes, HeaderEntries: 2 * lim.HeaderEntries,
+		HeldBytes: max(32<<20, lim.MessageBytes+envelopeRoom), Streams: lim.CallsPerConn,
+		Gather: s.gathers,
+	}
+	end := http2.Client
+	if side == wire.Server {
+		end = http2.Server
+	}
+	s.h = http2.New(end, cfg)
+	s.in.allowed = cfg.HeldBytes
+	return s
+}
+
+// envelopeRoom is what a message of the limit's size may have around it.
+const envelopeRoom = 1 << 10

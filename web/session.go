@@ -1,0 +1,225 @@
+package web
+
+import (
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/grpc"
+	"github.com/limosa-rpc/limosa/http2"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// A Session is the calls of one connection of HTTP/2; [Protocol.Open] makes it.
+//
+// # Cut and Apply
+//
+// http2's events go through its own Apply, which needs both the read role and the output
+// lock, as the engine's do through [Session.Apply]. So Cut keeps each as a step, reads out
+// of it what can be read without knowing whose it is, and gives the engine an event with
+// Note; Apply takes the steps in the same order, and completes the event or takes it away.
+//
+// A body may hold many messages: they are events of one step. The first comes with it,
+// the others follow, and are for the same stream, or for nobody.
+//
+// # Whether a call is a stream
+//
+// A server knows by the method. A client's reader does not know whose an answer is: its
+// messages are taken apart as if it were a stream's, and Apply, which learns the
+// call, throws that away if the answer is gathered.
+type Session struct {
+	// Set by Open, then constant.
+	p    Protocol
+	side wire.Side
+	lim  *rpc.Limits
+	h    *http2.Session
+
+	in  receiving // owned by the read role
+	out sending   // guarded by the output lock
+}
+
+// receiving is what belongs to the read role; Apply has it too.
+type receiving struct {
+	steps   []step // cut, and not applied from next on
+	next    int
+	body    body
+	streams map[uint64]*grpc.Splitter // whose bodies arrive as they come; nil: none
+	held    int                       // bytes of memory of these
+	allowed int
+	heads   heads
+	usual   usual
+}
+
+// sending is what the output lock guards.
+type sending struct {
+	send    http2.Send    // between Begin and End
+	skip    bool          // nothing is to be sent
+	head    buf.Mark      // of the message's envelope
+	list    []http2.Field // of send
+	last    []http2.Field
+	timeout [9]byte
+
+	streams map[uint64]*outgoing // that live, by the id of the call; nil: none
+	over    []uint64             // http2's numbers of those whose end was sent, for the next Apply
+	applied applied
+	paths   paths
+}
+
+// An outgoing stream is what is known of one on the side that sends.
+type outgoing struct {
+	headed bool // server: the answer has begun
+}
+
+// applied is what became of the step that was applied last, for those that follow.
+type applied struct {
+	id     uint64 // the call's
+	number uint64 // http2's
+	stream bool
+	gone   bool // nobody waits for it
+}
+
+// streamBit marks the ids of streams in what a client tells http2: so each event says what
+// kind of call it is for.
+const streamBit = 1 << 40
+
+// A step is an event of http2 that was cut and not yet applied.
+type step struct {
+	ev     http2.Event
+	status int // not 0: the request is answered with this status of HTTP, and with nothing else
+	count  int // messages that it completes, at most two
+	grant  int // bytes of the stream's window that are to be granted at once
+}
+
+const (
+	fewSteps  = 4
+	manySteps = 128
+)
+
+// push adds a step, which h.Cut clears.
+func (r *receiving) push() *step {
+	if len(r.steps) == cap(r.steps) {
+		size := fewSteps
+		if cap(r.steps) > 0 {
+			size = max(manySteps, 2*cap(r.steps))
+		}
+		r.steps = append(make([]step, 0, size), r.steps...)
+	}
+	r.steps = append(r.steps, step{})
+	return &r.steps[len(r.steps)-1]
+}
+
+// pop takes back the step that was pushed last.
+func (r *receiving) pop() { r.steps = r.steps[:len(r.steps)-1] }
+
+// shift takes the oldest step. It is valid until the next push.
+func (r *receiving) shift() *step {
+	st := &r.steps[r.next]
+	r.next++
+	return st
+}
+
+// tidy forgets steps that were applied. A connection that sleeps keeps few.
+func (r *receiving) tidy() {
+	if r.next < len(r.steps) {
+		return
+	}
+	clear(r.steps)
+	r.steps, r.next = r.steps[:0], 0
+	if cap(r.steps) > fewSteps {
+		r.steps = nil
+	}
+}
+
+// Clock implements [wire.Clocked]. What was cut before and not applied is not looked at
+// any more.
+func (s *Session) Clock(now time.Time) {
+	for s.in.next < len(s.in.steps) {
+		s.in.shift().ev.Body.Release()
+	}
+	s.in.tidy()
+	s.h.Clock(now)
+}
+
+// Held implements [wire.Session].
+func (s *Session) Held() int { return s.h.Held() + s.in.held + s.in.heads.held() }
+
+// Allow implements [wire.Session].
+func (s *Session) Allow(bytes int) {
+	s.in.allowed = bytes
+	s.h.Allow(bytes + envelopeRoom)
+}
+
+// Unfinished implements [wire.Session]. Messages of streams do not count: it may be this side
+// that does not let them go on.
+func (s *Session) Unfinished() uint64 { return s.h.Unfinished() }
+
+// Kept implements [wire.Keeper].
+func (s *Session) Kept() (bytes int, moved uint64) { return s.h.Kept() }
+
+// Unstarted implements [wire.Orderer].
+func (s *Session) Unstarted(id uint64) bool {
+	return s.h.Unstarted(id) || s.h.Unstarted(id|streamBit)
+}
+
+// Caps implements [wire.Session].
+func (s *Session) Caps() wire.Caps {
+	c := wire.Caps{
+		Mux: true, Streams: true, Deadlines: true,
+		Unnamed: true, Final: true, Strict: true, Listens: true,
+		Window: leastWindow,
+	}
+	if n := s.h.Caps().Streams; s.side == wire.Client && n < maxStreams {
+		c.Calls = max(1, n)
+	}
+	return c
+}
+
+const (
+	leastWindow = 65535     // of a stream
+	maxStreams  = 1<<31 - 1 // what a peer has that sets no limit
+)
+
+// Credit implements [wire.Session].
+func (s *Session) Credit(id uint64) int {
+	switch {
+	case id == 0:
+		return s.h.Credit(0)
+	case s.out.streams[id] == nil: // not begun yet, or over: what is sent goes nowhere
+		return s.h.Credit(0)
+	}
+	return s.h.Credit(s.number(id))
+}
+
+// number is the id of a stream as http2 knows it.
+func (s *Session) number(id uint64) uint64 {
+	if s.side == wire.Client {
+		return id | streamBit
+	}
+	return id
+}
+
+// Unpack implements [wire.Session].
+func (s *Session) Unpack(ev *wire.Event, most int) *rpc.Error {
+	v, e := grpc.Inflate(ev.Body.Bytes(), min(most, s.lim.MessageBytes), s.lim.InflateFactor)
+	ev.Body.Release()
+	ev.Body = v
+	if ev.Flags &^= wire.Packed; e != nil {
+		ev.Err = e
+	}
+	return e
+}
+
+// Pack implements [wire.Session].
+func (s *Session) Pack(ev *wire.Event, body *buf.Out) error {
+	if ev.Tag[0]&tagGzip == 0 || ev.Err != nil {
+		return nil
+	}
+	if n := body.Len(); n > s.lim.MessageBytes {
+		return tooLarge(n, s.lim.MessageBytes)
+	}
+	if err := grpc.Deflate(body); err != nil {
+		return err
+	}
+	ev.Flags |= wire.Packed
+	return nil
+}
