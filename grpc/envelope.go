@@ -29,9 +29,9 @@ type Message struct {
 
 // windowPart is how many bytes of a message wait for its consumer to be granted anew.
 // What it has beyond is granted as it arrives: a message may be larger than the window.
-// It is half of the least window, so that what a consumer has not granted yet, which
-// is less than the other half, leaves room for it.
-const windowPart = 32 << 10
+// Of the least window, 65,535 bytes, half may be owed to the peer and not worth a frame
+// yet, and some kilobytes consumed and not owed yet: there is room besides for what goes on.
+const windowPart = 24 << 10
 
 // A Splitter takes the messages out of the body of a stream, which arrives in parts. The zero
 // Splitter is at its beginning. Whoever calls it sees to how much all Splitters hold.

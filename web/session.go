@@ -1,6 +1,7 @@
 package web
 
 import (
+	"math"
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -146,7 +147,7 @@ func (s *Session) Held() int { return s.h.Held() + s.in.held + s.in.heads.held()
 // Allow implements [wire.Session].
 func (s *Session) Allow(bytes int) {
 	s.in.allowed = bytes
-	s.h.Allow(bytes + envelopeRoom)
+	s.h.Allow(min(bytes, math.MaxInt-envelopeRoom) + envelopeRoom)
 }
 
 // Unfinished implements [wire.Session]. Messages of streams do not count: it may be this side
@@ -166,7 +167,7 @@ func (s *Session) Caps() wire.Caps {
 	c := wire.Caps{
 		Mux: true, Streams: true, Deadlines: true,
 		Unnamed: true, Final: true, Strict: true, Listens: true,
-		Window: leastWindow,
+		Window: consumed,
 	}
 	if n := s.h.Caps().Streams; s.side == wire.Client && n < maxStreams {
 		c.Calls = max(1, n)
@@ -175,8 +176,9 @@ func (s *Session) Caps() wire.Caps {
 }
 
 const (
-	leastWindow = 65535     // of a stream
-	maxStreams  = 1<<31 - 1 // what a peer has that sets no limit
+	// Half of consumed is what http2 is told of at once: it has windows of its own.
+	consumed   = 8 << 10
+	maxStreams = 1<<31 - 1 // what a peer has that sets no limit
 )
 
 // Credit implements [wire.Session].

@@ -1,0 +1,2 @@
+// Package grpc has Limosa and grpc-go call each other.
+package grpc
