@@ -14,7 +14,7 @@ func (s *Session) Apply(out *buf.Out, ev *wire.Event) {
 		return
 	}
 	st := s.in.shift()
-	id := st.ev.ID
+	id, said := st.ev.ID, st.ev.Flags&(http2.Open|http2.Answer|http2.Data|http2.End)
 	s.h.Apply(out, &st.ev)
 	for _, over := range s.out.over {
 		s.in.forget(over)
@@ -26,19 +26,37 @@ func (s *Session) Apply(out *buf.Out, ev *wire.Event) {
 		clearEvent(ev)
 		ev.Flags = wire.Close
 	case f == 0 || f&(http2.Ping|http2.Pong) != 0:
-		if id != 0 && (s.side == wire.Client || ev.Flags&wire.Open != 0) {
+		if said != 0 {
 			s.in.forget(id) // it is gathered, or nobody waits for it
 		}
 		clearEvent(ev)
 	case id == 0:
 		ev.Flags &^= wire.Note
 	case s.side == wire.Client:
+		if f&^said&http2.Answer != 0 {
+			s.cutAgain(st, ev, id)
+		}
 		s.applyAnswer(out, st, ev)
 	default:
 		s.applyRequest(out, st, ev)
 	}
 	st.ev.Body.Release()
 	s.in.tidy()
+}
+
+// cutAgain makes the event of an answer of which Apply has found out that it is gathered,
+// with parts of it cut already.
+func (s *Session) cutAgain(st *step, ev *wire.Event, id uint64) {
+	clearEvent(ev)
+	s.in.forget(id)
+	ev.Flags = wire.Note
+	call := st.ev.ID
+	st.ev.ID = id
+	s.cutAnswer(st, ev)
+	st.ev.ID = call
+	if s.in.body.split != nil { // more than one message
+		s.in.drop(ev)
+	}
 }
 
 // clearEvent takes an event out of everybody's sight.

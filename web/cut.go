@@ -182,7 +182,7 @@ func (s *Session) begin(st *step, sp *grpc.Splitter, ev *wire.Event, whole bool,
 		b.split = &b.own
 	}
 	s.ahead()
-	if b.has {
+	if st.count = 0; b.has {
 		st.count = 1
 	}
 	s.give(ev)

@@ -5,3 +5,4 @@ package echo
 
 //go:generate go run ./generate echo.proto protoc-gen-go protoc-gen-go-grpc protoc-gen-go-drpc protoc-gen-connect-go
 //go:generate go run github.com/limosa-rpc/limosa/gen/limosa-gen -out limosa echo.thrift
+//go:generate go run github.com/limosa-rpc/limosa/cmd/limosa-gen -M echo.proto=github.com/limosa-rpc/limosa/bench/echo/limosa/echopb -out limosa echo.proto

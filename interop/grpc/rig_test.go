@@ -152,7 +152,6 @@ func exchange(ctx context.Context, c *grpc.ClientConn, method string, words ...s
 	}
 }
 
-
 // noise is a text that compresses, but not much.
 func noise(n int) string {
 	r := rand.New(rand.NewPCG(1, 2))

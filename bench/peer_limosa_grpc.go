@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"iter"
+
+	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/bench/echo/limosa/echopb"
+	"github.com/limosa-rpc/limosa/cmd/load/trial"
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// limosaEchoPB is the service of echo.proto, as grpc-go's peer has it.
+type limosaEchoPB struct{ work func() }
+
+func (s limosaEchoPB) Echo(_ context.Context, m *echopb.Message) (*echopb.Message, error) {
+	s.work()
+	return m, nil
+}
+
+func (s limosaEchoPB) Exchange(_ context.Context, in iter.Seq2[*echopb.Message, error]) iter.Seq2[*echopb.Message, error] {
+	return func(yield func(*echopb.Message, error) bool) {
+		for m, err := range in {
+			if err == nil {
+				s.work()
+			}
+			if !yield(m, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func serveLimosaGRPC(ctx context.Context, work func()) (string, error) {
+	return serveLimosa(ctx, "127.0.0.1:0", &limosa.Server{Services: []rpc.Service{echopb.Service(limosaEchoPB{work})}})
+}
+
+func dialLimosaGRPC(_ context.Context, addr string, n int, _ func()) (*trial.Target, error) {
+	var clients []*limosa.Client
+	for range max(n, 1) {
+		clients = append(clients, &limosa.Client{Target: addr + "?protocol=grpc"})
+	}
+	closeAll := func() {
+		for _, c := range clients {
+			c.Close()
+		}
+	}
+	return &trial.Target{Close: closeAll, Caller: func(_ context.Context, worker int, text string) (trial.Call, error) {
+		client := echopb.NewClient(clients[worker%len(clients)])
+		req := &echopb.Message{Text: text, List: make([]int64, trial.ListLen)}
+		return func(ctx context.Context, id int64) error {
+			req.ID = id
+			trial.Fill(req.List, id)
+			m, err := client.Echo(ctx, req)
+			if err != nil {
+				return err
+			}
+			return trial.Verify(id, text, m.ID, m.Text, m.List)
+		}, nil
+	}}, nil
+}
