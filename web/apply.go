@@ -172,7 +172,7 @@ func (s *Session) applyRequest(out *buf.Out, st *step, ev *wire.Event) {
 
 // refuse answers a request that is none of gRPC.
 func (s *Session) refuse(out *buf.Out, id uint64, status int) {
-	sd := http2.Send{Flags: http2.Answer | http2.End, ID: id, Head: statusHead(status)}
+	sd := http2.Send{Flags: http2.Answer | http2.End, ID: id, Head: s.p.answers.other(status)}
 	m := s.h.Begin(out, &sd)
 	if s.h.End(out, m, &sd) != nil {
 		out.Truncate(m)

@@ -11,37 +11,39 @@ import (
 	"github.com/limosa-rpc/limosa/wire"
 )
 
-// What answers are made of; constant.
-var (
-	okHead   = http2.NewHead(statusField(200), typeField, acceptField)
-	gzipHead = http2.NewHead(statusField(200), typeField, acceptField, http2.Field{Name: "grpc-encoding", Value: grpc.Gzip})
+// answers is what answers are made of: the fields that they have in common. It is constant,
+// and shared by all connections of a server.
+type answers struct {
+	ok, gzip  *http2.Head
+	bare      [rpc.Codes]*http2.Head // of those that have no message
+	tails     [rpc.Codes]*http2.Head
+	type415   *http2.Head // to what is none of gRPC
+	method405 *http2.Head
+}
 
-	bareHeads = eachCode(func(code http2.Field) *http2.Head { return http2.NewHead(statusField(200), typeField, code) })
-	tails     = eachCode(func(code http2.Field) *http2.Head { return http2.NewHead(code) })
-
-	wrongType   = http2.NewHead(statusField(415), http2.Field{Name: "accept-post", Value: contentType})
-	wrongMethod = http2.NewHead(statusField(405), http2.Field{Name: "allow", Value: "POST"})
-
-	typeField   = http2.Field{Name: "content-type", Value: contentType}
-	acceptField = http2.Field{Name: "grpc-accept-encoding", Value: grpc.Gzip}
-)
+func newAnswers() *answers {
+	kind, accepts := http2.Field{Name: "content-type", Value: contentType}, http2.Field{Name: "grpc-accept-encoding", Value: grpc.Gzip}
+	a := &answers{
+		ok:        http2.NewHead(statusField(200), kind, accepts),
+		gzip:      http2.NewHead(statusField(200), kind, accepts, http2.Field{Name: "grpc-encoding", Value: grpc.Gzip}),
+		type415:   http2.NewHead(statusField(415), http2.Field{Name: "accept-post", Value: contentType}),
+		method405: http2.NewHead(statusField(405), http2.Field{Name: "allow", Value: "POST"}),
+	}
+	for i := range a.tails {
+		code := http2.Field{Name: "grpc-status", Value: strconv.Itoa(i)}
+		a.bare[i], a.tails[i] = http2.NewHead(statusField(200), kind, code), http2.NewHead(code)
+	}
+	return a
+}
 
 func statusField(n int) http2.Field { return http2.Field{Name: ":status", Value: strconv.Itoa(n)} }
 
-// eachCode makes a Head for each status of gRPC.
-func eachCode(head func(code http2.Field) *http2.Head) (all [rpc.Codes]*http2.Head) {
-	for i := range all {
-		all[i] = head(http2.Field{Name: "grpc-status", Value: strconv.Itoa(i)})
-	}
-	return all
-}
-
-// statusHead is the head of an answer to what is none of gRPC.
-func statusHead(status int) *http2.Head {
+// other is the head of an answer to what is none of gRPC.
+func (a *answers) other(status int) *http2.Head {
 	if status == 405 {
-		return wrongMethod
+		return a.method405
 	}
-	return wrongType
+	return a.type415
 }
 
 // codeOf is the place of e's code among those that gRPC has.
@@ -139,13 +141,13 @@ func (s *Session) answer(ev *wire.Event) {
 	case !headed && !message && ev.Err != nil && ev.Err.Sent == rpc.Refused && ev.Err.Code == rpc.Unavailable:
 		sd.Flags, sd.Code = http2.Reset, http2.RefusedStream // a client makes it elsewhere
 	case !headed && !message && ends:
-		sd.Flags, sd.Head = http2.Answer|http2.End, bareHeads[codeOf(ev.Err)]
+		sd.Flags, sd.Head = http2.Answer|http2.End, s.p.answers.bare[codeOf(ev.Err)]
 		o.list = s.appendEnd(o.list, ev)
 	default:
 		if !headed {
-			sd.Flags, sd.Head = http2.Answer, okHead
+			sd.Flags, sd.Head = http2.Answer, s.p.answers.ok
 			if ev.Flags&wire.Packed != 0 {
-				sd.Head = gzipHead
+				sd.Head = s.p.answers.gzip
 			}
 			for _, p := range ev.Trailer {
 				if p.Scope == rpc.Leading {
@@ -158,7 +160,7 @@ func (s *Session) answer(ev *wire.Event) {
 		}
 		if ends {
 			sd.Flags |= http2.End
-			sd.Tail = tails[codeOf(ev.Err)]
+			sd.Tail = s.p.answers.tails[codeOf(ev.Err)]
 			o.last = s.appendEnd(o.last, ev)
 		}
 	}
@@ -287,6 +289,7 @@ func (s *Session) newPath(service, method string) *http2.Head {
 	return http2.NewHead(
 		http2.Field{Name: ":method", Value: "POST"}, http2.Field{Name: ":scheme", Value: scheme},
 		http2.Field{Name: ":path", Value: "/" + service + "/" + method}, http2.Field{Name: ":authority", Value: s.p.Authority},
-		typeField, http2.Field{Name: "te", Value: "trailers"}, http2.Field{Name: "user-agent", Value: "limosa"}, acceptField,
+		http2.Field{Name: "content-type", Value: contentType}, http2.Field{Name: "te", Value: "trailers"},
+		http2.Field{Name: "user-agent", Value: "limosa"}, http2.Field{Name: "grpc-accept-encoding", Value: grpc.Gzip},
 	)
 }

@@ -16,6 +16,8 @@ type Protocol struct {
 	// Authority is the host and port that a client calls; Secure says that it does so over TLS.
 	Authority string
 	Secure    bool
+
+	answers *answers // of a server; nil: each connection makes its own
 }
 
 var (
@@ -46,7 +48,7 @@ func (p Protocol) Sniff(prefix []byte) wire.Match {
 
 // Serving gives the Protocol as a server has it that finds its methods by find.
 func (p Protocol) Serving(find func(service, method string) *rpc.Method) wire.Protocol {
-	p.Find = find
+	p.Find, p.answers = find, newAnswers()
 	return p
 }
 
@@ -61,6 +63,9 @@ func (p Protocol) Open(side wire.Side, lim *rpc.Limits) wire.Session {
 	end := http2.Client
 	if side == wire.Server {
 		end = http2.Server
+		if s.p.answers == nil {
+			s.p.answers = newAnswers()
+		}
 	}
 	s.h = http2.New(end, cfg)
 	s.in.allowed = cfg.HeldBytes

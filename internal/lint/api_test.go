@@ -19,7 +19,7 @@ const apiDir = "internal/lint/testdata/api"
 
 // forEngines lists the public packages that no user's program imports: what
 // generated code calls, and what builds protocols, transports and tools.
-var forEngines = []string{"buf", "gen", "http1", "http2", "idl", "mux", "netio", "stats", "ttheader", "wire"}
+var forEngines = []string{"buf", "gen", "grpc", "http1", "http2", "idl", "mux", "netio", "stats", "ttheader", "web", "wire"}
 
 // exportedMax bounds the names that a user's program can see: package-level
 // names, without methods and fields, of packages that are not for engines.
