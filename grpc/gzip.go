@@ -54,7 +54,9 @@ func Inflate(body []byte, most, factor int) (buf.View, *rpc.Error) {
 // most+1 at most. It grows as it fills, so that it is never much larger than what came.
 func (f *inflater) inflate(first, most int) (b *buf.Block, n int, err error) {
 	b = buf.Acquire(first)
-	err = f.z.Reset(&f.src)
+	if err = f.z.Reset(&f.src); err == io.EOF {
+		err = io.ErrUnexpectedEOF // nothing is no gzip, not even that of nothing
+	}
 	for err == nil && n <= most {
 		mem := b.Mem()
 		if n == len(mem) {
