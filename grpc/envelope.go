@@ -36,6 +36,9 @@ const windowPart = 24 << 10
 // A Splitter takes the messages out of the body of a stream, which arrives in parts. The zero
 // Splitter is at its beginning. Whoever calls it sees to how much all Splitters hold.
 type Splitter struct {
+	// Plain refuses messages that are compressed. It is set before the first.
+	Plain bool
+
 	dead bool // nothing more is taken
 	head [Head]byte
 	got  int // bytes of head
@@ -56,6 +59,9 @@ func (s *Splitter) Held() int { return s.body.Cap() }
 // Close gives up what has arrived of a message: what comes is read past.
 func (s *Splitter) Close() { *s = Splitter{dead: true} }
 
+// again is s before its next message.
+func (s *Splitter) again() { *s = Splitter{Plain: s.Plain} }
+
 // Next takes the next message out of data from byte at on. n is how many bytes that has
 // used up, and grant how many of them are to be granted anew at once. Without whole
 // the message is not; all that is there is used up then. most is the largest message,
@@ -71,7 +77,7 @@ func (s *Splitter) Next(data buf.View, at, most, free int) (m Message, n, grant 
 		s.took += used
 		return m, used, 0, false, nil
 	}
-	if s.size = int(binary.BigEndian.Uint32(s.head[1:])); s.head[0] > 1 || s.size > most {
+	if s.size = int(binary.BigEndian.Uint32(s.head[1:])); s.head[0] > 1 || s.head[0] == 1 && s.Plain || s.size > most {
 		return m, len(p), len(p), false, s.fail(most)
 	}
 	p = p[used:]
@@ -84,7 +90,7 @@ func (s *Splitter) Next(data buf.View, at, most, free int) (m Message, n, grant 
 		if k > 0 {
 			m.Body = data.Slice(at+used, at+n)
 		}
-		*s = Splitter{}
+		s.again()
 		return m, n, grant, true, nil
 	}
 	if _, ok := s.body.Grow(k, s.size, free); !ok {
@@ -95,7 +101,7 @@ func (s *Splitter) Next(data buf.View, at, most, free int) (m Message, n, grant 
 		return m, n, grant, false, nil
 	}
 	m = Message{Body: s.body.View(), Packed: s.head[0] == 1, Took: s.took}
-	*s = Splitter{}
+	s.again()
 	return m, n, grant, true, nil
 }
 
@@ -105,6 +111,8 @@ func (s *Splitter) fail(most int) *rpc.Error {
 	switch {
 	case s.head[0] > 1:
 		e.Code, e.Msg = rpc.Internal, fmt.Sprintf("a message begins with the byte %d, which is neither 0 nor 1", s.head[0])
+	case s.head[0] == 1 && s.Plain:
+		e.Code, e.Msg = rpc.Internal, "a message is compressed, and the head does not say how"
 	case most < 0:
 		e.Msg = fmt.Sprintf("no room for a message of %d bytes", s.size)
 	}

@@ -79,6 +79,9 @@ func (s *Session) answerEnd(hev *http2.Event, lead rpc.Metadata, bad *rpc.Error)
 		}
 		return lead, e
 	}
+	if e == nil {
+		e = bad
+	}
 	had, ok := len(lead), true
 	for _, list := range lists {
 		if lead, ok = grpc.ParseMetadata(lead, list, rpc.Transient); !ok && e == nil {

@@ -100,6 +100,7 @@ func (s *Session) cutRequest(st *step, ev *wire.Event) {
 	ev.Flags |= wire.Open | wire.Unordered
 	ev.Service, ev.Method, ev.Header, ev.Timeout, ev.Tag[0] = h.service, h.method, h.md, h.timeout, h.tag
 	whole := hev.Flags&http2.End != 0
+	s.in.plain = !h.gzip
 	switch {
 	case hev.Err != nil:
 		ev.Err = &rpc.Error{Code: rpc.ResourceExhausted, Msg: hev.Err.Why, Sent: rpc.Refused}
@@ -127,7 +128,7 @@ func (s *Session) cutRequest(st *step, ev *wire.Event) {
 		s.begin(st, nil, ev, true, tail{end: true})
 	default:
 		ev.Flags |= wire.Stream
-		sp := new(grpc.Splitter)
+		sp := &grpc.Splitter{Plain: !h.gzip}
 		s.in.keep(hev.ID, sp)
 		s.begin(st, sp, ev, false, tail{})
 	}
@@ -179,7 +180,7 @@ func (s *Session) begin(st *step, sp *grpc.Splitter, ev *wire.Event, whole bool,
 	b := &s.in.body
 	*b = body{data: st.ev.Body, split: sp, id: st.ev.ID, whole: whole, tail: t}
 	if sp == nil {
-		b.split = &b.own
+		b.split, b.own.Plain = &b.own, s.in.plain
 	}
 	s.ahead()
 	if st.count = 0; b.has {

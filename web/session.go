@@ -44,6 +44,7 @@ type receiving struct {
 	steps   []step // cut, and not applied from next on
 	next    int
 	body    body
+	plain   bool // messages of the body that begins may not be compressed
 	streams map[uint64]*grpc.Splitter // whose bodies arrive as they come; nil: none
 	held    int                       // bytes of memory of these
 	allowed int
@@ -205,9 +206,13 @@ func (s *Session) Unpack(ev *wire.Event, most int) *rpc.Error {
 	v, e := grpc.Inflate(ev.Body.Bytes(), min(most, s.lim.MessageBytes), s.lim.InflateFactor)
 	ev.Body.Release()
 	ev.Body = v
-	if ev.Flags &^= wire.Packed; e != nil {
-		ev.Err = e
+	if ev.Flags &^= wire.Packed; e == nil {
+		return nil
 	}
+	if s.side == wire.Server {
+		e.Sent = rpc.Maybe // as of an error that a handler has made: its caller may read it
+	}
+	ev.Err = e
 	return e
 }
 
