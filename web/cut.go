@@ -207,7 +207,7 @@ func (s *Session) ahead() {
 		}
 	}
 	if b.whole && !b.has && b.err == nil && b.split.Torn() {
-		b.err = &rpc.Error{Code: rpc.Internal, Op: "receive", Sent: rpc.Processed, Msg: "the body ends in the middle of a message"}
+		b.err = &rpc.Error{Code: rpc.Internal, Op: "receive", Msg: "the body ends in the middle of a message"}
 		b.split.Close()
 	}
 }
@@ -227,6 +227,9 @@ func (s *Session) give(ev *wire.Event) {
 	case b.err != nil:
 		ev.Err, b.err = b.err, nil
 		b.tail = tail{}
+		if s.side == wire.Client {
+			ev.Err.Sent = rpc.Processed
+		}
 	}
 	if b.has || b.err != nil {
 		return
