@@ -44,7 +44,7 @@ type receiving struct {
 	steps   []step // cut, and not applied from next on
 	next    int
 	body    body
-	plain   bool // messages of the body that begins may not be compressed
+	plain   bool                      // messages of the body that begins may not be compressed
 	streams map[uint64]*grpc.Splitter // whose bodies arrive as they come; nil: none
 	held    int                       // bytes of memory of these
 	allowed int
