@@ -33,6 +33,24 @@ type Message struct {
 // yet, and some kilobytes consumed and not owed yet: there is room besides for what goes on.
 const windowPart = 24 << 10
 
+// # The windows of a stream
+//
+// HTTP/2 bounds what a peer may send on a stream before it was granted more. That is the
+// brake of a stream of messages: what its consumer has not taken stays used. Three things
+// are in the way of just that:
+//
+//   - A message may be larger than the window. If nothing of it were granted before it is
+//     whole, it never would be. So windowPart bytes of it stay used, and the rest is granted
+//     as it arrives; it is held within the limit of a message, and in the account.
+//   - A frame may hold the end of one message, many others, and the beginning of the next.
+//     Each message takes what its own bytes were, its head too, so that the sum is right
+//     whatever the peer's frames are.
+//   - A body that is refused is read past. What comes of it is granted at once: it must not
+//     stop the connection, and nobody will ever consume it.
+//
+// So for each byte of a body, once the messages in it were consumed, it was granted once:
+// by Next, as grant, or with its message, as Took. The fuzz test holds that for any cuts.
+//
 // A Splitter takes the messages out of the body of a stream, which arrives in parts. The zero
 // Splitter is at its beginning. Whoever calls it sees to how much all Splitters hold.
 type Splitter struct {

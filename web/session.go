@@ -23,6 +23,16 @@ import (
 // A body may hold many messages: they are events of one step. The first comes with it,
 // the others follow, and are for the same stream, or for nobody.
 //
+// A batch that the engine does not look at any more, since this side has said its last
+// word, is never applied: the next Clock drops its steps, and their bodies.
+//
+// # Begin and End
+//
+// Both build one http2.Send, in place. What it refers to, heads above all, lives as long
+// as the connection or the server; fields of one call go into two lists that are used
+// again. A frame that has nobody to go to (the stream is over) is skipped: Begin appends
+// nothing, and End says nothing, since that is no error of the call.
+//
 // # Whether a call is a stream
 //
 // A server knows by the method. A client's reader does not know whose an answer is: its
