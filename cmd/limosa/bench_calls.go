@@ -73,7 +73,7 @@ func (x *benchCalls) call(ctx context.Context, worker int, seq uint64) error {
 	}
 	raw := &x.room[worker]
 	raw.sent = x.bodies[seq%uint64(len(x.bodies))]
-	c := stub.Make(x.method, x.target.service.Name, raw, raw)
+	c := stub.Make(x.method, x.method.Service, raw, raw)
 	c.Header = x.target.header.Clone()
 	if err := x.target.client.Do(ctx, c); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (x *benchCalls) call(ctx context.Context, worker int, seq uint64) error {
 // If the call fails that goroutine is not waited for: its Send fails too, and the channel
 // has room for what it says.
 func (x *benchCalls) stream(ctx context.Context) error {
-	c := stub.Make(x.method, x.target.service.Name, nil, nil)
+	c := stub.Make(x.method, x.method.Service, nil, nil)
 	c.Header = x.target.header.Clone()
 	return stub.Converse(ctx, x.target.client, c, func(_ context.Context, s rpc.Stream) error {
 		sent := make(chan error, 1)

@@ -57,7 +57,7 @@ func (a *app) callCommand() *cli.Command {
 		Name: "call", Usage: "make one call, JSON in and JSON out",
 		UsageText: "limosa call ADDR Service/Method [JSON | @FILE | -]",
 		Description: `ADDR is host:port, :port, tls://host:port or unix:///path. The IDL is that of
--idl; without it the server is asked, then ./idl/*.thrift is read. limosa
+-idl; without it the server is asked, then ./idl/* is read. limosa
 describe ADDR Service/Method shows a request to fill in. The JSON is an object with the
 arguments by name; a method with one argument takes that argument itself as
 well. Names of services and methods may be written in any case. - reads the
@@ -170,7 +170,7 @@ func (a *app) body(arg string) ([]byte, error) {
 // call did what it should need not read the answer.
 func (a *app) call(ctx context.Context, t *target, args *dynamic.Args, o callOptions) error {
 	var result dynamic.Result
-	c := stub.Make(t.rpc, t.service.Name, args, &result)
+	c := stub.Make(t.rpc, t.rpc.Service, args, &result)
 	c.Header = t.header.Clone()
 	start := time.Now()
 	err := t.client.Do(ctx, c)
@@ -265,14 +265,14 @@ func (t *target) arguments(body []byte) (*dynamic.Args, []byte, error) {
 }
 
 // byName gives body as an object of arguments by name: a method with one
-// argument takes that argument itself as well. A stream's message has no name.
+// argument takes that argument itself as well. A stream's message has no name, and Protobuf's have none.
 //
 // The two forms are told apart by the argument's name. An object with that name
 // alone is the arguments, unless the argument is a struct that has a field of
 // the same name: then it is the arguments only if an object stands behind the
 // name. An empty object is an empty struct or map, and no argument for others.
 func (t *target) byName(body []byte) ([]byte, error) {
-	if len(t.method.Args) != 1 || t.streams() {
+	if len(t.method.Args) != 1 || t.streams() || isProto(t.service) {
 		return body, nil
 	}
 	arg := t.method.Args[0]

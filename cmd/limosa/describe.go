@@ -87,8 +87,8 @@ func (a *app) describeMethod(s *schema, addr, what string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	d := description{Service: svc.Name, Signature: signature(m), Types: typesOf(m)}
-	request := sampleRequest(m)
+	d := description{Service: serviceName(svc), Signature: signature(svc, m), Types: typesOf(m)}
+	request := sampleRequest(svc, m)
 	if asJSON {
 		if request != "" {
 			d.Request = json.RawMessage(request)
@@ -106,7 +106,7 @@ func (a *app) describeMethod(s *schema, addr, what string, asJSON bool) error {
 	if addr == "" {
 		addr = "ADDR"
 	}
-	fmt.Fprintf(&b, "\n%s\nlimosa call %s %s/%s", a.faint("# a request to fill in"), addr, svc.Name, m.Name)
+	fmt.Fprintf(&b, "\n%s\nlimosa call %s %s/%s", a.faint("# a request to fill in"), addr, serviceName(svc), m.Name)
 	if request != "" {
 		b.WriteString(" '" + strings.ReplaceAll(request, "'", `'\''`) + "'")
 	}
@@ -132,7 +132,7 @@ func findNamed[T any](s *schema, name string, in func(*idl.File) []*T, nameOf fu
 //
 // Typedefs are found and not listed among the names: they are many, and seldom asked for.
 func definition(s *schema, name string) (text, known string) {
-	if d, names := findNamed(s, name, func(f *idl.File) []*idl.Struct { return f.Structs }, func(d *idl.Struct) string { return d.Name }); d != nil {
+	if d, names := findNamed(s, name, structsOf, func(d *idl.Struct) string { return d.Name }); d != nil {
 		return structText(d), ""
 	} else if known += ", " + names; names == "" {
 		known = ""
@@ -146,6 +146,11 @@ func definition(s *schema, name string) (text, known string) {
 		return "typedef " + d.Type.String() + " " + d.Name, ""
 	}
 	return "", known
+}
+
+// structsOf are a file's structs, without the oneofs of its messages.
+func structsOf(f *idl.File) []*idl.Struct {
+	return slices.DeleteFunc(slices.Clone(f.Structs), func(s *idl.Struct) bool { return s.Oneof })
 }
 
 // typesOf gives the definitions that a method's messages are made of, each
@@ -172,6 +177,9 @@ func typesOf(m *idl.Method) (texts []string) {
 		case t.Kind == idl.EnumRef && !seen[t.Enum]:
 			seen[t.Enum] = true
 			texts = append(texts, enumText(t.Enum))
+		case t.Kind == idl.StructRef && t.Struct.Oneof:
+			fields(t.Struct.Fields)
+		case t.Kind == idl.StructRef && knownType(t.Struct) != "":
 		case t.Kind == idl.StructRef && !seen[t.Struct]:
 			seen[t.Struct] = true
 			texts = append(texts, structText(t.Struct))
@@ -190,6 +198,9 @@ func typesOf(m *idl.Method) (texts []string) {
 // union are optional by nature, which an IDL does not say. A default that is no
 // single value is shortened: the request to fill in leaves it out, too.
 func structText(d *idl.Struct) string {
+	if d.File != nil && d.File.Language == idl.Protobuf {
+		return protoText(d)
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s {\n", d.Kind, d.Name)
 	for _, f := range d.Fields {
@@ -215,9 +226,13 @@ func structText(d *idl.Struct) string {
 // over the wire.
 func enumText(d *idl.Enum) string {
 	var b strings.Builder
+	end := ""
+	if d.File != nil && d.File.Language == idl.Protobuf {
+		end = ";"
+	}
 	fmt.Fprintf(&b, "enum %s {\n", d.Name)
 	for _, v := range d.Values {
-		fmt.Fprintf(&b, "  %s = %d\n", v.Name, v.Value)
+		fmt.Fprintf(&b, "  %s = %d%s\n", v.Name, v.Value, end)
 	}
 	return b.String() + "}"
 }

@@ -51,7 +51,7 @@ func (a *app) listCommand() *cli.Command {
 	return &cli.Command{
 		Name: "list", Usage: "show the services and methods of a server or of an IDL file",
 		UsageText: "limosa list [ADDR | -idl FILE]",
-		Description: `Asks the server at ADDR, or reads the IDL: -idl FILE, or ./idl/*.thrift if
+		Description: `Asks the server at ADDR, or reads the IDL: -idl FILE, or ./idl/* if
 there is neither. A server answers if its program says so, with reflection.With.
 
 Example:
@@ -95,7 +95,7 @@ func (a *app) schemaOf(ctx context.Context, c *cli.Command, addr string) (s *sch
 		if rpc.CodeOf(s.asked) != rpc.Unimplemented {
 			err = notTold(s.asked)
 		} else {
-			fmt.Fprintf(a.stderr, "limosa %s: the server at %s does not tell its IDL; this is what idl/*.thrift says\n", c.Name, addr)
+			fmt.Fprintf(a.stderr, "limosa %s: the server at %s does not tell its IDL; this is what idl/* says\n", c.Name, addr)
 		}
 	}
 	if err != nil {
@@ -112,10 +112,10 @@ func (a *app) list(s *schema, asJSON bool) error {
 	var names []string
 	for _, f := range s.Files {
 		for _, svc := range f.Services {
-			if known[svc.Name] == nil {
-				known[svc.Name] = svc
+			if name := serviceName(svc); known[name] == nil {
+				known[name] = svc
 				if s.served == nil && f.Listed {
-					names = append(names, svc.Name)
+					names = append(names, name)
 				}
 			}
 		}
@@ -134,7 +134,7 @@ func (a *app) list(s *schema, asJSON bool) error {
 		if asJSON {
 			l := listedService{Service: name, Omitted: omitted}
 			for _, m := range methods {
-				l.Methods = append(l.Methods, signature(m))
+				l.Methods = append(l.Methods, signature(svc, m))
 			}
 			if err := a.printLine(l); err != nil {
 				return err
@@ -147,7 +147,7 @@ func (a *app) list(s *schema, asJSON bool) error {
 		}
 		b.WriteString(a.bold(name) + "\n")
 		for _, m := range methods {
-			b.WriteString("  " + signature(m) + "\n")
+			b.WriteString("  " + signature(svc, m) + "\n")
 		}
 		if omitted > 0 {
 			fmt.Fprintf(&b, "  (and %d methods of %s)\n", omitted, svc.Parent.Name)
@@ -184,7 +184,10 @@ func methodsOf(s *idl.Service, room *int) (methods []*idl.Method, omitted int) {
 }
 
 // signature writes a method as an IDL has it.
-func signature(m *idl.Method) string {
+func signature(svc *idl.Service, m *idl.Method) string {
+	if isProto(svc) {
+		return protoSignature(m)
+	}
 	var b strings.Builder
 	if m.Oneway {
 		b.WriteString("oneway ")

@@ -123,7 +123,7 @@ func TestSampleFits(t *testing.T) {
 	}
 	want := `{"node":{"below":[],"leaf":LEAF,"by":{"0":LEAF},"odd":[{"key":LEAF,"value":""}],"cents":0,"raw":"","id":"00000000-0000-0000-0000-000000000000"},"choice":{"text":""}}`
 	want = strings.ReplaceAll(want, "LEAF", `{"n":7,"size":"LARGE","on":true,"d":0.5}`)
-	if got := strings.Join(strings.Fields(sampleRequest(m)), ""); got != want {
+	if got := strings.Join(strings.Fields(sampleRequest(nil, m)), ""); got != want {
 		t.Errorf("the sample is\n%s\nwant\n%s", got, want)
 	}
 	for _, path := range []string{"Shapes/take", "Shapes/leaves"} {
@@ -131,7 +131,7 @@ func TestSampleFits(t *testing.T) {
 		if err := x.of(schema.Schema, path); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := x.arguments([]byte(sampleRequest(x.method))); err != nil {
+		if _, _, err := x.arguments([]byte(sampleRequest(x.service, x.method))); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -239,7 +239,7 @@ func TestListIsOfTheServer(t *testing.T) {
 		{"list", 0, "Other\n  void m()\n", ""},
 		{"list 127.0.0.1:1", 1, "", "limosa list: asking the server for its IDL (give -idl FILE to do without): Unavailable: LimosaReflection/limosaDescribe at 127.0.0.1:1: dial: connect: connection refused\n"},
 		{"describe 127.0.0.1:1 Other", 1, "", "limosa describe: asking the server for its IDL (give -idl FILE to do without): Unavailable: LimosaReflection/limosaDescribe at 127.0.0.1:1: dial: connect: connection refused\n"},
-		{"list " + mute, 0, "Other\n  void m()\n", "limosa list: the server at " + mute + " does not tell its IDL; this is what idl/*.thrift says\n"},
+		{"list " + mute, 0, "Other\n  void m()\n", "limosa list: the server at " + mute + " does not tell its IDL; this is what idl/* says\n"},
 		{"call 127.0.0.1:1 Other/m", 1, "", "limosa call: Unavailable: Other/m at 127.0.0.1:1: dial: connect: connection refused\n"},
 	} {
 		if code, out, errs := runTool(t, "", strings.Fields(c.args)...); code != c.code || out != c.out || errs != c.errs {

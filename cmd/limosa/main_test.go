@@ -65,7 +65,7 @@ func TestBadInput(t *testing.T) {
 		{"new a b -idl thrift", 2, "want one NAME, got 2 arguments"},
 		{"new hello -idl thirft", 2, `unknown IDL "thirft"`},
 		{"new hello -idl avro", 2, "unknown IDL \"avro\"; it is thrift or proto"},
-		{"call :1 S/M -idl a.proto", 2, "limosa calls services of .thrift files, and not of .proto files yet"},
+		{"call :1 S/M -idl a.proto", 2, "a.proto: "},
 		{"new hello -idl xml", 2, `unknown IDL "xml"`},
 		{"new func -idl thrift", 2, "keyword"},
 		{"new context -idl thrift", 2, "main.go uses context"},

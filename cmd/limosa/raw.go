@@ -43,7 +43,11 @@ func (rawCodec) Decode(body buf.View, msg any, _ *rpc.Limits) error {
 
 // rawMethod describes the method for calls with *rawBody on both sides.
 func (t *target) rawMethod() *rpc.Method {
-	return &rpc.Method{Service: t.service.Name, Name: t.method.Name, Kind: t.rpc.Kind, Codec: recoder{rawCodec{}}}
+	var codec rpc.Codec = recoder{rawCodec{}}
+	if isProto(t.service) {
+		codec = rawCodec{}
+	}
+	return &rpc.Method{Service: t.rpc.Service, Name: t.method.Name, Kind: t.rpc.Kind, Codec: codec}
 }
 
 // outcome tells from the first field of an encoded result whether it is what
@@ -52,7 +56,7 @@ func (t *target) rawMethod() *rpc.Method {
 // It looks no further: a load is to measure the stack, not this tool's decoder.
 func (t *target) outcome(result []byte) error {
 	switch {
-	case t.method.Oneway:
+	case t.method.Oneway, isProto(t.service): // of Protobuf, whatever comes without an error is a message
 		return nil
 	case len(result) == 0:
 		return &rpc.Error{Code: rpc.DataLoss, Op: "result", Sent: rpc.Processed, Msg: "the answer is empty"}

@@ -27,14 +27,14 @@ const maxSample = 64 << 10
 // empty for a method without arguments. The only argument stands there without its name,
 // unless it is a struct that has a field of that name: call would take that for the
 // argument (target.byName).
-func sampleRequest(m *idl.Method) string {
+func sampleRequest(svc *idl.Service, m *idl.Method) string {
 	if len(m.Args) == 0 {
 		return ""
 	}
 	var s sampler
 	arg := m.Args[0].Type.True()
 	switch {
-	case len(m.Args) == 1 && (m.ClientStream || m.ServerStream || arg.Kind != idl.StructRef || !hasField(arg.Struct, m.Args[0].Name)):
+	case len(m.Args) == 1 && (isProto(svc) || m.ClientStream || m.ServerStream || arg.Kind != idl.StructRef || !hasField(arg.Struct, m.Args[0].Name)):
 		if def, simple := literal(arg, m.Args[0].Default); simple {
 			return def
 		}
@@ -61,6 +61,9 @@ func (s *sampler) object(fields []*idl.Field) {
 		if s.b.Len() > maxSample {
 			break
 		}
+		if f = s.held(f); f == nil {
+			continue
+		}
 		def, simple := literal(f.Type.True(), f.Default)
 		if s.endless(f.Type) || f.Default != nil && !simple {
 			continue
@@ -70,7 +73,7 @@ func (s *sampler) object(fields []*idl.Field) {
 		}
 		first = false
 		s.line()
-		s.text(f.Name)
+		s.text(sampleName(f))
 		s.b.WriteString(": ")
 		if simple {
 			s.b.WriteString(def)
@@ -98,7 +101,7 @@ func (s *sampler) value(t *idl.Type) {
 	switch t.Kind {
 	case idl.Bool:
 		s.b.WriteString("false")
-	case idl.I8, idl.I16, idl.I32, idl.I64, idl.Double:
+	case idl.I8, idl.I16, idl.I32, idl.I64, idl.Double, idl.U32, idl.U64, idl.Float:
 		s.b.WriteString("0")
 	case idl.UUID:
 		s.text("00000000-0000-0000-0000-000000000000")
@@ -155,6 +158,10 @@ func (s *sampler) pairs(t *idl.Type) {
 // structure writes a struct, or of a union the first variant that ends. A union
 // all of whose variants lead back to it has no finite example.
 func (s *sampler) structure(d *idl.Struct) {
+	if text := knownType(d); text != "" {
+		s.b.WriteString(text)
+		return
+	}
 	s.open = append(s.open, d)
 	defer func() { s.open = s.open[:len(s.open)-1] }()
 	fields := d.Fields

@@ -52,7 +52,7 @@ func TestSamplesOfOddTypes(t *testing.T) {
 		if err := x.of(schema.Schema, "Odd/"+method); err != nil {
 			t.Fatal(err)
 		}
-		sample := sampleRequest(x.method)
+		sample := sampleRequest(x.service, x.method)
 		if got := strings.Join(strings.Fields(sample), ""); got != want {
 			t.Errorf("%s: the sample is\n%s\nwant\n%s", method, got, want)
 		}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -24,7 +22,7 @@ import (
 // schemaFlags say where the IDL is.
 func schemaFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "idl", Usage: "IDL FILE that has the service; if not given the server is asked, then ./idl/*.thrift is read"},
+		&cli.StringFlag{Name: "idl", Usage: "IDL FILE that has the service; if not given the server is asked, then ./idl/* is read"},
 		&cli.StringSliceFlag{Name: "I", Usage: "directory to search for included files; may be repeated"},
 	}
 }
@@ -51,9 +49,6 @@ func findSchema(ctx context.Context, c *cli.Command, server *link) (*schema, err
 		if info, err := os.Stat(file); err == nil && info.IsDir() {
 			return nil, usagef("-idl %s is a directory; name one file in it", file)
 		}
-		if ext := filepath.Ext(file); idls().Reads(file) && !callable().Reads(file) {
-			return nil, usagef("-idl %s: limosa calls services of %s files, and not of %s files yet", file, callable(), ext)
-		}
 		return loadIDL([]string{file}, include)
 	}
 	var asked error
@@ -63,7 +58,7 @@ func findSchema(ctx context.Context, c *cli.Command, server *link) (*schema, err
 			return s, nil
 		}
 	}
-	files := callable().In("idl")
+	files := idls().In("idl")
 	switch {
 	case len(files) > 0:
 		s, err := loadIDL(files, include)
@@ -72,9 +67,9 @@ func findSchema(ctx context.Context, c *cli.Command, server *link) (*schema, err
 		}
 		return s, err
 	case asked == nil:
-		return nil, usagef("which IDL? give -idl FILE, or run where idl/*.thrift lies")
+		return nil, usagef("which IDL? give -idl FILE, or run where idl/* lies")
 	case rpc.CodeOf(asked) == rpc.Unimplemented:
-		return nil, usagef("the server at %s does not tell its IDL (reflection.With in its main.go would); give -idl FILE, or run where idl/*.thrift lies", server.client.Target)
+		return nil, usagef("the server at %s does not tell its IDL (reflection.With in its main.go would); give -idl FILE, or run where idl/* lies", server.client.Target)
 	}
 	return nil, notTold(asked)
 }
@@ -105,41 +100,54 @@ func askSchema(ctx context.Context, server *link) (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := len(served)
-	// Of Protobuf's services the server tells descriptors.
-	served = slices.DeleteFunc(served, func(s rpc.Service) bool { return strings.HasPrefix(s.IDL, "\n") })
-	if len(served) == 0 && all > 0 {
-		return nil, usagef("the services at %s are Protobuf's, which limosa does not call yet", server.client.Target)
+	s := &schema{served: served}
+	if s.Schema, err = told(served); err != nil {
+		return nil, err
 	}
+	return s, nil
+}
+
+// told makes a schema of what a server says of its services: Thrift's IDL as text, of Protobuf's services
+// descriptors.
+func told(served []rpc.Service) (*idl.Schema, error) {
 	var packed strings.Builder
-	texts := map[string]bool{}
+	var descriptors []string
+	texts, total := map[string]bool{}, 0
 	for _, s := range served {
-		if !texts[s.IDL] { // else a short message could name a long text ever so often
-			texts[s.IDL] = true
+		if texts[s.IDL] { // else a short message could name a long text ever so often
+			continue
+		}
+		texts[s.IDL] = true
+		if total += len(s.IDL); strings.HasPrefix(s.IDL, "\n") {
+			descriptors = append(descriptors, s.IDL)
+		} else {
 			packed.WriteString(s.IDL)
 		}
 	}
-	if packed.Len() > maxTold {
-		return nil, fmt.Errorf("the server's IDL has %d bytes; %d are read", packed.Len(), maxTold)
+	if total > maxTold {
+		return nil, fmt.Errorf("the server's IDL has %d bytes; %d are read", total, maxTold)
 	}
-	s := &schema{served: served}
-	if s.Schema, err = thriftidl.Unpack(packed.String()); err != nil {
+	all, err := thriftidl.Unpack(packed.String())
+	if err == nil && len(descriptors) > 0 {
+		var more *idl.Schema
+		if more, err = unpackProto(descriptors); err == nil {
+			all.Files = append(all.Files, more.Files...)
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the server's IDL cannot be read: %w", err)
 	}
-	return s, nil
+	return all, nil
 }
 
 // idls are the IDLs that limosa reads, those of the two limosa-gen: for what is generated
 // or compared.
 func idls() readers.Set { return protoparse.Readers() }
 
-// callable are the IDLs whose services limosa calls.
-func callable() readers.Set { return readers.Builtin() }
-
 // loadIDL reads files. Of several faults the first is told and the others are
 // counted: errors of this tool are one line, and limosa gen shows them all.
 func loadIDL(files, include []string) (*schema, error) {
-	s, err := callable().Load(readers.Source{Include: include}, files...)
+	s, err := idls().Load(readers.Source{Include: include}, files...)
 	found, ok := errors.AsType[idl.Errors](err)
 	if !ok {
 		return &schema{Schema: s}, err

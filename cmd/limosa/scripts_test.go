@@ -247,10 +247,10 @@ limosa call: -P "x" is not key=value
 [2]
 `,
 	"servers": `$ list MUTE
-limosa list: the server at MUTE does not tell its IDL (reflection.With in its main.go would); give -idl FILE, or run where idl/*.thrift lies
+limosa list: the server at MUTE does not tell its IDL (reflection.With in its main.go would); give -idl FILE, or run where idl/* lies
 [2]
 $ call MUTE Hello/add {"a":1,"b":2}
-limosa call: the server at MUTE does not tell its IDL (reflection.With in its main.go would); give -idl FILE, or run where idl/*.thrift lies
+limosa call: the server at MUTE does not tell its IDL (reflection.With in its main.go would); give -idl FILE, or run where idl/* lies
 [2]
 $ call MUTE Hello/add {"a":1,"b":2} -idl DIR/hello.thrift
 3
@@ -328,7 +328,7 @@ $ list -idl DIR/bad.thrift
 limosa list: DIR/bad.thrift:2:6: unknown type strin
 [1]
 $ list
-limosa list: which IDL? give -idl FILE, or run where idl/*.thrift lies
+limosa list: which IDL? give -idl FILE, or run where idl/* lies
 [2]
 $ gen
 limosa gen: no file is given (limosa gen --help)
@@ -492,14 +492,14 @@ limosa list: show the services and methods of a server or of an IDL file
 Usage:
   limosa list [ADDR | -idl FILE]
 
-Asks the server at ADDR, or reads the IDL: -idl FILE, or ./idl/*.thrift if
+Asks the server at ADDR, or reads the IDL: -idl FILE, or ./idl/* if
 there is neither. A server answers if its program says so, with reflection.With.
 
 Example:
   limosa list :8888
 
 Flags:
-  -idl string         IDL FILE that has the service; if not given the server is asked, then ./idl/*.thrift is read
+  -idl string         IDL FILE that has the service; if not given the server is asked, then ./idl/* is read
   -I string           directory to search for included files; may be repeated
   -transport string   framing: ttheader, theader, framed, buffered, theader-compact, framed-compact, buffered-compact (ttheader if not given)
   -multiplexed        send Service:Method as the method's name, as Apache's TMultiplexedProtocol does
@@ -528,7 +528,7 @@ Example:
   limosa describe :8888 Hello/Echo
 
 Flags:
-  -idl string         IDL FILE that has the service; if not given the server is asked, then ./idl/*.thrift is read
+  -idl string         IDL FILE that has the service; if not given the server is asked, then ./idl/* is read
   -I string           directory to search for included files; may be repeated
   -transport string   framing: ttheader, theader, framed, buffered, theader-compact, framed-compact, buffered-compact (ttheader if not given)
   -multiplexed        send Service:Method as the method's name, as Apache's TMultiplexedProtocol does

@@ -61,7 +61,7 @@ func (a *app) callStream(ctx context.Context, t *target, arg string, given bool,
 			return err
 		}
 	}
-	c := stub.Make(t.rpc, t.service.Name, nil, nil)
+	c := stub.Make(t.rpc, t.rpc.Service, nil, nil)
 	c.Header = t.header.Clone()
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

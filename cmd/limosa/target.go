@@ -60,6 +60,10 @@ func (t *target) of(s *idl.Schema, path string) (err error) {
 	if t.service, t.method, err = findMethod(s, path); err != nil {
 		return err
 	}
+	if isProto(t.service) {
+		t.rpc, err = protoMethod(s, t.service, t.method, t.client.Thrift)
+		return err
+	}
 	if t.rpc, err = dynamic.Method(t.service, t.method); err == nil {
 		t.rpc.Codec = recoder{t.rpc.Codec}
 	}
@@ -106,7 +110,7 @@ func findMethod(schema *idl.Schema, path string) (*idl.Service, *idl.Method, err
 
 // called reports whether a file or one of its namespaces has a name.
 func called(f *idl.File, name string) bool {
-	return f.Name == name || slices.ContainsFunc(f.Namespaces, func(n idl.Namespace) bool { return n.Name == name })
+	return f.Name == name || f.Package == name || slices.ContainsFunc(f.Namespaces, func(n idl.Namespace) bool { return n.Name == name })
 }
 
 // pick gives the item of a name, exact before whatever the case, or else the
