@@ -1,6 +1,6 @@
 # Everything here is a thin name for a command that can be run by hand.
 .DEFAULT_GOAL := help
-.PHONY: help check test race invariants fuzz sim gen-check interop-thrift interop-kitex interop-http1 bench static vulns cross test-arm64 ci
+.PHONY: help check test race invariants fuzz sim gen-check interop-thrift interop-kitex interop-http1 interop-protobuf bench static vulns cross test-arm64 ci
 
 GO       ?= go
 FUZZTIME ?= 30000x
@@ -51,6 +51,9 @@ interop-kitex: ## Kitex as client and as server, calls and streams; KITEX='-race
 
 interop-http1: ## HTTP/1 against h11 and llhttp, installed with pip where that can be, and Node's llhttp; LIMOSA_HTTP1_CASES='300000'
 	@interop/http1/run
+
+interop-protobuf: ## Protobuf's conformance suite; RUNNER=PROGRAM is a conformance_test_runner that is there already
+	@RUNNER='$(RUNNER)' interop/protobuf/run || { code=$$?; [ $$code -eq 77 ] || exit $$code; }
 
 bench: ## comparison in one interleaved run; BENCH='rpc -peers ...' sets what runs
 	$(GO) run ./bench $(BENCH)

@@ -19,7 +19,9 @@ import (
 )
 
 // isProto tells services of .proto files from Thrift's.
-func isProto(s *idl.Service) bool { return s != nil && s.File != nil && s.File.Language == idl.Protobuf }
+func isProto(s *idl.Service) bool {
+	return s != nil && s.File != nil && s.File.Language == idl.Protobuf
+}
 
 // serviceName is what a service is called on the wire: of Protobuf with its package.
 func serviceName(s *idl.Service) string {
