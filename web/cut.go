@@ -92,11 +92,10 @@ func (r *receiving) takeGrant() (n int) {
 // cutRequest makes the event of a request's head, and of what of its body came with it.
 func (s *Session) cutRequest(st *step, ev *wire.Event) {
 	hev := &st.ev
-	shared := s.headOf(hev.Fields)
-	if st.status = shared.status; st.status != 0 {
+	h := s.headOf(hev.Fields).with(hev.Rest)
+	if st.status = h.status; st.status != 0 {
 		return
 	}
-	h := shared.with(hev.Rest)
 	ev.Flags |= wire.Open | wire.Unordered
 	ev.Service, ev.Method, ev.Header, ev.Timeout, ev.Tag[0] = h.service, h.method, h.md, h.timeout, h.tag
 	whole := hev.Flags&http2.End != 0

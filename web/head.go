@@ -19,7 +19,8 @@ const contentType = "application/grpc"
 
 // A head is what the header fields of a request say.
 type head struct {
-	status          int // not 0: it is none of gRPC, and answered so
+	status          int    // not 0: it is none of gRPC, and answered so
+	kind            string // content-type; "": not among the fields that were read
 	service, method string
 	stream          bool
 	gzip            bool // what is compressed is so by gzip, else by nothing that is known
@@ -77,19 +78,12 @@ func (s *Session) gathers(list *http2.Fields) bool {
 // newHead reads the head of a request.
 func (s *Session) newHead(list *http2.Fields) *head {
 	h := &head{}
-	kind := ""
-	for _, f := range list.List {
-		if f.Name == "content-type" {
-			kind = f.Value
-		}
-	}
-	switch {
-	case !isGRPC(kind):
-		h.status = 415
-		return h
-	case list.Method != "POST":
+	if list.Method != "POST" {
 		h.status = 405
-		return h
+	}
+	h.take(list.List)
+	if h.kind != "" && !isGRPC(h.kind) {
+		h.status = 415
 	}
 	path, found := strings.CutPrefix(list.Path, "/")
 	i := strings.LastIndexByte(path, '/')
@@ -98,7 +92,6 @@ func (s *Session) newHead(list *http2.Fields) *head {
 		return h
 	}
 	h.service, h.method = path[:i], path[i+1:]
-	h.take(list.List)
 	h.find(s.p.Find)
 	return h
 }
@@ -140,6 +133,8 @@ func thrift(m *rpc.Method) bool {
 func (h *head) take(fields []http2.Field) {
 	for _, f := range fields {
 		switch f.Name {
+		case "content-type":
+			h.kind = f.Value
 		case "grpc-timeout":
 			d, ok := grpc.ParseTimeout(f.Value)
 			if !ok {
@@ -174,12 +169,16 @@ func (h *head) fail(code rpc.Code, msg string) {
 	}
 }
 
-// with gives h with fields that only one request has, and metadata that is its own.
+// with gives h with fields that only one request has, and metadata that is its own. Its
+// content type may be among them: which fields are shared is as the peer's table has it.
 func (h *head) with(fields []http2.Field) head {
 	x := *h
 	x.md = slices.Clone(h.md)
 	if len(fields) > 0 {
 		x.take(fields)
+	}
+	if !isGRPC(x.kind) {
+		x.status = 415
 	}
 	return x
 }
