@@ -15,7 +15,6 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/stats"
 	"github.com/limosa-rpc/limosa/ttheader"
-	"github.com/limosa-rpc/limosa/web"
 )
 
 // Gen1 is referred to by generated code: code of a generator that this
@@ -54,36 +53,24 @@ func (f Form) String() string {
 // formOf is the form that a target asks for, else what the client was given.
 func formOf(t endpoint.Target, given Form) (Form, error) {
 	for key := range t.Settings {
-		switch key {
-		case "protocol":
-			if p := t.Settings.Get(key); p != "grpc" {
-				return given, t.Bad("protocol is grpc; without it calls are Thrift's")
-			}
-			if t.Settings.Has("thrift") {
-				return given, t.Bad("a target of gRPC has no form of Thrift")
-			}
-		case "thrift":
-			i := slices.Index(forms[:], t.Settings.Get(key))
-			if i < 0 {
-				return given, t.Bad("thrift is one of " + strings.Join(forms[:], ", "))
-			}
-			given = Form(i)
-		default:
+		if key != "thrift" {
 			return given, t.Bad(fmt.Sprintf("unknown setting %q", key))
 		}
+		i := slices.Index(forms[:], t.Settings.Get(key))
+		if i < 0 {
+			return given, t.Bad("thrift is one of " + strings.Join(forms[:], ", "))
+		}
+		given = Form(i)
 	}
 	return given, nil
 }
-
-// speaksGRPC reports whether a target asks for gRPC.
-func speaksGRPC(t endpoint.Target) bool { return t.Settings.Has("protocol") }
 
 // A Client makes calls to one target. The zero value with a Target works; its
 // fields are not changed after the first call. All methods may be called
 // concurrently. Connections are made when calls need them and shared by all
 // calls; one that breaks is replaced, with a growing pause while that fails.
 type Client struct {
-	Target        string // host:port, tcp://host:port, tls://host:port, unix:///path; ?thrift=framed and the like, or ?protocol=grpc, may follow
+	Target        string // host:port, tcp://host:port, tls://host:port, unix:///path; ?thrift=framed and the like may follow
 	Thrift        Form
 	Multiplexed   bool              // send Service:Method as the name, as Apache's TMultiplexedProtocol does
 	Timeout       time.Duration     // of each call of one message; 0: the context's deadline only
@@ -135,43 +122,18 @@ func (c *Client) start() {
 	if t.TLS && secure == nil {
 		secure = &tls.Config{}
 	}
-	cfg := endpoint.Config{Network: t.Network, Addr: t.Addr, Limits: c.Limits.WithDefaults(), TLS: secure, Logger: c.Logger, Stats: c.Stats}
-	if speaksGRPC(t) {
-		cfg.Protocol = web.Protocol{Authority: authority(t), Secure: secure != nil && t.Network == "tcp"}
-		cfg.WithoutOffer, cfg.TLS = cfg.Protocol, web.Ask(secure)
-	} else {
-		proto := c.protocol(form)
-		cfg.Protocol = proto
-		proto.NoOffer = true
-		cfg.WithoutOffer = proto
-	}
-	c.endpoint = endpoint.New(cfg)
+	proto := c.protocol(form)
+	plain := proto
+	plain.NoOffer = true
+	c.endpoint = endpoint.New(endpoint.Config{
+		Network: t.Network, Addr: t.Addr, Protocol: proto, WithoutOffer: plain, Limits: c.Limits.WithDefaults(),
+		TLS: secure, Logger: c.Logger, Stats: c.Stats,
+	})
 	do := rpc.Next(c.endpoint.Do)
-	switch {
-	case speaksGRPC(t):
-		do = onlyProtobuf(do)
-	case !form.metadata():
+	if !form.metadata() {
 		do = c.without(form, do)
 	}
 	c.call = rpc.Chain(named(do), c.Interceptors...)
-}
-
-// authority is what a server of HTTP is told that it is called: a unix socket has no name.
-func authority(t endpoint.Target) string {
-	if t.Network == "unix" {
-		return "localhost"
-	}
-	return t.Addr
-}
-
-// onlyProtobuf refuses methods whose messages gRPC does not carry.
-func onlyProtobuf(next rpc.Next) rpc.Next {
-	return func(ctx context.Context, call *rpc.Call) error {
-		if _, wraps := call.Method.Codec.(rpc.Unwrapper); wraps {
-			return &rpc.Error{Code: rpc.Unimplemented, Op: "call", Sent: rpc.NotSent, Msg: "a method of Thrift, which gRPC does not carry"}
-		}
-		return next(ctx, call)
-	}
 }
 
 // check tells what is wrong with the client before it connects.

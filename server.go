@@ -12,13 +12,13 @@ import (
 
 	"github.com/limosa-rpc/limosa/endpoint"
 	"github.com/limosa-rpc/limosa/internal/route"
+	"github.com/limosa-rpc/limosa/internal/secure"
 	"github.com/limosa-rpc/limosa/internal/serve"
 	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/stats"
 	"github.com/limosa-rpc/limosa/ttheader"
-	"github.com/limosa-rpc/limosa/web"
 	"github.com/limosa-rpc/limosa/wire"
 )
 
@@ -139,28 +139,30 @@ func (s *Server) Serve(ctx context.Context, listeners ...*netio.Listener) error 
 	if err != nil {
 		return err
 	}
-	protocols, secure := s.spoken(routes)
+	protocols, config := s.spoken(routes)
 	return serve.Run(ctx, serve.Config{
-		Route: routes.Find, Chain: s.chain(), Timeout: s.Timeout, Limits: s.Limits.WithDefaults(), TLS: secure, Protocols: protocols,
+		Route: routes.Find, Chain: s.chain(), Timeout: s.Timeout, Limits: s.Limits.WithDefaults(), TLS: config, Protocols: protocols,
 		Handlers: s.Handlers, Gate: s.gate(), Drain: cmp.Or(s.Drain, defaultDrain),
 		HandlerLog: s.handlerLog(), ConnLog: s.Logger, Stats: s.Stats,
 	}, listeners)
 }
 
-// spoken gives the protocols, which find their methods in routes, and the TLS
-// configuration that offers those of HTTP by name.
-func (s *Server) spoken(routes *route.Table) (protocols []wire.Protocol, secure *tls.Config) {
-	protocols, secure = slices.Clone(s.Protocols), s.TLS
+// spoken gives the protocols, those that have to know the methods with what is in
+// routes, and the TLS configuration that offers by name those which have one.
+func (s *Server) spoken(routes *route.Table) (protocols []wire.Protocol, config *tls.Config) {
+	protocols, config = slices.Clone(s.Protocols), s.TLS
 	if protocols == nil {
-		protocols = []wire.Protocol{ttheader.Protocol{}, web.Protocol{}}
+		protocols = []wire.Protocol{ttheader.Protocol{}}
 	}
 	for i, p := range protocols {
-		if w, ok := p.(web.Protocol); ok {
-			protocols[i] = w.Serving(routes.Exact)
-			secure = web.Offer(s.TLS)
+		if n, ok := p.(wire.Named); ok {
+			config = secure.Offer(config, n.ALPN())
+		}
+		if r, ok := p.(wire.Router); ok {
+			protocols[i] = r.Serving(routes.Exact)
 		}
 	}
-	return protocols, secure
+	return protocols, config
 }
 
 // check tells what is wrong with the server before anything of it begins.

@@ -7,7 +7,11 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/bench/echo/limosa/echopb"
 	"github.com/limosa-rpc/limosa/cmd/load/trial"
+	"github.com/limosa-rpc/limosa/endpoint"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/ttheader"
+	"github.com/limosa-rpc/limosa/web"
+	"github.com/limosa-rpc/limosa/wire"
 )
 
 // limosaEchoPB is the service of echo.proto, as grpc-go's peer has it.
@@ -32,13 +36,16 @@ func (s limosaEchoPB) Exchange(_ context.Context, in iter.Seq2[*echopb.Message, 
 }
 
 func serveLimosaGRPC(ctx context.Context, work func()) (string, error) {
-	return serveLimosa(ctx, "127.0.0.1:0", &limosa.Server{Services: []rpc.Service{echopb.Service(limosaEchoPB{work})}})
+	return serveLimosa(ctx, "127.0.0.1:0", &limosa.Server{
+		Services: []rpc.Service{echopb.Service(limosaEchoPB{work})}, Protocols: []wire.Protocol{ttheader.Protocol{}, web.Protocol{}},
+	})
 }
 
 func dialLimosaGRPC(_ context.Context, addr string, n int, _ func()) (*trial.Target, error) {
-	var clients []*limosa.Client
+	var clients []*endpoint.Endpoint
 	for range max(n, 1) {
-		clients = append(clients, &limosa.Client{Target: addr + "?protocol=grpc"})
+		speaks := web.Protocol{Authority: addr}
+		clients = append(clients, endpoint.New(endpoint.Config{Network: "tcp", Addr: addr, Protocol: speaks, WithoutOffer: speaks, Limits: rpc.Limits{}.WithDefaults()}))
 	}
 	closeAll := func() {
 		for _, c := range clients {

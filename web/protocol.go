@@ -21,14 +21,15 @@ type Protocol struct {
 }
 
 var (
-	_ wire.Protocol = Protocol{}
-	_ wire.Clocked  = (*Session)(nil)
-	_ wire.Keeper   = (*Session)(nil)
-	_ wire.Orderer  = (*Session)(nil)
+	_ wire.Router  = Protocol{}
+	_ wire.Named   = Protocol{}
+	_ wire.Clocked = (*Session)(nil)
+	_ wire.Keeper  = (*Session)(nil)
+	_ wire.Orderer = (*Session)(nil)
 )
 
-// ALPN is the name of HTTP/2 in a TLS handshake, where clients of gRPC insist on it.
-const ALPN = "h2"
+// ALPN implements [wire.Named]: it is the name of HTTP/2, where clients of gRPC insist on it.
+func (p Protocol) ALPN() string { return "h2" }
 
 // Name implements [wire.Protocol].
 func (p Protocol) Name() string { return "grpc" }
@@ -46,7 +47,7 @@ func (p Protocol) Sniff(prefix []byte) wire.Match {
 	return wire.Match{Verdict: wire.Yes}
 }
 
-// Serving gives the Protocol as a server has it that finds its methods by find.
+// Serving implements [wire.Router].
 func (p Protocol) Serving(find func(service, method string) *rpc.Method) wire.Protocol {
 	p.Find, p.answers = find, newAnswers()
 	return p

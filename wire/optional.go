@@ -1,6 +1,10 @@
 package wire
 
-import "time"
+import (
+	"time"
+
+	"github.com/limosa-rpc/limosa/rpc"
+)
 
 // What a Session may have besides. The engine looks once, when the connection begins.
 
@@ -25,4 +29,22 @@ type Orderer interface {
 	// not started it, and will not; the output lock is held. Where a session has no
 	// such method, the IDs of events are those that the peer has named.
 	Unstarted(id uint64) bool
+}
+
+// What a Protocol may have besides. A server looks when it begins to serve.
+
+// A Router is a Protocol that has to know a server's methods to take apart what arrives:
+// where the wire does not say whether a request is one message or opens a stream.
+type Router interface {
+	Protocol
+	// Serving gives the Protocol for a server whose method of these names, exactly, find
+	// knows; nil: there is none.
+	Serving(find func(service, method string) *rpc.Method) Protocol
+}
+
+// A Named Protocol is one that clients ask for in a TLS handshake (RFC 7301).
+type Named interface {
+	Protocol
+	// ALPN is its name there.
+	ALPN() string
 }

@@ -24,7 +24,7 @@ import (
 // An optional part of a seam is one as well.
 var seams = []string{
 	"buf.Source", "rpc.Codec", "rpc.Caller", "netio.Conn", "internal/shape.Rules", "internal/shape.View",
-	"wire.Protocol", "wire.Session", "wire.Clocked", "wire.Keeper", "wire.Orderer",
+	"wire.Protocol", "wire.Session", "wire.Clocked", "wire.Keeper", "wire.Orderer", "wire.Router", "wire.Named",
 }
 
 // written are the interfaces of what the generators write for programs: their

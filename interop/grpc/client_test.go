@@ -20,8 +20,10 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/endpoint"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
+	"github.com/limosa-rpc/limosa/web"
 )
 
 // goWords is the service of grpc-go's side.
@@ -111,9 +113,11 @@ func serveGo(t *testing.T, w *goWords, opts ...grpc.ServerOption) (addr string, 
 // ours is a client of Limosa.
 func ours(t *testing.T, addr string) *limosa.Client {
 	t.Helper()
-	c := &limosa.Client{Target: addr + "?protocol=grpc"}
+	speaks := web.Protocol{Authority: addr}
+	e := endpoint.New(endpoint.Config{Network: "tcp", Addr: addr, Protocol: speaks, WithoutOffer: speaks, Limits: rpc.Limits{}.WithDefaults()})
+	c := &limosa.Client{Target: addr, Interceptors: []rpc.Interceptor{func(ctx context.Context, call *rpc.Call, _ rpc.Next) error { return e.Do(ctx, call) }}}
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
+		if err := errors.Join(c.Close(), e.Close()); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	})

@@ -18,6 +18,9 @@ import (
 	"github.com/limosa-rpc/limosa/protobuf"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
+	"github.com/limosa-rpc/limosa/ttheader"
+	"github.com/limosa-rpc/limosa/web"
+	"github.com/limosa-rpc/limosa/wire"
 )
 
 // Text is google.protobuf.StringValue, as Limosa has it.
@@ -92,7 +95,7 @@ func serve(t *testing.T, s *limosa.Server) (addr string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Drain = 5 * time.Second
+	s.Drain, s.Protocols = 5*time.Second, []wire.Protocol{ttheader.Protocol{}, web.Protocol{}}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, l) }()

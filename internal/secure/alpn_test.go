@@ -1,4 +1,4 @@
-package web_test
+package secure_test
 
 import (
 	"crypto/tls"
@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/limosa-rpc/limosa/web"
+	"github.com/limosa-rpc/limosa/internal/secure"
 )
 
 // hello is what a client says that asks for protocols by these names.
@@ -32,12 +32,12 @@ func chosen(t *testing.T, cfg *tls.Config, names ...string) []string {
 
 // Who asks for HTTP/2 by name gets it; for all others nothing is different.
 func TestOffer(t *testing.T) {
-	if web.Offer(nil) != nil || web.Ask(nil) != nil {
+	if secure.Offer(nil, "h2") != nil || secure.Ask(nil, "h2") != nil {
 		t.Error("no configuration has become one")
 	}
 	own := &tls.Config{NextProtos: []string{"mine"}}
 	named := &tls.Config{NextProtos: []string{"h2"}}
-	if web.Offer(named) != named {
+	if secure.Offer(named, "h2") != named {
 		t.Error("a configuration that has the name was changed")
 	}
 	for name, x := range map[string]struct {
@@ -55,7 +55,7 @@ func TestOffer(t *testing.T) {
 		"none chosen, asked":     {choosing(nil, nil), []string{"h2"}, []string{"h2"}},
 		"none chosen, not asked": {choosing(nil, nil), nil, nil},
 	} {
-		if got := chosen(t, web.Offer(x.cfg), x.asks...); !slices.Equal(got, x.want) {
+		if got := chosen(t, secure.Offer(x.cfg, "h2"), x.asks...); !slices.Equal(got, x.want) {
 			t.Errorf("%s: %v, want %v", name, got, x.want)
 		}
 	}
@@ -63,7 +63,7 @@ func TestOffer(t *testing.T) {
 		t.Errorf("the user's configuration is %v now", own.NextProtos)
 	}
 	no := errors.New("nobody")
-	if _, err := web.Offer(choosing(own, no)).GetConfigForClient(hello("h2")); !errors.Is(err, no) {
+	if _, err := secure.Offer(choosing(own, no), "h2").GetConfigForClient(hello("h2")); !errors.Is(err, no) {
 		t.Errorf("the user's error is %v", err)
 	}
 }
@@ -79,7 +79,7 @@ func TestAsk(t *testing.T) {
 		{nil, []string{"h2"}}, {[]string{"h2"}, []string{"h2"}}, {[]string{"mine"}, []string{"mine", "h2"}},
 	} {
 		cfg := &tls.Config{NextProtos: x.had}
-		if got := web.Ask(cfg).NextProtos; !slices.Equal(got, x.want) || !slices.Equal(cfg.NextProtos, x.had) {
+		if got := secure.Ask(cfg, "h2").NextProtos; !slices.Equal(got, x.want) || !slices.Equal(cfg.NextProtos, x.had) {
 			t.Errorf("%v asks for %v, want %v", cfg.NextProtos, got, x.want)
 		}
 	}
