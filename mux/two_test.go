@@ -62,7 +62,6 @@ type twoSession struct {
 	side wire.Side
 	now  time.Time // owned by the read role
 	err  error
-	shut bool
 
 	// Guarded by the output lock.
 	caps    wire.Caps
