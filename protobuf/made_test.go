@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/internal/invariant"
 	"github.com/limosa-rpc/limosa/internal/protobuf/prototest"
 	"github.com/limosa-rpc/limosa/internal/protobuf/prototest/made"
 	"github.com/limosa-rpc/limosa/protobuf"
@@ -190,7 +191,7 @@ func TestMadeAllocs(t *testing.T) {
 			t.Fatal(err)
 		}
 		out.Reset()
-	}); n > 0 {
+	}); n > 0 && !invariant.Enabled { // which fills blocks that are given back
 		t.Errorf("%v allocations an encode", n)
 	}
 	got, body := new(made.All), buf.ViewOf(b)
