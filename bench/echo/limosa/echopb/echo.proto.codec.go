@@ -5,14 +5,84 @@ package echopb
 
 import (
 	"github.com/limosa-rpc/limosa/protobuf"
+	protoimpl "github.com/limosa-rpc/limosa/protobuf/impl"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 )
 
-// How the types of echo.proto.go travel: protobuf.Codec reads the tags of their fields.
+// How the types of echo.proto.go travel. EncodeProto and DecodeProto are what protobuf.Codec calls
+// on a message, AppendProto and ReadProto what they call within one.
 
 // ProtoName gives the message's full name in the IDL.
 func (*Message) ProtoName() string { return "limosa.bench.echo.Message" }
+
+func (x *Message) EncodeProto(to protoimpl.Output, b []byte, depth int) ([]byte, bool) {
+	var e protoimpl.Encoder
+	return e.End(x.AppendProto(e.Begin(to, b, depth)))
+}
+func (x *Message) DecodeProto(in protoimpl.Input, depth int) protoimpl.Result {
+	var d protoimpl.Decoder
+	return d.End(x, x.ReadProto(d.Begin(in, depth)))
+}
+func (x *Message) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
+	if x == nil || depth <= 0 {
+		return e.Wrong(b)
+	}
+	n0 := 49 + len(x.Text)
+	if n0 > cap(b)-len(b) {
+		if b = e.Fresh(b, n0, depth); e.Halt {
+			return b
+		}
+	}
+	if n0 > min(cap(b)-len(b), protoimpl.Whole) {
+		if b = e.Fields(b, x, depth, 0, 2); e.Halt {
+			return b
+		}
+	} else {
+		if x.ID != 0 {
+			b = protoimpl.Varint(append(b, 8), uint64(x.ID))
+		}
+		if x.Text != "" {
+			b = e.Text(b, 18, x.Text)
+		}
+	}
+	if b = protoimpl.Packed(e, b, x, depth, 2, 26, protoimpl.Int64, x.List); e.Halt {
+		return b
+	}
+	if len(x.unknown) > 0 {
+		return e.Unknown(b, x, depth)
+	}
+	return b
+}
+func (x *Message) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool {
+	if depth <= 0 {
+		return d.Plan(x, b, o, depth)
+	}
+	if protoimpl.Is(b, o, 8) {
+		v, end := uint64(b[o+1]), o+2
+		if v >= 0x80 {
+			if v, end = protoimpl.Number(b, o+1); end < 0 {
+				return d.Plan(x, b, o, depth)
+			}
+		}
+		x.ID, o = int64(v), end
+	}
+	if protoimpl.Is(b, o, 18) {
+		end := d.Text(&x.Text, b, o+1)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	if protoimpl.Is(b, o, 26) {
+		end := protoimpl.Numbers(d, &x.List, b, o+1, protoimpl.Int64)
+		if end < 0 {
+			return d.Plan(x, b, o, depth)
+		}
+		o = end
+	}
+	return o == len(b) || d.Plan(x, b, o, depth)
+}
 
 var echoEcho = rpc.Method{
 	Service: "limosa.bench.echo.Echo", Name: "Echo", Codec: protobuf.Codec{}, New: stub.New[Message, Message],
