@@ -401,6 +401,29 @@ func TestLazyCompactRefusals(t *testing.T) {
 	}
 }
 
+// A union in which no variant is known is nil once it is decoded, and the text of a view
+// is that of the message.
+func TestTextOfHollowUnions(t *testing.T) {
+	for _, body := range [][]byte{
+		{12, 0, 54, 0, 0},                            // without a field
+		{12, 0, 54, 8, 0, 99, 0, 0, 0, 1, 0, 0},      // with one that is not known
+		{15, 0, 36, 12, 0, 0, 0, 2, 0, 0, 0},         // in a list
+		{12, 0, 54, 8, 0, 1, 0, 0, 0, 1, 0, 0},       // with a variant
+		{12, 0, 54, 11, 0, 1, 0, 0, 0, 1, 'x', 0, 0}, // of another type
+	} {
+		want, x := new(lazy.Everything), new(lazy.LazyEverything)
+		if err := thrifttest.Decode(body, want); err != nil {
+			t.Fatal(err)
+		}
+		if err := thrifttest.Decode(body, x); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := thrift.String(x), "Lazy"+thrift.String(want); got != want {
+			t.Errorf("% x: %s\nwant %s", body, got, want)
+		}
+	}
+}
+
 // FuzzLazyCompact holds views of arbitrary bytes of Compact against the decoder.
 func FuzzLazyCompact(f *testing.F) {
 	for seed := range uint64(10) {

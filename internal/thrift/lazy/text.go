@@ -39,6 +39,9 @@ func (w bytesText) message(pl *plan.Plan, o, depth int) {
 		}
 		f := &pl.Fields[i]
 		if at[i] != 0 {
+			if w.hollow(f, int(at[i])) {
+				continue
+			}
 			first = w.Name(pl.IDL(f), first)
 			w.wire(f.Type, int(at[i]), depth-1)
 			continue
@@ -118,12 +121,23 @@ func (w bytesText) wire(t *shape.Type, o, depth int) {
 	}
 }
 
-// wireUnion shows the variant that counts, which is the last one.
-func (w bytesText) wireUnion(t *shape.Type, o, depth int) {
+// hollow reports a union at b[o:] of which no variant is known: decoded it is nil, and
+// a field with that is not shown.
+func (w bytesText) hollow(f *shape.Field, o int) bool {
+	if f.Type.Kind != shape.Union {
+		return false
+	}
+	var none [2]uint64
+	v, _ := w.variant(f.Type, o)
+	// Safety: none is as large and as aligned as an interface, and a nil one.
+	return v == nil && f.Absent(unsafe.Pointer(&none))
+}
+
+// variant finds the one of the union at b[o:] that counts, which is the last one, and
+// where its value is; nil: there is none that is known.
+func (w bytesText) variant(t *shape.Type, o int) (last *shape.Variant, at int) {
 	b := w.b
 	c := plan.Checker{B: b}
-	var last *shape.Variant
-	at := 0
 	for b[o] != byte(raw.TypeStop) {
 		head := binary.BigEndian.Uint32(b[o:]) >> 8
 		end, flt := 0, raw.WrongType
@@ -138,6 +152,12 @@ func (w bytesText) wireUnion(t *shape.Type, o, depth int) {
 		}
 		o = end
 	}
+	return last, at
+}
+
+// wireUnion shows the variant that counts.
+func (w bytesText) wireUnion(t *shape.Type, o, depth int) {
+	last, at := w.variant(t, o)
 	switch {
 	case last == nil:
 		w.Add("nil")
