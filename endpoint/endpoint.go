@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -138,7 +139,22 @@ func (e *Endpoint) use(ctx context.Context, call *rpc.Call, pc *pooled, bytes in
 	if err != nil {
 		e.dropAfter(pc, err)
 	}
-	return err
+	return late(ctx, err)
+}
+
+// late makes the error of a call whose time was over say that, where its server was the
+// first to notice: those of gRPC reset such a call as if its caller had left.
+func late(ctx context.Context, err error) error {
+	fault, ok := errors.AsType[*rpc.Error](err)
+	if !ok || !fault.Remote || fault.Code != rpc.Canceled {
+		return err
+	}
+	if by, has := ctx.Deadline(); !has || time.Now().Before(by) {
+		return err
+	}
+	x := *fault
+	x.Code = rpc.DeadlineExceeded
+	return &x
 }
 
 // closeGrace is what Close gives calls in flight.

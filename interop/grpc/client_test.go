@@ -277,6 +277,8 @@ func TestClientCancel(t *testing.T) {
 // Calls beyond what the server takes at once wait for the others.
 func TestClientWaitsForStreams(t *testing.T) {
 	var now, most atomic.Int32
+	var once sync.Once
+	three := make(chan struct{})
 	addr, _ := serveGo(t, &goWords{func(ctx context.Context, text string) (string, error) {
 		n := now.Add(1)
 		for {
@@ -286,14 +288,27 @@ func TestClientWaitsForStreams(t *testing.T) {
 			}
 		}
 		defer now.Add(-1)
-		time.Sleep(time.Millisecond) // Real time: sockets of the kernel.
+		if n == 3 {
+			once.Do(func() { close(three) })
+		}
+		select {
+		case <-three: // the first wait for each other
+		case <-ctx.Done():
+		}
 		return text, nil
 	}}, grpc.MaxConcurrentStreams(3))
 	c := ours(t, addr)
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			if _, err := tell(t.Context(), c, "x"); err != nil {
+			// Until a connection's first SETTINGS have come more streams are opened than its
+			// server takes: a call may be refused as often as it is tried, and is then said
+			// not to have begun.
+			_, err := tell(t.Context(), c, "x")
+			for rpc.SentOf(err) == rpc.Refused && t.Context().Err() == nil {
+				_, err = tell(t.Context(), c, "x")
+			}
+			if err != nil {
 				t.Error(err)
 			}
 		})
@@ -325,6 +340,7 @@ func TestClientSurvivesDrains(t *testing.T) {
 		}
 	}
 	s := desc()
+	progress := make(chan struct{})
 	var run sync.WaitGroup
 	first := listen()
 	run.Go(func() { s.Serve(first) }) //nolint:errcheck // it is stopped
@@ -343,11 +359,21 @@ func TestClientSurvivesDrains(t *testing.T) {
 					return
 				}
 				made.Add(1)
+				select {
+				case progress <- struct{}{}:
+				default:
+				}
 			}
 		})
 	}
 	for range 3 {
-		time.Sleep(20 * time.Millisecond) // Real time: sockets of the kernel.
+		for range 20 { // calls go on between two restarts
+			select {
+			case <-progress:
+			case <-time.After(20 * time.Second):
+				t.Error("no call gets through")
+			}
+		}
 		s.GracefulStop()
 		s = desc()
 		again, next := listen(), s
