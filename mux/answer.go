@@ -173,25 +173,14 @@ func (c *ServerConn) prepare(r *request) (err error) {
 	}
 	// Now: this answer may wait for long, and others are about to begin.
 	rpc.HintsOf(r.call.Method).NoteResponse(r.private.Len())
-	if c.account.overflows(r.private.Len()) {
-		return c.overflow(r)
-	}
 	if r.zip {
-		if err = c.compress(r); err != nil {
-			return c.public(r, err)
-		}
-	}
-	c.out.Lock()
-	if c.account.excessLocked(r.private.Len()) {
-		c.unlock()
-		return c.overflow(r)
-	}
-	if c.chargeLocked(r, r.private.Len()); r.ordered {
-		c.reserveLocked(r, r.private.Len()) // what waits for its turn
+		err = c.compress(r)
 	} else {
-		c.reserveLocked(r, 0)
+		err = c.hold(r, r.private.Len())
 	}
-	c.unlock()
+	if err != nil {
+		return c.public(r, err)
+	}
 	if r.private.Len() > pieceFrom && !r.zip {
 		if c.sendPieces(r); r.failed != nil {
 			return c.public(r, r.failed)
@@ -200,18 +189,43 @@ func (c *ServerConn) prepare(r *request) (err error) {
 	return nil
 }
 
+// hold charges n bytes for a result that is encoded, in place of what was set aside for
+// it, unless there is no room: then it is dropped. It is looked for room and charged
+// under one lock, since many may end at once.
+func (c *ServerConn) hold(r *request, n int) error {
+	c.out.Lock()
+	size := r.private.Len()
+	if c.account.overflows(size) || c.account.excessLocked(size) {
+		c.unlock()
+		return c.overflow(r)
+	}
+	c.holdLocked(r, n)
+	c.unlock()
+	return nil
+}
+
+// holdLocked charges n more bytes, or fewer, for a result that is encoded.
+func (c *ServerConn) holdLocked(r *request, n int) {
+	if c.chargeLocked(r, n); r.ordered {
+		c.reserveLocked(r, r.private.Len()) // what waits for its turn
+	} else {
+		c.reserveLocked(r, 0)
+	}
+}
+
 // compress compresses a result that is encoded. While it waits for its place the
 // result is charged, twice, for it is there as its handler has left it, too: so
 // others, for which there is no room, are not kept.
 func (c *ServerConn) compress(r *request) error {
 	n := 2 * r.private.Len()
-	charge := func(n int) {
-		c.out.Lock()
-		c.chargeLocked(r, n)
-		c.unlock()
+	if err := c.hold(r, n); err != nil {
+		return err
 	}
-	charge(n)
-	defer charge(-n)
+	defer func() {
+		c.out.Lock()
+		c.holdLocked(r, r.private.Len()-n)
+		c.unlock()
+	}()
 	leave, err := c.enterZlib(r)
 	if err != nil {
 		return err
