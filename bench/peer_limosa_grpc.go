@@ -44,8 +44,7 @@ func serveLimosaGRPC(ctx context.Context, work func()) (string, error) {
 func dialLimosaGRPC(_ context.Context, addr string, n int, _ func()) (*trial.Target, error) {
 	var clients []*endpoint.Endpoint
 	for range max(n, 1) {
-		speaks := web.Protocol{Authority: addr}
-		clients = append(clients, endpoint.New(endpoint.Config{Network: "tcp", Addr: addr, Protocol: speaks, WithoutOffer: speaks, Limits: rpc.Limits{}.WithDefaults()}))
+		clients = append(clients, grpcEndpoint(addr))
 	}
 	closeAll := func() {
 		for _, c := range clients {
@@ -65,4 +64,10 @@ func dialLimosaGRPC(_ context.Context, addr string, n int, _ func()) (*trial.Tar
 			return trial.Verify(id, text, m.ID, m.Text, m.List)
 		}, nil
 	}}, nil
+}
+
+// grpcEndpoint speaks gRPC with addr.
+func grpcEndpoint(addr string) *endpoint.Endpoint {
+	speaks := web.Protocol{Authority: addr}
+	return endpoint.New(endpoint.Config{Network: "tcp", Addr: addr, Protocol: speaks, WithoutOffer: speaks, Limits: rpc.Limits{}.WithDefaults()})
 }

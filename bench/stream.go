@@ -15,7 +15,9 @@ import (
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/bench/echo"
 	limosaecho "github.com/limosa-rpc/limosa/bench/echo/limosa/echo"
+	"github.com/limosa-rpc/limosa/bench/echo/limosa/echopb"
 	"github.com/limosa-rpc/limosa/cmd/load/trial"
+	"github.com/limosa-rpc/limosa/protobuf"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -130,13 +132,7 @@ func streamChildMain(ctx context.Context, args []string) error {
 		return err
 	}
 	defer server.Stop()
-	var run func(messages int) error
-	var end func()
-	if s.Peer == "grpc-go" {
-		run, end, err = grpcStream(ctx, server.Addr, s)
-	} else {
-		run, end, err = limosaStream(ctx, server.Addr, s)
-	}
+	run, end, err := streamOf(ctx, server.Addr, s)
 	if err != nil {
 		return err
 	}
@@ -160,59 +156,98 @@ func streamChildMain(ctx context.Context, args []string) error {
 	})
 }
 
-// limosaStream exchanges messages over one call.
-func limosaStream(ctx context.Context, addr string, s streamSetting) (run func(int) error, end func(), err error) {
+// streamOf connects as s.Peer does; run exchanges messages on one stream.
+func streamOf(ctx context.Context, addr string, s streamSetting) (run func(messages int) error, end func(), err error) {
+	switch s.Peer {
+	case "grpc-go":
+		return grpcStream(ctx, addr, s)
+	case "limosa-grpc":
+		c := grpcEndpoint(addr)
+		text := trial.RandomText(s.Payload, s.Seed)
+		return func(messages int) error {
+			return ownStream(ctx, c, exchangeProto(), messages, s.Wait, func(m *echopb.Message) echoFields { return echoFields{&m.ID, &m.Text, &m.List, text} })
+		}, func() { c.Close() }, nil
+	}
 	c, err := limosa.Dial(addr)
 	if err != nil {
 		return nil, nil, err
 	}
 	text := trial.RandomText(s.Payload, s.Seed)
 	return func(messages int) error {
-		in := func(yield func(*limosaecho.Message, error) bool) {
-			req := &limosaecho.Message{Text: text, List: make([]int64, trial.ListLen)}
-			for id := range int64(messages) {
-				req.ID = id
-				trial.Fill(req.List, id)
-				if !yield(req, nil) {
-					return
-				}
-			}
-		}
-		call := stub.NewCall[limosaecho.Message, limosaecho.Message](exchangeMethod(), "Echo")
-		if s.Wait {
-			return stub.Converse(ctx, c, &call.Call, func(_ context.Context, st rpc.Stream) error {
-				for req := range in {
-					m := new(limosaecho.Message)
-					if err := errors.Join(st.Send(req), st.Receive(m)); err != nil {
-						return err
-					}
-					if err := trial.Verify(req.ID, text, m.ID, m.Text, m.List); err != nil {
-						return err
-					}
-				}
-				return st.CloseSend()
-			})
-		}
-		id := int64(0)
-		for m, err := range stub.Exchange[limosaecho.Message, limosaecho.Message](ctx, c, &call.Call, in) {
-			if err != nil {
-				return err
-			}
-			if err := trial.Verify(id, text, m.ID, m.Text, m.List); err != nil {
-				return err
-			}
-			id++
-		}
-		if id != int64(messages) {
-			return fmt.Errorf("%d messages of %d came back", id, messages)
-		}
-		return nil
+		return ownStream(ctx, c, exchangeMethod(), messages, s.Wait, func(m *limosaecho.Message) echoFields { return echoFields{&m.ID, &m.Text, &m.List, text} })
 	}, func() { c.Close() }, nil
+}
+
+// echoFields are those of an echo message, whatever its IDL, and the text that it is to have.
+type echoFields struct {
+	id   *int64
+	text *string
+	list *[]int64
+	want string
+}
+
+// fill makes it message number id.
+func (f echoFields) fill(id int64) {
+	if *f.list == nil {
+		*f.text, *f.list = f.want, make([]int64, trial.ListLen)
+	}
+	*f.id = id
+	trial.Fill(*f.list, id)
+}
+
+// verify looks whether it is message number id.
+func (f echoFields) verify(id int64) error { return trial.Verify(id, f.want, *f.id, *f.text, *f.list) }
+
+// ownStream exchanges messages over one call of Limosa.
+func ownStream[M any](ctx context.Context, c rpc.Caller, m *rpc.Method, messages int, wait bool, fields func(*M) echoFields) error {
+	in := func(yield func(*M, error) bool) {
+		req := new(M)
+		for id := range int64(messages) {
+			if fields(req).fill(id); !yield(req, nil) {
+				return
+			}
+		}
+	}
+	call := stub.NewCall[M, M](m, m.Service)
+	id := int64(0)
+	if wait {
+		return stub.Converse(ctx, c, &call.Call, func(_ context.Context, st rpc.Stream) error {
+			for req := range in {
+				m := new(M)
+				if err := errors.Join(st.Send(req), st.Receive(m)); err != nil {
+					return err
+				}
+				if err := fields(m).verify(id); err != nil {
+					return err
+				}
+				id++
+			}
+			return st.CloseSend()
+		})
+	}
+	for m, err := range stub.Exchange[M, M](ctx, c, &call.Call, in) {
+		if err != nil {
+			return err
+		}
+		if err := fields(m).verify(id); err != nil {
+			return err
+		}
+		id++
+	}
+	if id != int64(messages) {
+		return fmt.Errorf("%d messages of %d came back", id, messages)
+	}
+	return nil
 }
 
 // exchangeMethod is what the generator makes of a method with streams.
 func exchangeMethod() *rpc.Method {
 	return &rpc.Method{Service: "Echo", Name: "exchange", Kind: rpc.Bidi, Codec: thrift.Binary{}, New: stub.New[limosaecho.Message, limosaecho.Message]}
+}
+
+// exchangeProto is that of the generator, of echo.proto.
+func exchangeProto() *rpc.Method {
+	return &rpc.Method{Service: "limosa.bench.echo.Echo", Name: "Exchange", Kind: rpc.Bidi, Codec: protobuf.Codec{}, New: stub.New[echopb.Message, echopb.Message]}
 }
 
 // exchangeHandler sends every message back.
