@@ -115,7 +115,9 @@ func (e *Endpoint) settleLocked(pc *pooled) {
 		return
 	}
 	e.hearLocked(pc)
-	pc.most = caps.Calls
+	if pc.most = caps.Calls; caps.Settling { // what waits for its word is let in with that
+		pc.most = 0
+	}
 	if pc.known || caps.Pending {
 		return
 	}

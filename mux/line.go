@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
 )
 
 // A line is the calls and streams that wait because the peer takes no more at once
@@ -29,7 +30,9 @@ func (c *Conn) awaitPlaceLocked(ctx context.Context, refuse func() error, timeou
 	}
 	come := make(chan struct{})
 	c.line.waiting = append(c.line.waiting, come)
+	fx := c.settleLocked()
 	c.unlock()
+	c.carryOut(fx)
 	select {
 	case <-come:
 	case <-ctx.Done():
@@ -47,6 +50,16 @@ func (c *Conn) awaitPlaceLocked(ctx context.Context, refuse func() error, timeou
 		c.letInLocked()
 	}
 	return err
+}
+
+// settleLocked has the peer say how many calls it takes, and somebody read that: of the
+// stream that was let in first it may be that nothing was sent, and nobody receives.
+func (c *Conn) settleLocked() (fx effects) {
+	if !c.caps.Settling {
+		return fx
+	}
+	c.appendLocked(&wire.Event{Flags: wire.Settings}, nil) //nolint:errcheck // there is no peer then that could say
+	return c.life.read()
 }
 
 // begunLocked is how many calls and streams the peer is taken to have.

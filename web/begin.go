@@ -76,6 +76,7 @@ func (s *Session) Begin(out *buf.Out, ev *wire.Event) buf.Mark {
 		o.send.Flags = http2.Ping
 	case f&wire.Credit != 0:
 		o.send.Flags, o.send.Credit = http2.Credit, ev.Credit
+	case f == wire.Settings: // http2 says first what it has to
 	case s.side == wire.Client && f&wire.Reset != 0:
 		o.send.Flags, o.send.Code = http2.Reset, http2.Cancel
 	case s.side == wire.Client:

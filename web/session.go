@@ -180,8 +180,12 @@ func (s *Session) Caps() wire.Caps {
 		Unnamed: true, Final: true, Strict: true, Listens: true,
 		Window: consumed,
 	}
-	if n := s.h.Caps().Streams; s.side == wire.Client && n < maxStreams {
-		c.Calls = max(1, n)
+	switch has := s.h.Caps(); {
+	case s.side == wire.Server:
+	case has.Pending:
+		c.Calls, c.Settling = 1, true
+	case has.Streams < maxStreams:
+		c.Calls = max(1, has.Streams)
 	}
 	return c
 }

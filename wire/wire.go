@@ -251,6 +251,10 @@ type Caps struct {
 	// Calls is how many calls and streams the peer takes at once, those of which it was
 	// told that they were given up not among them; the others wait. 0: any number.
 	Calls int
+	// Settling says that the peer has not said yet how many it takes, and will: until an
+	// event with Settings Calls is what any peer takes. Begin of an event with nothing but
+	// Settings appends what the peer waits for before it says so, unless that was sent.
+	Settling bool
 
 	// What follows is the protocol's, and constant.
 
