@@ -107,6 +107,9 @@ func (s *Session) applySettings(out *buf.Out, ev *Event) {
 	putHead(out, frame{typ: typeSettings, flags: flagAck})
 	if o.initial > was {
 		ev.Flags |= Credit
+		for _, st := range o.waiting { // once, however often the frame says it
+			s.wake(st)
+		}
 		s.flush(out)
 	}
 }
@@ -367,7 +370,7 @@ func (s *Session) answered(out *buf.Out, st *stream, ev *Event) bool {
 		if g.lost {
 			return bad(Cancel, true, "body of more than there is room for")
 		}
-		g.took = ev.Took
+		s.used(g, ev.Took)
 		s.finish(g, ev)
 	default: // cut before it was known that the answer is gathered
 		s.grow(g, ev.Body.Bytes())

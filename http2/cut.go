@@ -236,7 +236,7 @@ func (s *Session) fatal(in *buf.In, ev *Event, e *Error) {
 	ev.Body.Release()
 	*ev = Event{Flags: Close, Err: e}
 	s.in.block = headerBlock{}
-	s.in.gathers, s.in.gathered = nil, 0
+	s.in.gathers, s.in.gathered, s.in.untold = nil, 0, 0
 }
 
 // take takes n bytes off in, and counts them: errors name an offset since the connection began.

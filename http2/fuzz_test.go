@@ -12,15 +12,19 @@ import (
 // account holds what a session counts to what it has.
 func account(t testing.TB, s *Session) {
 	t.Helper()
-	n := 0
+	n, untold := 0, 0
 	for id, g := range s.in.gathers {
-		n += cap(g.body)
+		n += cap(g.body) + g.ev.Fields.size
+		untold += g.took
 		for _, f := range g.ev.Rest {
 			n += f.size()
 		}
 		if g.id != id {
 			t.Errorf("gather %d is stream %d's", id, g.id)
 		}
+	}
+	if untold != s.in.untold {
+		t.Errorf("%d bytes were not told, %d counted", untold, s.in.untold)
 	}
 	if n != s.in.gathered {
 		t.Errorf("%d bytes are gathered, %d counted", n, s.in.gathered)

@@ -13,8 +13,11 @@ const (
 	// copied with each.
 	gatherGrowth = 4
 	gatherCost   = 320 // about what a gather takes besides its body and its own fields
-	// reportFrom is how many bytes are gathered before Apply hears of them.
-	reportFrom = 16 << 10
+	// reportFrom is how many bytes of a body are gathered before Apply hears of them, and
+	// reportShare of the connection's window is how many of all bodies: it is granted anew
+	// by halves, and many small bodies would use up the rest.
+	reportFrom  = 16 << 10
+	reportShare = 8
 )
 
 // A gather is a message whose body is being gathered: of a request from its HEADERS
@@ -23,6 +26,7 @@ type gather struct {
 	id   uint32
 	ev   Event // the head of the message: what becomes an event once the body is whole
 	body []byte
+	head int  // bytes of memory that its fields take
 	took int  // not yet told to Apply
 	lost bool // there was no room: the rest is read past
 }
@@ -40,9 +44,11 @@ func (s *Session) startGather(ev Event) *gather {
 		s.in.gathers = map[uint32]*gather{}
 	}
 	s.in.gathers[g.id] = g
+	g.head = ev.Fields.size // it may be shared, and outlive the cache all the same
 	for _, f := range ev.Rest {
-		s.in.gathered += f.size()
+		g.head += f.size()
 	}
+	s.in.gathered += g.head
 	s.in.pieces++
 	g.ev.Body = buf.View{}
 	s.grow(g, ev.Body.Bytes())
@@ -88,7 +94,7 @@ func (s *Session) gatherData(in *buf.In, g *gather, f frame, n int, ev *Event) (
 	s.in.pieces++
 	at := s.in.offset
 	s.content(in, f, n, ev)
-	g.took += ev.Took
+	s.used(g, ev.Took)
 	if whole {
 		s.finish(g, ev)
 		return true
@@ -105,13 +111,25 @@ func (s *Session) gatherData(in *buf.In, g *gather, f frame, n int, ev *Event) (
 		s.finish(g, ev)
 		return true
 	}
-	if g.took < reportFrom {
+	if g.took < reportFrom && s.in.untold < s.cfg.ConnWindow/reportShare {
 		*ev = Event{}
 		return false
 	}
-	*ev = Event{ID: uint64(g.id), Took: g.took}
-	g.took = 0
+	*ev = Event{ID: uint64(g.id), Took: s.tell(g)}
 	return true
+}
+
+// used notes that a body has used up n bytes of the windows.
+func (s *Session) used(g *gather, n int) {
+	g.took += n
+	s.in.untold += n
+}
+
+// tell gives what Apply is to hear of.
+func (s *Session) tell(g *gather) (took int) {
+	took, g.took = g.took, 0
+	s.in.untold -= took
+	return took
 }
 
 // refuse makes ev tell that the message cannot be received.
@@ -119,7 +137,7 @@ func (s *Session) refuse(g *gather, ev *Event, at int64) {
 	end := ev.Flags & End
 	*ev = g.ev
 	ev.Flags = ev.Flags&(Open|Answer) | end
-	ev.Took, g.took = g.took, 0
+	ev.Took = s.tell(g)
 	ev.Err = &Error{Code: Cancel, Stream: g.id, Offset: at, Limit: true, Why: "body of more than there is room for; at most " + strconv.Itoa(s.cfg.MessageBytes) + " bytes"}
 	if end != 0 {
 		s.dropGather(g.id)
@@ -128,8 +146,7 @@ func (s *Session) refuse(g *gather, ev *Event, at int64) {
 
 // finish makes ev the event of the whole message. What ev has already is its last part.
 func (s *Session) finish(g *gather, ev *Event) {
-	last, took := *ev, g.took
-	g.took = 0
+	last, took := *ev, s.tell(g)
 	*ev = g.ev
 	ev.Flags = ev.Flags&(Open|Answer) | End
 	ev.Took, ev.Body = took, last.Body
@@ -162,11 +179,8 @@ func (s *Session) dropGather(id uint32) {
 	if g == nil {
 		return
 	}
-	s.in.stray += g.took
-	s.in.gathered -= cap(g.body)
-	for _, f := range g.ev.Rest {
-		s.in.gathered -= f.size()
-	}
+	s.in.stray += s.tell(g)
+	s.in.gathered -= cap(g.body) + g.head
 	if delete(s.in.gathers, id); len(s.in.gathers) == 0 {
 		s.in.gathers = nil
 	}

@@ -87,6 +87,7 @@ type receiving struct {
 	block    headerBlock
 	gathers  map[uint32]*gather // nil while there are none
 	gathered int                // bytes of memory that they take
+	untold   int                // bytes of windows that they have used up and Apply has not heard of
 	stray    int                // bytes of the connection's window that no event has told Apply of
 	pieces   uint64             // that have come
 	allowed  int                // bytes of a body, and of all that are gathered; see Allow

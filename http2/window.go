@@ -41,6 +41,7 @@ func (s *Session) room(st *stream) int { return min(s.out.window, s.out.initial+
 func (s *Session) keeps(st *stream) *kept {
 	o := &s.out
 	if st.kept == nil {
+		s.tidyReady()
 		st.kept = &kept{at: len(o.waiting)}
 		o.waiting = append(o.waiting, st)
 	}
@@ -120,6 +121,28 @@ func (s *Session) wake(st *stream) {
 	}
 }
 
+// tidyReady takes those out of the list of ready streams that have ended since, once
+// they are most of it: while the connection's window is used up nobody else does.
+func (s *Session) tidyReady() {
+	o := &s.out
+	if len(o.ready) < 64 || len(o.ready) < 2*len(o.waiting) {
+		return
+	}
+	k := 0
+	for _, st := range o.ready {
+		if st != nil && st.kept != nil && st.kept.ready {
+			st.kept.ready = false // it may be there twice
+			o.ready[k] = st
+			k++
+		}
+	}
+	clear(o.ready[k:])
+	o.ready = o.ready[:k]
+	for _, st := range o.ready {
+		st.kept.ready = true
+	}
+}
+
 // flush sends what waits, a frame of each stream in turn, as far as windows go.
 func (s *Session) flush(out *buf.Out) {
 	o := &s.out
@@ -172,20 +195,13 @@ func (s *Session) credited(out *buf.Out, st *stream, ev *Event) {
 	s.flush(out)
 }
 
-// setInitial takes SETTINGS_INITIAL_WINDOW_SIZE in.
+// setInitial takes SETTINGS_INITIAL_WINDOW_SIZE in. Who waits is woken by the caller.
 func (s *Session) setInitial(out *buf.Out, ev *Event, n int) {
 	o := &s.out
-	was := o.initial
 	o.initial = n
 	if n+o.most > maxWindow && s.beyond(n) {
 		s.kill(out, ev, FlowControlError, "initial window of "+strconv.Itoa(n)+" puts a stream's beyond 2^31-1")
 		return
-	}
-	if n <= was {
-		return
-	}
-	for _, st := range o.waiting {
-		s.wake(st)
 	}
 }
 
