@@ -127,19 +127,27 @@ func (s *stream) grantLocked() {
 	if s.window == 0 && !s.strict || s.ended {
 		return
 	}
-	now := time.Now()
-	if !s.strict && s.window < windowMax && s.h.streams.grown+s.window <= growBudget && !s.granted.IsZero() && now.Sub(s.granted) < growWithin {
-		s.h.streams.grown += s.window
-		n += s.window
-		s.window *= 2
+	if !s.strict { // else its session has windows of its own
+		n += s.growLocked(time.Now())
 	}
-	s.granted = now
 	ev := wire.Event{Flags: wire.Stream | wire.Credit, ID: s.ev.ID, Tag: s.ev.Tag, Method: s.ev.Method, Credit: n}
 	before := s.h.out.Out().Len()
 	if encode(s.h.out.Out(), s.h.sess, &ev, nil) == nil {
 		s.credit += n
 		s.h.side.wroteLocked(s, before)
 	}
+}
+
+// growLocked doubles the window of a stream whose grants follow each other quickly, and
+// gives by how much it has grown.
+func (s *stream) growLocked(now time.Time) (more int) {
+	if s.window < windowMax && s.h.streams.grown+s.window <= growBudget && !s.granted.IsZero() && now.Sub(s.granted) < growWithin {
+		more = s.window
+		s.h.streams.grown += more
+		s.window += more
+	}
+	s.granted = now
+	return more
 }
 
 // arrivedLocked takes an event of the peer's, whose body it owns. An error: it is

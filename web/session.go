@@ -2,6 +2,8 @@ package web
 
 import (
 	"math"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -52,6 +54,7 @@ type Session struct {
 // receiving is what belongs to the read role; Apply has it too.
 type receiving struct {
 	steps   []step // cut, and not applied from next on
+	few     []step // empty: the connection's own memory for them; nil: none yet
 	next    int
 	body    body
 	plain   bool                      // messages of the body that begins may not be compressed
@@ -103,24 +106,32 @@ type step struct {
 }
 
 const (
-	fewSteps  = 4
-	manySteps = 128
+	fewSteps  = 4   // those that a connection keeps the memory for
+	manySteps = 128 // those of a full batch, whose memory is borrowed
 )
+
+// batches is a pool of plain memory: what is in it refers to nothing.
+var batches = sync.Pool{New: func() any { return new([manySteps]step) }}
 
 // push adds a step, which h.Cut clears.
 func (r *receiving) push() *step {
-	if len(r.steps) == cap(r.steps) {
-		size := fewSteps
-		if cap(r.steps) > 0 {
-			size = max(manySteps, 2*cap(r.steps))
-		}
-		r.steps = append(make([]step, 0, size), r.steps...)
+	n := len(r.steps)
+	switch {
+	case n < cap(r.steps):
+	case n == 0:
+		r.few = make([]step, 0, fewSteps)
+		r.steps = r.few
+	case n == fewSteps:
+		r.steps = append(batches.Get().(*[manySteps]step)[:0], r.steps...)
+		clear(r.few[:fewSteps])
+	default:
+		r.steps = slices.Grow(r.steps, 1)
 	}
-	r.steps = append(r.steps, step{})
-	return &r.steps[len(r.steps)-1]
+	r.steps = r.steps[:n+1] // of which the last is empty, see tidy and pop
+	return &r.steps[n]
 }
 
-// pop takes back the step that was pushed last.
+// pop takes back the step that was pushed last, of which nothing but ev was set.
 func (r *receiving) pop() { r.steps = r.steps[:len(r.steps)-1] }
 
 // shift takes the oldest step. It is valid until the next push.
@@ -136,10 +147,10 @@ func (r *receiving) tidy() {
 		return
 	}
 	clear(r.steps)
-	r.steps, r.next = r.steps[:0], 0
-	if cap(r.steps) > fewSteps {
-		r.steps = nil
+	if cap(r.steps) == manySteps { // else it has grown beyond what is borrowed, or is the connection's own
+		batches.Put((*[manySteps]step)(r.steps[:manySteps]))
 	}
+	r.steps, r.next = r.few, 0
 }
 
 // Clock implements [wire.Clocked]. What was cut before and not applied is not looked at
@@ -192,7 +203,7 @@ func (s *Session) Caps() wire.Caps {
 
 const (
 	// Half of consumed is what http2 is told of at once: it has windows of its own.
-	consumed   = 8 << 10
+	consumed   = 32 << 10
 	maxStreams = 1<<31 - 1 // what a peer has that sets no limit
 )
 
