@@ -27,6 +27,7 @@ type decoder struct {
 
 	list  *Fields // being collected
 	count int
+	usual int // fields of the last list: room for as many is made
 
 	last   [2]*cachedBlock           // those that came last: an answer's head and its trailers
 	cached *[cacheSlots]*cachedBlock // each in the one place that its hash names; nil until the first came
@@ -146,6 +147,9 @@ func (d *decoder) whole(p []byte, s *blockScan) (*Fields, *Error) {
 // is decoded, for the table's sake, and left out.
 func (d *decoder) run(p []byte, before int) (*Fields, *Error) {
 	list := &Fields{Length: -1}
+	if d.usual > 0 {
+		list.List = make([]Field, 0, d.usual)
+	}
 	d.list, d.count = list, before
 	d.dec.SetEmitEnabled(true)
 	_, err := d.dec.Write(p)
@@ -156,8 +160,12 @@ func (d *decoder) run(p []byte, before int) (*Fields, *Error) {
 	if err != nil {
 		return nil, &Error{Code: CompressionError, Why: err.Error()}
 	}
+	d.usual = min(len(list.List), usualMost)
 	return list, nil
 }
+
+// usualMost bounds the room that is made for the fields of a list before they are known.
+const usualMost = 16
 
 // emit is called by the decoder of HPACK for each field, also behind a bound: a block is read to its end, or the
 // table would differ from the peer's.
