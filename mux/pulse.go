@@ -31,6 +31,9 @@ var errSilent = errors.New("the peer was silent, and did not answer a ping")
 // takes no more calls, so that a pool replaces it; without one for
 // Limits.Silence more it ends.
 //
+// A peer that takes many pings for an attack (Caps.Probes) is asked once like any other,
+// and then at most every Limits.Keepalive.
+//
 // A connection without ids is not asked: what speaks no ids knows no ping. It
 // ends with the deadline of its one call, or by TCP's own means.
 type pulse struct {
@@ -46,6 +49,7 @@ type pulse struct {
 	still int       // looks in a row during which calls waited and nothing came
 	deaf  int       // deadlines, see deafDeadlines
 	asked time.Time // when a ping was sent that nothing has followed; zero: none
+	last  time.Time // when one was sent; zero: never
 }
 
 // note is told what the input holds before and after each cut.
@@ -88,14 +92,15 @@ func (c *Conn) expiredLocked(since uint32) (fx effects) {
 
 // askLocked asks the peer for a sign of life, and has somebody read it.
 func (c *Conn) askLocked() (fx effects) {
-	if !c.caps.Mux || c.life.door == dead {
+	p := &c.pulse
+	if !c.caps.Mux || c.life.door == dead || c.caps.Probes && !p.last.IsZero() && time.Since(p.last) < c.lim.Keepalive+probeSlack {
 		return fx
 	}
 	if c.appendLocked(&wire.Event{Flags: wire.Ping}, nil) != nil {
 		return fx
 	}
-	p := &c.pulse
 	p.asked, p.seen = time.Now(), p.beats.Load()
+	p.last = p.asked
 	c.feelInLocked(answerWithin)
 	return c.life.read()
 }
@@ -132,11 +137,12 @@ func (c *Conn) feelLocked() (fx effects, abort bool) {
 		c.why = errSilent
 		return fx, true
 	case c.life.inflight > 0:
-		if p.still++; p.still >= 2 {
+		if p.still++; p.still < 2 {
+			break
+		}
+		if fx = c.askLocked(); !p.asked.IsZero() {
 			p.still = 0
-			if fx = c.askLocked(); !p.asked.IsZero() {
-				return fx, false
-			}
+			return fx, false
 		}
 	}
 	if c.life.inflight == 0 {

@@ -237,6 +237,7 @@ func (c *ServerConn) listLocked(r *request) {
 	c.account.changeLocked(r.held)
 	r.stake = c.account.stakeLocked(r.ev.Body)
 	c.requests.add(r)
+	c.probeLocked()
 	if r.ordered {
 		c.turns.push(r)
 	}

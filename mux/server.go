@@ -53,6 +53,8 @@ type ServerConn struct {
 
 	stint stint
 	lone  lone
+
+	probe probe
 }
 
 // An intake is the requests of a connection that were cut and not answered. All of it
@@ -111,6 +113,7 @@ func NewServerConn(nc netio.Conn, s wire.Session, cfg *ServerConfig) *ServerConn
 	c.loop.init(c)
 	c.stint.init(c)
 	c.account.init(cfg.Total, cfg.Limits.HeldPerConn, c.out)
+	c.probe.may = s.Caps().Probes
 	c.step = func(in *buf.In) (more bool, err error) {
 		// To netio the connection is in order still: it is closed gently.
 		c.tick()
@@ -247,6 +250,7 @@ func (c *ServerConn) tookLocks(why netio.Outcome, err error) {
 func (c *ServerConn) batchLocked(fx *aftermath) {
 	had, cost, known := c.queue.n, time.Duration(0), true
 	c.heard = c.heard || len(c.batch.list) > 0
+	c.probe.batches++
 	c.account.turnLocked()
 	if c.parted {
 		c.dropLocked()
@@ -324,6 +328,7 @@ func (c *ServerConn) leave() (left bool) {
 	last := c.workers == 0 && c.input != inputOpen
 	if last {
 		c.keeping.stop()
+		c.probe.stop()
 		c.account.close()
 	}
 	c.out.Unlock()

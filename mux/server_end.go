@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -95,7 +96,7 @@ func (c *ServerConn) standLocked() {
 func (c *ServerConn) loseLocked(err error, fx *aftermath) {
 	c.granted.raise()
 	c.account.easeLocked()
-	c.input, c.err = inputLost, err
+	c.input, c.err = inputLost, cmp.Or(c.probe.why, err)
 	if errors.Is(err, io.EOF) && !c.broken && !c.sess.Caps().Mux {
 		c.input = inputEnded
 	}

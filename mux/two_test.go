@@ -171,7 +171,9 @@ func (s *twoSession) event(typ byte, id uint32, v buf.View) wire.Event {
 		if id != 0 {
 			ev.Flags |= wire.HasLast
 		}
-	case 's', 'p':
+	case 's':
+	case 'p':
+		ev.Flags = wire.Note
 	case '!': // the session asks for the end, and can go on reading
 		ev.Flags = wire.Close | wire.Note
 	default:

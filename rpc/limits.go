@@ -53,6 +53,7 @@ type Limits struct {
 	QueueTime  time.Duration `default:"10s"` // a request without a deadline that waits for its start
 	CallTime   time.Duration `default:"0"`   // the longest deadline of a call of one message on a server, whatever its caller says; 0: no limit
 	Silence    time.Duration `default:"30s"` // no byte from the peer while calls wait for it, before it is taken for dead
+	Keepalive  time.Duration `default:"5m"`  // between two pings to a peer of HTTP/2 that is silent while calls live; servers of grpc-go end connections that ping more often
 }
 
 // defaults is the table of rules; WithDefaults copies what is unset from it.
@@ -63,7 +64,7 @@ var defaults = Limits{
 	HeldPerConn: 64 << 20, InflateFactor: 128,
 	FirstBytes: 5 * time.Second, Handshake: 5 * time.Second, FrameRest: 30 * time.Second,
 	WriteStall: 30 * time.Second, Idle: 5 * time.Minute, ServerIdle: 15 * time.Minute,
-	QueueTime: 10 * time.Second, Silence: 30 * time.Second,
+	QueueTime: 10 * time.Second, Silence: 30 * time.Second, Keepalive: 5 * time.Minute,
 }
 
 // endless and endlessFactor are as good as no limit, and sums and products of them
@@ -93,7 +94,7 @@ func (l Limits) WithDefaults() *Limits {
 	for _, f := range []struct{ have, def *time.Duration }{
 		{&l.FirstBytes, &defaults.FirstBytes}, {&l.Handshake, &defaults.Handshake}, {&l.FrameRest, &defaults.FrameRest},
 		{&l.WriteStall, &defaults.WriteStall}, {&l.Idle, &defaults.Idle},
-		{&l.ServerIdle, &defaults.ServerIdle}, {&l.QueueTime, &defaults.QueueTime}, {&l.Silence, &defaults.Silence},
+		{&l.ServerIdle, &defaults.ServerIdle}, {&l.QueueTime, &defaults.QueueTime}, {&l.Silence, &defaults.Silence}, {&l.Keepalive, &defaults.Keepalive},
 	} {
 		if *f.have == 0 {
 			*f.have = *f.def

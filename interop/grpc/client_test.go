@@ -114,10 +114,11 @@ func serveGo(t *testing.T, w *goWords, opts ...grpc.ServerOption) (addr string, 
 }
 
 // ours is a client of Limosa.
-func ours(t *testing.T, addr string) *limosa.Client {
+func ours(t *testing.T, addr string, limits ...rpc.Limits) *limosa.Client {
 	t.Helper()
+	limits = append(limits, rpc.Limits{})
 	speaks := web.Protocol{Authority: addr}
-	e := endpoint.New(endpoint.Config{Network: "tcp", Addr: addr, Protocol: speaks, WithoutOffer: speaks, Limits: rpc.Limits{}.WithDefaults()})
+	e := endpoint.New(endpoint.Config{Network: "tcp", Addr: addr, Protocol: speaks, WithoutOffer: speaks, Limits: limits[0].WithDefaults()})
 	c := &limosa.Client{Target: addr, Interceptors: []rpc.Interceptor{func(ctx context.Context, call *rpc.Call, _ rpc.Next) error { return e.Do(ctx, call) }}}
 	t.Cleanup(func() {
 		if err := errors.Join(c.Close(), e.Close()); err != nil {
@@ -318,6 +319,19 @@ func TestClientWaitsForStreams(t *testing.T) {
 	all.Wait()
 	if n := most.Load(); n != 3 {
 		t.Errorf("%d at once, the server takes 3", n)
+	}
+}
+
+// grpc-go's server ends connections that ping too often while it says nothing. A call that
+// takes long, and is silent all the while, is not pinged to death.
+func TestClientPingsSeldom(t *testing.T) {
+	addr, _ := serveGo(t, &goWords{func(_ context.Context, text string) (string, error) {
+		time.Sleep(2 * time.Second) // Real time: ten silences of the client's.
+		return text, nil
+	}})
+	c := ours(t, addr, rpc.Limits{Silence: 200 * time.Millisecond})
+	if got, err := tell(t.Context(), c, "x"); err != nil || got != "x" {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 
