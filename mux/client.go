@@ -118,7 +118,7 @@ func NewConn(nc netio.Conn, s wire.Session, cfg Config) *Conn {
 		c.account.received(in, c.sess)
 		return more && c.cutErr == nil, nil
 	}
-	c.life.streams = &c.streams
+	c.life.streams, c.life.kept = &c.streams, &c.keeping
 	c.account.init(cfg.Total, cfg.Limits.HeldPerConn, c.out)
 	c.caps = s.Caps()
 	c.orders, _ = s.(wire.Orderer)
@@ -269,9 +269,11 @@ func (c *Conn) register(ctx context.Context, call *rpc.Call, r *registered) (err
 	}
 	if call.Method.Kind == rpc.Oneway {
 		c.onTheWay = true
+		fx := c.life.readKept()
 		c.slots.put(s)
 		c.letInLocked()
 		c.unlockThen(among(c.life.inflight))
+		c.carryOut(fx)
 		return nil
 	}
 	var fx effects

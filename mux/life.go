@@ -13,13 +13,15 @@ import (
 //
 //	role     nobody ──enter──► caller ──────pass──────► reader
 //	           ▲ ▲                │                      │  ▲
-//	           │ └────answered────┘                      │  │ enter(parts), read, hangUp
+//	           │ └────answered────┘                      │  │ enter(parts), read, readKept, hangUp
 //	           └───────────nobody waits──────────────────┘  │ (from nobody)
 //	         any ──lost, or idle with the door closed──► closed
 //
 //	door     open ──► leaving ──► hungUp ──► dead         only ever to the right
 type life struct {
-	streams *streams // set by NewConn: those that are open
+	// Set by NewConn, then constant.
+	streams *streams // those that are open
+	kept    *keeping // what waits in the session for room at the peer, which only what it says next gives
 
 	// Guarded by the output lock.
 	role      role
@@ -134,7 +136,7 @@ func (l *life) settle(h holder, after roleAfter) (fx effects) {
 	switch {
 	case after == closeRole:
 		l.role = closed
-	case h != leaderWaits && l.inflight == 0 && l.door < hungUp: // else what the peer said last is read to its end
+	case h != leaderWaits && l.inflight == 0 && l.kept.bytes == 0 && l.door < hungUp: // else what the peer said last is read to its end
 		l.role = nobody
 		fx = l.idle()
 	case l.role == caller && (h == leaderLeaves || after == passRole):
@@ -184,7 +186,8 @@ func (l *life) unread() effects {
 }
 
 // idle ends a connection that carries nothing, if it takes no calls. Its role is
-// closed at once, so that one ends it and nobody starts anything meanwhile.
+// closed at once, so that one ends it and nobody starts anything meanwhile. While
+// something is kept somebody reads (readKept), so that it has not come to this yet.
 func (l *life) idle() (fx effects) {
 	if l.streams.open == 0 && l.role == nobody && l.door > open {
 		l.role, fx.end = closed, true
@@ -196,6 +199,15 @@ func (l *life) idle() (fx effects) {
 func (l *life) read() (fx effects) {
 	if l.role == nobody {
 		l.role, fx.start = reader, true
+	}
+	return fx
+}
+
+// readKept starts a reader for a message that is kept and that nobody waits for, such
+// as a oneway call's: it goes on until nothing is kept.
+func (l *life) readKept() (fx effects) {
+	if l.kept.bytes > 0 {
+		fx = l.read()
 	}
 	return fx
 }
