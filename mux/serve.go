@@ -162,8 +162,9 @@ func (c *ServerConn) servable(r *request) error {
 		return ev.Err
 	case h.Method == nil:
 		return &rpc.Error{Code: rpc.Unimplemented, Msg: r.why}
-	case (h.Method.Kind > rpc.Oneway) != (ev.Flags&wire.Stream != 0):
-		return &rpc.Error{Code: rpc.Unimplemented, Msg: kindMismatch(h.Method)}
+	}
+	if e := Mismatch(h.Method, ev.Flags&wire.Stream != 0); e != nil { // no nil *rpc.Error in an error
+		return e
 	}
 	return nil
 }
@@ -308,12 +309,20 @@ func (c *ServerConn) leaveGate() {
 	}
 }
 
-// kindMismatch tells a caller that its IDL is another.
-func kindMismatch(m *rpc.Method) string {
-	if m.Kind > rpc.Oneway {
-		return m.String() + " is a stream, and was called as a method of one message"
+// Mismatch tells a caller of m, who has called it as a stream or as a method of one
+// message, that its IDL is another; nil: it may be the same. The kinds of streams are
+// one on the wire: how many messages each side sends is for their code to say.
+func Mismatch(m *rpc.Method, stream bool) *rpc.Error {
+	msg := ""
+	switch {
+	case m.Kind > rpc.Oneway == stream:
+		return nil
+	case stream:
+		msg = m.String() + " has one message, and was called as a stream"
+	default:
+		msg = m.String() + " is a stream, and was called as a method of one message"
 	}
-	return m.String() + " has one message, and was called as a stream"
+	return &rpc.Error{Code: rpc.Unimplemented, Msg: msg}
 }
 
 // run runs the handler.

@@ -66,15 +66,16 @@ func (l *Path) Do(ctx context.Context, c *rpc.Call) error {
 	if err := c.Header.Check(l.Limits); err != nil {
 		return err
 	}
-	h, why, ok := l.Route(c.Service, c.Method.Name)
-	switch {
 	// In the order of mux's ServerConn: what no server could serve before what this one
 	// has no room for.
-	case !ok:
+	h, why, ok := l.Route(c.Service, c.Method.Name)
+	if !ok {
 		return l.refuse(ctx, c, h, &rpc.Error{Code: rpc.Unimplemented, Msg: why})
-	case c.Method.Kind != h.Method.Kind && (c.Method.Kind > rpc.Oneway || h.Method.Kind > rpc.Oneway):
-		return l.refuse(ctx, c, h, &rpc.Error{Code: rpc.Unimplemented, Msg: "the method is not what it was called as"})
-	case !l.Gate.Enter():
+	}
+	if wrong := mux.Mismatch(h.Method, c.Method.Kind > rpc.Oneway); wrong != nil {
+		return l.refuse(ctx, c, h, wrong)
+	}
+	if !l.Gate.Enter() {
 		return l.refuse(ctx, c, h, &rpc.Error{Code: rpc.ResourceExhausted, Msg: "too many calls in flight on this server"})
 	}
 	defer l.Gate.Leave()
