@@ -256,6 +256,11 @@ func TestMistakesInSettings(t *testing.T) {
 		}
 		return l
 	}
+	near := func(s *limosa.Server) error {
+		s.Services = []rpc.Service{service(nil)}
+		_, err := call(t.Context(), s.Caller(), echoMethod, "")
+		return err
+	}
 	for what, err := range map[string]error{
 		"no listener":                  new(limosa.Server).Serve(t.Context()),
 		"a listener is nil":            new(limosa.Server).Serve(t.Context(), listen(), nil),
@@ -266,6 +271,9 @@ func TestMistakesInSettings(t *testing.T) {
 		"Drain is -1s":                 (&limosa.Server{Drain: -time.Second}).Serve(t.Context(), listen()),
 		"Limits.Silence":               clientError(t, &limosa.Client{Limits: rpc.Limits{Silence: -1}}),
 		"timeout is below":             clientError(t, &limosa.Client{StreamTimeout: -1}),
+		"Limits.Depth":                 near(&limosa.Server{Limits: rpc.Limits{Depth: -1}}),
+		"Timeout is below":             near(&limosa.Server{Timeout: -1}),
+		"an interceptor is nil":        near(&limosa.Server{Interceptors: []rpc.Interceptor{nil}}),
 		"Form(77)":                     clientError(t, &limosa.Client{Thrift: 77}),
 	} {
 		if rpc.CodeOf(err) != rpc.InvalidArgument || !strings.Contains(err.Error(), what) {

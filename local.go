@@ -19,6 +19,7 @@ func Local(services ...rpc.Service) rpc.Caller {
 // other holds; metadata, codes and declared exceptions arrive as from afar. A
 // handler that does not look at its context holds its caller up; when the call's time is
 // over meanwhile, its answer is dropped and the error is that of a deadline, or of a cancel.
+// Where Serve would refuse the server's services, limits or Timeout, every call fails.
 func (s *Server) Caller() rpc.Caller {
 	routes, err := s.routes()
 	path := &inproc.Path{
@@ -30,7 +31,7 @@ func (s *Server) Caller() rpc.Caller {
 
 // local is the in-process path with the options of contexts.
 type local struct {
-	err  error // of the services
+	err  error // of what the server is set up with
 	call rpc.Next
 }
 

@@ -167,17 +167,10 @@ func (s *Server) spoken(routes *route.Table) (protocols []wire.Protocol, config 
 
 // check tells what is wrong with the server before anything of it begins.
 func (s *Server) check(listeners []*netio.Listener) (*route.Table, error) {
-	bad := func(msg string) (*route.Table, error) {
-		return nil, &rpc.Error{Code: rpc.InvalidArgument, Op: "serve", Msg: msg}
-	}
-	if err := s.Limits.Check(); err != nil {
-		return nil, err
-	}
+	bad := func(msg string) (*route.Table, error) { return nil, wrong(msg) }
 	switch {
 	case s.Drain < 0:
 		return bad(fmt.Sprintf("Drain is %v, below zero", s.Drain))
-	case s.Timeout < 0:
-		return bad("Timeout is below zero; zero is none")
 	case s.Handlers > Goroutines:
 		return bad(fmt.Sprintf("Handlers is %d: it is Spare, Inline or Goroutines", s.Handlers))
 	case s.TLS != nil && len(s.TLS.Certificates) == 0 && s.TLS.GetCertificate == nil && s.TLS.GetConfigForClient == nil:
@@ -190,10 +183,20 @@ func (s *Server) check(listeners []*netio.Listener) (*route.Table, error) {
 	return s.routes()
 }
 
-// routes checks the services and interceptors, and builds every chain of these.
+// wrong is the error of a server that is set up wrongly.
+func wrong(msg string) error { return &rpc.Error{Code: rpc.InvalidArgument, Op: "serve", Msg: msg} }
+
+// routes checks what holds for calls whichever way they come, the services, interceptors
+// and limits, and builds every chain of interceptors.
 func (s *Server) routes() (*route.Table, error) {
-	if slices.ContainsFunc(s.Interceptors, func(x rpc.Interceptor) bool { return x == nil }) {
-		return nil, &rpc.Error{Code: rpc.InvalidArgument, Op: "serve", Msg: "an interceptor is nil"}
+	if err := s.Limits.Check(); err != nil {
+		return nil, err
+	}
+	switch {
+	case s.Timeout < 0:
+		return nil, wrong("Timeout is below zero; zero is none")
+	case slices.ContainsFunc(s.Interceptors, func(x rpc.Interceptor) bool { return x == nil }):
+		return nil, wrong("an interceptor is nil")
 	}
 	return route.New(s.Services, s.chain(), s.ExactServices)
 }
