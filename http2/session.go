@@ -310,6 +310,15 @@ func (s *Session) Credit(id uint64) int {
 	return max(0, min(o.window, o.initial+st.send))
 }
 
+// Number is that of the stream of a call which lives, 0 if there is none. The output
+// lock is held.
+func (s *Session) Number(id uint64) uint64 {
+	if st := s.stream(id); st != nil && st.live {
+		return uint64(st.id)
+	}
+	return 0
+}
+
 // stream finds a stream by the id that the user knows; nil if there is none.
 func (s *Session) stream(id uint64) *stream {
 	if s.side == Client {

@@ -36,7 +36,7 @@ func (s *Session) Apply(out *buf.Out, ev *wire.Event) {
 		if f&^said&http2.Answer != 0 {
 			s.cutAgain(st, ev, id)
 		}
-		s.applyAnswer(out, st, ev)
+		s.applyAnswer(out, st, ev, id)
 	default:
 		s.applyRequest(out, st, ev)
 	}
@@ -103,14 +103,15 @@ func (s *Session) grant(out *buf.Out, number uint64, n int) {
 	}
 }
 
-// applyAnswer completes an event of an answer.
-func (s *Session) applyAnswer(out *buf.Out, st *step, ev *wire.Event) {
+// applyAnswer completes an event of an answer on the stream with a number.
+func (s *Session) applyAnswer(out *buf.Out, st *step, ev *wire.Event, number uint64) {
 	hev := &st.ev
 	s.out.applied = applied{id: hev.ID &^ streamBit, number: hev.ID, stream: hev.ID&streamBit != 0}
 	ev.ID = hev.ID &^ streamBit
 	if hev.Flags&http2.Reset != 0 {
 		clearEvent(ev)
 		*ev = wire.Event{Flags: wire.Reset | wire.End, ID: hev.ID &^ streamBit, Err: resetError(hev)}
+		s.in.forget(number)
 	} else {
 		s.grant(out, hev.ID, st.grant)
 	}

@@ -197,6 +197,9 @@ func (s *Session) End(out *buf.Out, m buf.Mark, ev *wire.Event) error {
 		var head [grpc.Head]byte
 		out.Patch(o.head, grpc.AppendHead(head[:0], ev.Flags&wire.Packed != 0, n))
 	}
+	if s.side == wire.Client && sd.Flags&http2.Reset != 0 {
+		o.over = append(o.over, s.h.Number(sd.ID))
+	}
 	if err := s.h.End(out, m, sd); err != nil {
 		if err = s.unsent(err); err != nil {
 			return err

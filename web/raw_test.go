@@ -3,6 +3,7 @@ package web_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/web"
 	"github.com/limosa-rpc/limosa/wire"
 )
@@ -324,6 +326,48 @@ func TestClientReadsParts(t *testing.T) {
 			t.Error(text)
 		}
 	})
+}
+
+// A stream that ends in the middle of a message, by the server or by the client, leaves
+// nothing behind, though nothing more comes of it.
+func TestClientIsLeft(t *testing.T) {
+	ok := http2.NewHead(http2.Field{Name: ":status", Value: "200"}, http2.Field{Name: "content-type", Value: "application/grpc"})
+	for name, end := range map[string]func(e *end, id uint64, cancel func()){
+		"by the server": func(e *end, id uint64, _ func()) {
+			e.send(http2.Send{Flags: http2.Reset, ID: id, Code: http2.Cancel}, "")
+		},
+		"by the client":    func(_ *end, _ uint64, cancel func()) { cancel() },
+		"by a wrong frame": func(e *end, id uint64, _ func()) { e.send(http2.Send{Flags: http2.Answer, ID: id, Head: ok}, "") },
+	} {
+		test := func(t *testing.T) {
+			r := newClientRig(t)
+			e := newEnd(t, r.peer, http2.Server)
+			text := "x"
+			for id := uint64(1); id < 20; id += 2 {
+				ctx, cancel := context.WithCancel(t.Context())
+				over := make(chan struct{})
+				go func() {
+					defer close(over)
+					for range stub.Incoming[string](ctx, r.client, stub.Make(method("Down", rpc.ServerStream), "test.Words", &text, nil)) {
+					}
+				}()
+				e.hears()
+				e.send(http2.Send{Flags: http2.Answer | http2.Data, ID: id, Head: ok}, message("half")[:7])
+				e.hears()
+				end(e, id, cancel)
+				<-over
+				cancel()
+				e.hears()
+			}
+			e.send(http2.Send{Flags: http2.Ping}, "") // what was ended is forgotten with the next event
+			time.Sleep(2 * time.Second)               // and somebody reads, though nothing is called
+			e.hears()
+			if left := web.Remembered(r.sess); left > 0 {
+				t.Errorf("%d streams are remembered", left)
+			}
+		}
+		t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+	}
 }
 
 // A preface is recognised by its first bytes, and by nothing else.

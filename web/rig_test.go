@@ -163,7 +163,8 @@ func newClientRig(t *testing.T) *rig {
 	var cend *pipe.Conn
 	cend, r.peer = pipe.New(pipe.Config{})
 	limits := rpc.Limits{}.WithDefaults()
-	r.client = mux.NewConn(cend, web.Protocol{Authority: "words:80"}.Open(wire.Client, limits), mux.Config{Limits: limits})
+	r.sess = web.Protocol{Authority: "words:80"}.Open(wire.Client, limits)
+	r.client = mux.NewConn(cend, r.sess, mux.Config{Limits: limits})
 	t.Cleanup(func() { hangUp(r.peer); r.client.Close() })
 	return r
 }

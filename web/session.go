@@ -75,7 +75,7 @@ type sending struct {
 	timeout [9]byte
 
 	streams map[uint64]*outgoing // that live, by the id of the call; nil: none
-	over    []uint64             // http2's numbers of those whose end was sent, for the next Apply
+	over    []uint64             // http2's numbers of those that this side has ended, for the next Apply
 	applied applied
 	paths   paths
 }
