@@ -377,3 +377,13 @@ func FuzzInflate(f *testing.F) {
 		v.Release()
 	})
 }
+
+// A value of many in base64 is not worth more than a list of as many fields.
+func TestManyValues(t *testing.T) {
+	for n, want := range map[int]bool{100: true, 256: true, 257: false, 16 << 10: false} {
+		md, ok := ParseMetadata(nil, []http2.Field{{Name: "x-bin", Value: strings.Repeat(",", n-1)}}, rpc.Transient)
+		if ok != want || len(md) > 256 {
+			t.Errorf("%d values: %t, %d pairs", n, ok, len(md))
+		}
+	}
+}

@@ -22,7 +22,7 @@
 // # What is held
 //
 //	steps           what was cut and not applied: a batch at the most, its memory goes with it
-//	streams         messages that have arrived in part: counted by Held, bounded by Allow
+//	streams         messages that have arrived in part: counted by Held, bounded by Allow and half of HeldPerConn
 //	heads           of eight header lists, 2 KB each at the most: counted by Held
 //	paths           of 512 methods that this side has called
 //	http2's own     bodies that are gathered, what waits for windows: see there

@@ -88,13 +88,16 @@ func (s *Session) newHead(list *http2.Fields) *head {
 	path, found := strings.CutPrefix(list.Path, "/")
 	i := strings.LastIndexByte(path, '/')
 	if !found || i < 0 {
-		h.err = &rpc.Error{Code: rpc.Unimplemented, Msg: fmt.Sprintf("%q is no path of a method", list.Path[:min(len(list.Path), 100)])}
+		h.err = &rpc.Error{Code: rpc.Unimplemented, Msg: fmt.Sprintf("%q is no path of a method", clipped(list.Path))}
 		return h
 	}
 	h.service, h.method = path[:i], path[i+1:]
 	h.find(s.p.Find)
 	return h
 }
+
+// clipped bounds what of a path comes back: a peer's table may make one byte of it.
+func clipped(path string) string { return path[:min(len(path), 100)] }
 
 // isGRPC reports the content types of gRPC whose messages are Protobuf's.
 func isGRPC(kind string) bool {
@@ -112,7 +115,7 @@ func (h *head) find(find func(service, method string) *rpc.Method) {
 	why := ""
 	switch {
 	case m == nil:
-		why = "no method " + h.service + "/" + h.method + " here"
+		why = "no method " + clipped(h.service+"/"+h.method) + " here"
 	case m.Kind == rpc.Oneway || thrift(m):
 		why = m.String() + " is a method of Thrift, which gRPC does not carry"
 	default:

@@ -55,10 +55,10 @@ func (p Protocol) Serving(find func(service, method string) *rpc.Method) wire.Pr
 
 // Open implements [wire.Protocol].
 func (p Protocol) Open(side wire.Side, lim *rpc.Limits) wire.Session {
-	s := &Session{p: p, side: side, lim: lim}
+	s := &Session{p: p, side: side, lim: lim, most: max(lim.HeldPerConn/heldShare, lim.MessageBytes+envelopeRoom)}
 	cfg := http2.Config{
 		MessageBytes: lim.MessageBytes + envelopeRoom, HeaderBytes: lim.HeaderBytes, HeaderEntries: 2 * lim.HeaderEntries,
-		HeldBytes: max(32<<20, lim.MessageBytes+envelopeRoom), Streams: lim.CallsPerConn,
+		HeldBytes: s.most, Streams: lim.CallsPerConn,
 		Gather: s.gathers,
 	}
 	end := http2.Client
@@ -69,9 +69,13 @@ func (p Protocol) Open(side wire.Side, lim *rpc.Limits) wire.Session {
 		}
 	}
 	s.h = http2.New(end, cfg)
-	s.in.allowed = cfg.HeldBytes
+	s.in.allowed = s.most
 	return s
 }
+
+// heldShare of Limits.HeldPerConn is what bodies of requests that are not whole may take
+// together, and messages of streams that are not.
+const heldShare = 2
 
 // envelopeRoom is what a message of the limit's size may have around it.
 const envelopeRoom = 1 << 10

@@ -328,6 +328,42 @@ func TestClientReadsParts(t *testing.T) {
 	})
 }
 
+// What requests that are wrong make a server say, and hold, is little, whatever they say.
+func TestServerSaysLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newServerRig(t, rpc.Limits{})
+		e := newEnd(t, r.peer, http2.Client)
+		for i, path := range []string{"/" + strings.Repeat("service", 1000) + "/Method", "/test.Words/" + strings.Repeat("method", 1000), strings.Repeat("/", 5000)} {
+			e.send(http2.Send{Flags: whole, ID: uint64(i + 1), Head: head(path)}, message("x"))
+			if said := e.hears(); !strings.Contains(said, "grpc-status=12") || len(said) > 500 {
+				t.Errorf("%.30s: %d bytes: %.100s", path, len(said), said)
+			}
+		}
+		e.send(http2.Send{Flags: whole, ID: 9, Head: head("/test.Words/Say", "x-bin="+strings.Repeat(",", 4000))}, message("x"))
+		if said := e.hears(); !strings.Contains(said, "metadata") || strings.Contains(said, "grpc-status=0") {
+			t.Errorf("a value of 4000 commas: %.200s", said)
+		}
+	})
+}
+
+// Messages of streams that have arrived in part are held within a bound of their connection.
+func TestPartsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := rpc.Limits{MessageBytes: 1 << 20, HeldPerConn: 4 << 20, HeldPerServer: 1 << 30}
+		r := newServerRig(t, lim)
+		e := newEnd(t, r.peer, http2.Client)
+		for id := uint64(1); id <= 32; id++ {
+			e.send(http2.Send{Flags: http2.Open | http2.Data, ID: id, Head: head("/test.Words/Both")}, string(grpc.AppendHead(nil, false, 1<<20))+strings.Repeat("x", 300_000))
+			for e.hears() != "" {
+				continue // the windows go on
+			}
+		}
+		if held := r.sess.Held(); held > lim.HeldPerConn/2+64<<10 {
+			t.Errorf("%d bytes are held", held)
+		}
+	})
+}
+
 // A stream that ends in the middle of a message, by the server or by the client, leaves
 // nothing behind, though nothing more comes of it.
 func TestClientIsLeft(t *testing.T) {

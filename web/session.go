@@ -45,6 +45,7 @@ type Session struct {
 	p    Protocol
 	side wire.Side
 	lim  *rpc.Limits
+	most int // bytes of messages of streams that have arrived in part
 	h    *http2.Session
 
 	in  receiving // owned by the read role
@@ -168,7 +169,7 @@ func (s *Session) Held() int { return s.h.Held() + s.in.held + s.in.heads.held()
 
 // Allow implements [wire.Session].
 func (s *Session) Allow(bytes int) {
-	s.in.allowed = bytes
+	s.in.allowed = min(bytes, s.most)
 	s.h.Allow(min(bytes, math.MaxInt-envelopeRoom) + envelopeRoom)
 }
 
