@@ -171,6 +171,7 @@ func (s *Session) opened(out *buf.Out, ev *Event) bool {
 	st.gathered = ev.Flags&begins != 0
 	st.length = ev.Fields.Length
 	if st.gathered {
+		s.awaits(st, true)
 		clearEvent(ev)
 		return false
 	}
@@ -299,6 +300,7 @@ func (s *Session) applyMessage(out *buf.Out, st *stream, ev *Event) {
 	s.named(st, ev)
 	if ev.Flags&End != 0 {
 		st.remoteEnded = true
+		s.awaits(st, false)
 	}
 	switch {
 	case st.refused:
@@ -361,6 +363,7 @@ func (s *Session) answered(out *buf.Out, st *stream, ev *Event) bool {
 	case g == nil: // its head alone
 		took := ev.Took
 		s.startGather(*ev)
+		s.awaits(st, true)
 		*ev = Event{ID: ev.ID, Took: took, at: ev.at}
 		return !s.lost(st) || bad(Cancel, true, "body of more than there is room for")
 	case ev.Flags&End != 0:

@@ -236,6 +236,7 @@ func (s *Session) fatal(in *buf.In, ev *Event, e *Error) {
 	ev.Body.Release()
 	*ev = Event{Flags: Close, Err: e}
 	s.in.block = headerBlock{}
+	s.blocked.Store(false)
 	s.in.gathers, s.in.gathered, s.in.untold = nil, 0, 0
 }
 

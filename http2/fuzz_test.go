@@ -26,6 +26,23 @@ func account(t testing.TB, s *Session) {
 	if untold != s.in.untold {
 		t.Errorf("%d bytes were not told, %d counted", untold, s.in.untold)
 	}
+	awaited := 0
+	for _, st := range s.out.streams.direct {
+		if st != nil && st.awaited {
+			awaited++
+		}
+	}
+	for _, st := range s.out.streams.over {
+		if st.awaited {
+			awaited++
+		}
+	}
+	if awaited != s.out.awaited || s.blocked.Load() != (s.in.block.id != 0) {
+		t.Errorf("%d bodies are awaited, %d counted; a block: %t", awaited, s.out.awaited, s.blocked.Load())
+	}
+	if len(s.in.gathers) > 0 && !s.Awaited() && s.in.err == nil && !s.out.dead {
+		t.Errorf("%d bodies are gathered for nobody", len(s.in.gathers))
+	}
 	if n != s.in.gathered {
 		t.Errorf("%d bytes are gathered, %d counted", n, s.in.gathered)
 	}

@@ -33,6 +33,7 @@ func (s *Session) cutHeaders(in *buf.In, f frame, p []byte, ev *Event) (need int
 		return 0, true
 	case !f.endHeaders():
 		s.in.block = headerBlock{id: f.id, end: f.end(), self: self, bytes: append(s.in.block.bytes[:0], block...)}
+		s.blocked.Store(true)
 		s.in.pieces++
 		s.take(in, frameHead+f.size)
 		return 0, s.tooLong(in, ev)
@@ -78,6 +79,7 @@ func (s *Session) cutContinuation(in *buf.In, f frame, payload []byte, ev *Event
 		return false
 	}
 	whole := *b
+	s.blocked.Store(false)
 	*b = headerBlock{} // its memory is not kept: few peers send such blocks
 	return s.message(in, whole.id, whole.end, whole.self, whole.bytes, frameHead+f.size, ev)
 }

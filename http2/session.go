@@ -1,6 +1,7 @@
 package http2
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -73,6 +74,8 @@ type Session struct {
 
 	in  receiving // owned by the read role
 	out sending   // guarded by the output lock
+
+	blocked atomic.Bool // a header block is on its way: in.block, for who has the lock only
 }
 
 // receiving is what belongs to the read role; Apply, which holds the output lock
@@ -108,6 +111,7 @@ type sending struct {
 	next    uint32 // client: the id of the next stream
 	last    uint32 // server: the highest stream that Apply has seen
 	ended   []uint32
+	awaited int // streams of which a body is being gathered
 
 	leaving  bool // server: streams beyond stop are not looked at any more
 	stop     uint32
@@ -177,6 +181,10 @@ func (s *Session) Unfinished() uint64 {
 	}
 	return s.in.pieces
 }
+
+// Awaited reports whether anything of what Unfinished tells is still waited for: the rest may
+// be for streams that this side has ended, of which nothing more comes. The output lock is held.
+func (s *Session) Awaited() bool { return s.out.awaited > 0 || s.blocked.Load() }
 
 // Flags say what an Event or a Send carries; they combine.
 type Flags uint16

@@ -15,6 +15,7 @@ type stream struct {
 	refused     bool // the user knows that it cannot be received
 	gathered    bool // its body arrives as one event
 	headed      bool // client: the answer has begun
+	awaited     bool // its body has begun and is not whole: gathered by Cut
 
 	send   int   // send window, less the initial one
 	recv   int   // bytes that the peer may send
@@ -160,6 +161,7 @@ func (s *Session) open(id uint32, call uint64) *stream {
 func (s *Session) close(st *stream) {
 	o := &s.out
 	s.dropKept(st)
+	s.awaits(st, false)
 	st.live = false
 	o.streams.closed(st)
 	if s.side == Client {
@@ -167,6 +169,18 @@ func (s *Session) close(st *stream) {
 	}
 	if st.gathered && !st.remoteEnded {
 		o.ended = append(o.ended, st.id)
+	}
+}
+
+// awaits notes whether the rest of a stream's body is to be gathered.
+func (s *Session) awaits(st *stream, on bool) {
+	if st.awaited == on {
+		return
+	}
+	if st.awaited = on; on {
+		s.out.awaited++
+	} else {
+		s.out.awaited--
 	}
 }
 

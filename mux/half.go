@@ -66,7 +66,7 @@ type side interface {
 func (h *half) init(side side, nc netio.Conn, s wire.Session, cfg *Config) {
 	h.nc, h.out, h.sess, h.lim, h.peer, h.side = nc, nc.Output(), s, cfg.Limits, nc.Remote().String(), side
 	h.large, h.granted = make(chan struct{}, 1), newSignal()
-	h.frames = newFrameTimer(nc, cfg.Limits.FrameRest)
+	h.frames = newFrameTimer(h, cfg.Limits.FrameRest)
 	h.clock, _ = s.(wire.Clocked)
 	h.keeping.by, _ = s.(wire.Keeper)
 }

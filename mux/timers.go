@@ -3,7 +3,7 @@ package mux
 import (
 	"time"
 
-	"github.com/limosa-rpc/limosa/netio"
+	"github.com/limosa-rpc/limosa/wire"
 )
 
 // An alarm calls a function once a time is over. Guarded by the output lock, which
@@ -45,10 +45,22 @@ type frameTimer struct {
 	last          uint64 // what Unfinished was
 }
 
-// newFrameTimer makes one that aborts nc; nothing is missing yet.
-func newFrameTimer(nc netio.Conn, limit time.Duration) frameTimer {
-	t := missingTimer{nc: nc, limit: limit}
-	return frameTimer{frame: t, pieces: t}
+// newFrameTimer makes one that aborts the connection of h; nothing is missing yet.
+func newFrameTimer(h *half, limit time.Duration) frameTimer {
+	return frameTimer{frame: missingTimer{over: h.nc.Abort, limit: limit}, pieces: missingTimer{over: h.lookPieces, limit: limit}}
+}
+
+// lookPieces ends a connection that has messages of which nothing more comes, unless all of
+// them are for calls that were given up since: the reader does not know yet.
+func (h *half) lookPieces() {
+	if a, ok := h.sess.(wire.Awaiter); ok {
+		h.out.Lock()
+		awaited := a.Awaited()
+		if h.unlock(); !awaited {
+			return
+		}
+	}
+	h.nc.Abort()
 }
 
 // set tells whether a started frame waits for its rest, whether frames were cut
@@ -80,9 +92,9 @@ func (t *frameTimer) resume() {
 	t.pieces.resume()
 }
 
-// A missingTimer aborts a connection that something is missing from. Owned by the reader.
+// A missingTimer ends a connection that something is missing from. Owned by the reader.
 type missingTimer struct {
-	nc    netio.Conn
+	over  func() // ends it
 	limit time.Duration
 	timer *time.Timer
 	armed bool          // something is missing
@@ -106,7 +118,7 @@ func (t *missingTimer) set(missing, another bool) {
 func (t *missingTimer) start(d time.Duration) {
 	t.until, t.left = time.Now().Add(d), 0
 	if t.timer == nil {
-		t.timer = time.AfterFunc(d, t.nc.Abort)
+		t.timer = time.AfterFunc(d, t.over)
 	} else {
 		t.timer.Reset(d)
 	}

@@ -25,6 +25,7 @@ var (
 	_ wire.Named   = Protocol{}
 	_ wire.Clocked = (*Session)(nil)
 	_ wire.Keeper  = (*Session)(nil)
+	_ wire.Awaiter = (*Session)(nil)
 	_ wire.Orderer = (*Session)(nil)
 )
 

@@ -328,6 +328,59 @@ func TestClientReadsParts(t *testing.T) {
 	})
 }
 
+// An answer that its caller did not wait for, and of which nothing more comes, is no reason to
+// end a connection that carries others. One that is waited for is.
+func TestAnswerIsGivenUp(t *testing.T) {
+	for name, x := range map[string]struct {
+		timeout time.Duration
+		lives   bool
+	}{
+		"given up":   {time.Second, true},
+		"waited for": {time.Hour, false},
+	} {
+		test := func(t *testing.T) {
+			r := newClientRig(t)
+			e := newEnd(t, r.peer, http2.Server)
+			got := make(chan string, 9)
+			text := "x"
+			go func() {
+				for m, err := range stub.Incoming[string](t.Context(), r.client, stub.Make(method("Down", rpc.ServerStream), "test.Words", &text, nil)) {
+					if err != nil {
+						got <- err.Error()
+						return
+					}
+					got <- *m
+				}
+			}()
+			e.hears()
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), x.timeout)
+				defer cancel()
+				say(ctx, r.client, "question") //nolint:errcheck // it is given up, or lost
+			}()
+			e.hears()
+			ok := http2.NewHead(http2.Field{Name: ":status", Value: "200"}, http2.Field{Name: "content-type", Value: "application/grpc"})
+			e.send(http2.Send{Flags: http2.Answer, ID: 3, Head: ok}, "")
+			e.hears()
+			e.send(http2.Send{Flags: http2.Data, ID: 3}, message("the answer")[:7])
+			for range 20 {
+				time.Sleep(5 * time.Second) // Virtual time: pings come meanwhile
+				e.hears()                   // and are answered
+			}
+			if lives := r.peer.Output().Err() == nil && len(got) == 0; lives != x.lives {
+				t.Errorf("the connection lives: %t", lives)
+			}
+			if x.lives {
+				e.send(http2.Send{Flags: http2.Answer | http2.Data, ID: 1, Head: ok}, message("word"))
+				if m := <-got; m != "word" {
+					t.Error(m)
+				}
+			}
+		}
+		t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+	}
+}
+
 // What requests that are wrong make a server say, and hold, is little, whatever they say.
 func TestServerSaysLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -396,7 +449,7 @@ func TestClientIsLeft(t *testing.T) {
 				e.hears()
 			}
 			e.send(http2.Send{Flags: http2.Ping}, "") // what was ended is forgotten with the next event
-			time.Sleep(2 * time.Second)               // and somebody reads, though nothing is called
+			time.Sleep(2 * time.Second)               // Virtual time: somebody reads, though nothing is called
 			e.hears()
 			if left := web.Remembered(r.sess); left > 0 {
 				t.Errorf("%d streams are remembered", left)

@@ -177,6 +177,9 @@ func (s *Session) Allow(bytes int) {
 // that does not let them go on.
 func (s *Session) Unfinished() uint64 { return s.h.Unfinished() }
 
+// Awaited implements [wire.Awaiter].
+func (s *Session) Awaited() bool { return s.h.Awaited() }
+
 // Kept implements [wire.Keeper].
 func (s *Session) Kept() (bytes int, moved uint64) { return s.h.Kept() }
 

@@ -23,6 +23,13 @@ type Keeper interface {
 	Kept() (bytes int, moved uint64)
 }
 
+// An Awaiter gathers messages for calls that this side may give up meanwhile.
+type Awaiter interface {
+	// Awaited reports whether anything that Unfinished tells of is still waited for;
+	// the output lock is held. Where a session has no such method, all of it is.
+	Awaited() bool
+}
+
 // An Orderer gives calls ids of its own on the wire, in the order in which they are begun.
 type Orderer interface {
 	// Unstarted says of a call, behind an event with HasLast, whether the peer has
