@@ -28,6 +28,7 @@ func (s *Session) Apply(out *buf.Out, ev *wire.Event) {
 	case f == 0 || f&(http2.Ping|http2.Pong) != 0:
 		if said != 0 {
 			s.in.forget(id) // it is gathered, or nobody waits for it
+			delete(s.out.turned, id)
 		}
 		clearEvent(ev)
 	case id == 0:
@@ -146,9 +147,10 @@ func (s *Session) applyRequest(out *buf.Out, st *step, ev *wire.Event) {
 	switch {
 	case st.status != 0:
 		clearEvent(ev)
-		s.refuse(out, hev.ID, st.status)
+		s.turnAway(out, hev, refusal{status: st.status})
 	case hev.Flags&http2.Reset != 0:
 		clearEvent(ev)
+		delete(s.out.turned, hev.ID)
 		*ev = wire.Event{Flags: wire.Reset, ID: hev.ID, Err: &rpc.Error{Code: rpc.Canceled, Msg: "the caller has given the call up"}}
 		s.in.forget(hev.ID)
 		if known {
@@ -168,13 +170,36 @@ func (s *Session) applyRequest(out *buf.Out, st *step, ev *wire.Event) {
 		s.ofStream(ev)
 	default: // more of a request that is refused
 		clearEvent(ev)
+		if r, ok := s.out.turned[hev.ID]; ok {
+			s.turnAway(out, hev, r)
+		}
 	}
 }
 
-// refuse answers a request that is none of gRPC.
-func (s *Session) refuse(out *buf.Out, id uint64, status int) {
-	sd := http2.Send{Flags: http2.Answer | http2.End, ID: id, Head: s.p.answers.other(status)}
+// A refusal is that of a request that is none of gRPC and has not come whole.
+type refusal struct {
+	status int // of HTTP
+	came   int // bytes of its body, which nobody keeps
+}
+
+// patient is how much of a body is waited for before the request is refused all the same.
+const patient = 32 << 10
+
+// turnAway refuses a request once it has come whole: a client that is still sending may
+// never read what it is answered.
+func (s *Session) turnAway(out *buf.Out, hev *http2.Event, r refusal) {
+	if r.came += hev.Body.Len(); hev.Flags&http2.End == 0 && r.came <= patient {
+		if s.out.turned == nil {
+			s.out.turned = map[uint64]refusal{}
+		}
+		s.out.turned[hev.ID] = r
+		return
+	}
+	delete(s.out.turned, hev.ID)
+	head, text := s.p.answers.other(r.status)
+	sd := http2.Send{Flags: http2.Answer | http2.Data | http2.End, ID: hev.ID, Head: head}
 	m := s.h.Begin(out, &sd)
+	out.AppendString(text)
 	if s.h.End(out, m, &sd) != nil {
 		out.Truncate(m)
 	}

@@ -23,11 +23,12 @@ type answers struct {
 
 func newAnswers() *answers {
 	kind, accepts := http2.Field{Name: "content-type", Value: contentType}, http2.Field{Name: "grpc-accept-encoding", Value: grpc.Gzip}
+	text := http2.Field{Name: "content-type", Value: "text/plain; charset=utf-8"}
 	a := &answers{
 		ok:        http2.NewHead(statusField(200), kind, accepts),
 		gzip:      http2.NewHead(statusField(200), kind, accepts, http2.Field{Name: "grpc-encoding", Value: grpc.Gzip}),
-		type415:   http2.NewHead(statusField(415), http2.Field{Name: "accept-post", Value: contentType}),
-		method405: http2.NewHead(statusField(405), http2.Field{Name: "allow", Value: "POST"}),
+		type415:   http2.NewHead(statusField(415), text, http2.Field{Name: "accept-post", Value: contentType}),
+		method405: http2.NewHead(statusField(405), text, http2.Field{Name: "allow", Value: "POST"}),
 	}
 	for i := range a.tails {
 		code := http2.Field{Name: "grpc-status", Value: strconv.Itoa(i)}
@@ -38,12 +39,12 @@ func newAnswers() *answers {
 
 func statusField(n int) http2.Field { return http2.Field{Name: ":status", Value: strconv.Itoa(n)} }
 
-// other is the head of an answer to what is none of gRPC.
-func (a *answers) other(status int) *http2.Head {
+// other is an answer to what is none of gRPC.
+func (a *answers) other(status int) (head *http2.Head, text string) {
 	if status == 405 {
-		return a.method405
+		return a.method405, "Methods are called by POST.\n"
 	}
-	return a.type415
+	return a.type415, "Methods are called by gRPC: the content type is " + contentType + ".\n"
 }
 
 // codeOf is the place of e's code among those that gRPC has.

@@ -171,8 +171,8 @@ func TestServerAnswers(t *testing.T) {
 		"Thrift's":           {head("/test.Words/Wrapped"), message("hi"), ok + "grpc-status=12 grpc-message=test.Words/Wrapped is a method of Thrift, which gRPC does not carry end"},
 		"a bad timeout":      {head("/test.Words/Say", "grpc-timeout=soon"), message("hi"), ok + "grpc-status=13 grpc-message=malformed grpc-timeout end"},
 		"bad metadata":       {head("/test.Words/Say", "a-bin=!"), message("hi"), ok + "grpc-status=13 grpc-message=metadata that is not base64 end"},
-		"JSON":               {head("/test.Words/Say", "content-type=application/json"), "{}", "415 accept-post=application/grpc end"},
-		"GET":                {head("/test.Words/Say", ":method=GET"), "", "405 allow=POST end"},
+		"JSON":               {head("/test.Words/Say", "content-type=application/json"), "{}", "415 content-type=text/plain; charset=utf-8 accept-post=application/grpc \"Methods are called by gRPC: the content type is application/grpc.\\n\" end"},
+		"GET":                {head("/test.Words/Say", ":method=GET"), "", "405 content-type=text/plain; charset=utf-8 allow=POST \"Methods are called by POST.\\n\" end"},
 		"a stream":           {head("/test.Words/Down"), message("a bc"), ok + `"\x00\x00\x00\x00\x01a" "\x00\x00\x00\x00\x02bc" grpc-status=0 end`},
 		"many in a frame":    {head("/test.Words/Up"), strings.Repeat(message("ab"), 2000), ok + `"\x00\x00\x00\x00\x192000 messages, 4000 bytes" grpc-status=0 end`},
 		"a torn stream":      {head("/test.Words/Up"), message("ab") + "\x00\x00", ok + "grpc-status=13 grpc-message=the body ends in the middle of a message end"},
@@ -212,6 +212,45 @@ func TestServerByBytes(t *testing.T) {
 		want := `200 content-type=application/grpc "\x00\x00\x00\x00\x02ab" "\x00\x00\x00\x00\x00" "\x00\x00\x00\x00\x03cde" grpc-status=0 end`
 		if got != want {
 			t.Errorf("%s\nwant %s", got, want)
+		}
+	})
+}
+
+// A request that is none of gRPC is refused once it has come whole, or much of it has.
+// Nothing is remembered of it.
+func TestServerTurnsAway(t *testing.T) {
+	const refused = `415 content-type=text/plain; charset=utf-8 accept-post=application/grpc "Methods are called by gRPC: the content type is application/grpc.\n" end`
+	synctest.Test(t, func(t *testing.T) {
+		r := newServerRig(t, rpc.Limits{})
+		e := newEnd(t, r.peer, http2.Client)
+		open := http2.Send{Flags: http2.Open, ID: 7, Head: head("/test.Words/Say", "content-type=application/json")}
+		e.send(open, "")
+		e.send(http2.Send{Flags: http2.Data, ID: 7}, "{")
+		if got := e.hears(); got != "" {
+			t.Errorf("a part of a request is answered: %s", got)
+		}
+		e.send(http2.Send{Flags: http2.Data | http2.End, ID: 7}, "}")
+		if got := e.hears(); got != refused {
+			t.Errorf("%s\nwant %s", got, refused)
+		}
+		open.ID = 9
+		e.send(open, "")
+		for range 4 {
+			e.send(http2.Send{Flags: http2.Data, ID: 9}, strings.Repeat("x", 10<<10))
+		}
+		if got := e.hears(); !strings.HasPrefix(got, refused) {
+			t.Errorf("a long one: %s\nwant %s", got, refused)
+		}
+		for id := uint64(11); id < 41; id++ {
+			open.ID = id
+			e.send(open, "")
+			e.hears()
+			e.send(http2.Send{Flags: http2.Reset, ID: id, Code: http2.Cancel}, "")
+		}
+		e.send(http2.Send{Flags: whole, ID: 99, Head: head("/test.Words/Say")}, message("x"))
+		e.hears()
+		if left := web.Remembered(r.sess); left > 0 {
+			t.Errorf("%d streams are remembered", left)
 		}
 	})
 }

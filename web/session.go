@@ -76,6 +76,7 @@ type sending struct {
 	timeout [9]byte
 
 	streams map[uint64]*outgoing // that live, by the id of the call; nil: none
+	turned  map[uint64]refusal   // of requests that have not come whole; nil: none yet
 	over    []uint64             // http2's numbers of those that this side has ended, for the next Apply
 	applied applied
 	paths   paths

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"runtime"
 	"testing"
@@ -144,5 +145,35 @@ func TestPlacesAreOfConnections(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// Who speaks nothing that is spoken here is closed in order, whatever more it has sent: a
+// reset would overtake what was said to it. It has a moment for that, and no longer.
+func TestAStrangerIsClosedInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(nil)
+		stop, ended := rig.NetServer(t, n, &limosa.Server{Services: []rpc.Service{rig.Service(nil)}})
+		nc, err := n.Dial(t.Context(), "client", "server")
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn := nc.NetConn()
+		if _, err := conn.Write([]byte("INVALID CONNECTION PREFACE\r\n\r\n")); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if _, err := conn.Write([]byte("and more")); err != nil {
+			t.Errorf("more could not be sent: %v", err)
+		}
+		if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+			t.Errorf("%d bytes and %v were read, want the end", n, err)
+		}
+		time.Sleep(time.Second)
+		if len(n.Links("", "")) != 0 {
+			t.Error("the connection is there still")
+		}
+		stop()
+		<-ended
 	})
 }

@@ -27,13 +27,17 @@ func (v *serving) identify(nc netio.Conn) (netio.Conn, wire.Protocol, error) {
 	// the same connection, from the first on.
 	timer := time.AfterFunc(v.cfg.Limits.FirstBytes, nc.Abort)
 	var proto wire.Protocol
+	var unknown error
 	_, err := nc.Receive(false, func(in *buf.In) (more bool, err error) {
-		proto, err = v.sniff(in.Peek(min(in.Len(), maxPrefix)))
-		return proto == nil, err
+		proto, unknown = v.sniff(in.Peek(min(in.Len(), maxPrefix)))
+		return proto == nil && unknown == nil, nil
 	})
 	switch intime := timer.Stop(); {
 	case !intime:
 		err = fmt.Errorf("its protocol was not known after %v", v.cfg.Limits.FirstBytes)
+	case unknown != nil:
+		err = unknown
+		part(nc)
 	case err == nil && proto == nil:
 		err = errors.New("closed before the protocol was known")
 	}
@@ -113,14 +117,22 @@ func (v *serving) hello(ctx context.Context, nc netio.Conn) error {
 	if out.Unlock() {
 		out.TryFlush() //nolint:errcheck // it is told or not
 	}
-	defer time.AfterFunc(alertTime, nc.Abort).Stop()
-	if nc.CloseWrite() == nil { // a close with bytes unread would be a reset, which overtakes the alert
-		for why != netio.Lost {
-			why, _ = nc.Receive(false, func(in *buf.In) (bool, error) { in.Skip(in.Len()); return true, nil })
-		}
-	}
+	part(nc)
 	return errors.New("the peer does not speak TLS")
 }
 
-// alertTime is what an alert has to leave, and its peer to read it.
-const alertTime = 100 * time.Millisecond
+// part ends what this side has to say to a peer that is not served. A close with bytes
+// unread would be a reset, which overtakes what was said.
+func part(nc netio.Conn) {
+	defer time.AfterFunc(partTime, nc.Abort).Stop()
+	if nc.CloseWrite() != nil {
+		return
+	}
+	for lost := false; !lost; {
+		why, _ := nc.Receive(false, func(in *buf.In) (bool, error) { in.Skip(in.Len()); return true, nil })
+		lost = why == netio.Lost
+	}
+}
+
+// partTime is what a peer that is not served has to read why.
+const partTime = 100 * time.Millisecond
