@@ -123,3 +123,30 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
+
+// A message that is not there is none: an interceptor that looks at what the call was
+// made with is never given a nil pointer for it.
+func TestRequestIsNeverANilMessage(t *testing.T) {
+	m := &rpc.Method{Service: "S", Name: "m", Codec: thrift.Binary{}, New: stub.New[oneMessage, bookAnswer]}
+	served := m.New()
+	served.Method = m
+	var out buf.Out
+	if err := (thrift.Binary{}).Append(&out, &oneNumber{7}); err != nil { // of another type: the argument is left out
+		t.Fatal(err)
+	}
+	rpc.EngineOf(served).SetBody(out.Take(buf.Mark{}), rpc.Limits{}.WithDefaults())
+	for side, c := range map[string]*rpc.Call{"client": stub.Make(m, "S", &oneMessage{}, &bookAnswer{}), "server": served} {
+		msg, err := c.Request()
+		if _, ok := msg.(*oneMessage); !ok || err != nil {
+			t.Errorf("%s, without its argument: Request = %#v, %v", side, msg, err)
+		}
+	}
+	rpc.EngineOf(served).Release()
+	out.Reset()
+	plain := &rpc.Method{Service: "S", Name: "m", Codec: text{}}
+	for name, c := range map[string]*rpc.Call{"wrapped": stub.Make(m, "S", (*oneMessage)(nil), &bookAnswer{}), "plain": stub.Make(plain, "S", (*string)(nil), new(string))} {
+		if msg, err := c.Request(); msg != nil || rpc.CodeOf(err) != rpc.InvalidArgument {
+			t.Errorf("%s, a nil message: Request = %#v, %v", name, msg, err)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"iter"
 	"net"
 	"reflect"
@@ -91,18 +92,26 @@ const (
 // *books.Order, of a type that a type switch can name. Of a Thrift method whose
 // arguments are several, or one that is no struct, it is a message that holds them,
 // of a type that is generated and not exported; Args gives these one by one. A call
-// with a stream of requests has none: see OnSend and OnReceive.
+// with a stream of requests has none: see OnSend and OnReceive. It is never a nil pointer:
+// an argument that is left out is none, and the message that holds it stands for it; a
+// call that is made with nil gives an error.
 //
 // On the server the first use decodes it; after the handler has returned an
 // undecoded request is gone, and Request returns an error.
 func (c *Call) Request() (any, error) {
 	args, err := c.request()
-	if w := c.unwrapper(); err == nil && w != nil {
+	switch v := reflect.ValueOf(args); {
+	case err != nil:
+		return nil, err
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		return nil, &Error{Code: InvalidArgument, Op: "request", Msg: fmt.Sprintf("the message of %v is nil", c.Method), Sent: NotSent}
+	}
+	if w := c.unwrapper(); w != nil {
 		if msg := single(w.Args(args)); msg != nil {
 			return msg, nil
 		}
 	}
-	return args, err
+	return args, nil
 }
 
 // Args gives what the method was called with, name and value in the order of the IDL:
@@ -134,12 +143,12 @@ func (c *Call) unwrapper() Unwrapper {
 	return w
 }
 
-// single is the one argument of all, if it is a message; else nil.
+// single is the one argument of all, if it is a message and is there; else nil.
 func single(args iter.Seq2[string, any]) (msg any) {
 	n := 0
 	for _, a := range args {
 		n++
-		if v := reflect.ValueOf(a); v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct {
+		if v := reflect.ValueOf(a); v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct && !v.IsNil() {
 			msg = a
 		}
 	}
