@@ -296,7 +296,7 @@ func newHolderOver(t *testing.T, form ttheader.Form, over func(netio.Conn) netio
 			}
 		}
 	}}
-	cfg := &mux.ServerConfig{Config: mux.Config{Limits: h.lim}, Base: t.Context(), Total: h.total, Route: func(service, name string) (rpc.Handler, string, bool) {
+	cfg := &mux.ServerConfig{Config: mux.Config{Limits: h.lim, Total: h.total}, Base: t.Context(), Route: func(service, name string) (rpc.Handler, string, bool) {
 		switch name {
 		case "chat":
 			return chat.route(service, name)

@@ -61,7 +61,7 @@ func TestFullServerServesSmallConnections(t *testing.T) {
 		connect := func() *rig {
 			r := &rig{finished: make(chan error, 1)}
 			r.cend, r.send = pipe.New(pipe.Config{})
-			r.server = mux.NewServerConn(r.send, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: h.route, Base: t.Context(), Total: total})
+			r.server = mux.NewServerConn(r.send, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim, Total: total}, Route: h.route, Base: t.Context()})
 			go r.server.Run(func(err error) { r.finished <- err })
 			r.client = mux.NewConn(r.cend, ttheader.Protocol{}.Open(wire.Client, lim), mux.Config{Limits: lim})
 			if _, _, err := r.call(t.Context(), "echo", ""); err != nil {

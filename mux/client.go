@@ -19,8 +19,8 @@ type Config struct {
 	Limits *rpc.Limits
 	Logger *slog.Logger // nil: only panics of user code are logged
 
-	// Total, on a client's connection, counts what all of the client's hold.
-	// nil: nothing is counted over all of them.
+	// Total counts what all connections of the client, or of the server, hold. nil:
+	// nothing is counted over all of them.
 	Total *Total
 
 	// Notify, on a client's connection, is called after its Status may have

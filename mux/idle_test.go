@@ -48,7 +48,7 @@ func TestWhatIsKeptIsCharged(t *testing.T) {
 		lim := rpc.Limits{}.WithDefaults()
 		p := &two{caps: twoCaps, window: 50}
 		r.server = mux.NewServerConn(r.send, p.Open(wire.Server, lim), &mux.ServerConfig{
-			Config: mux.Config{Limits: lim}, Total: total, Route: plainRoute(handlers(echo)), Base: t.Context()})
+			Config: mux.Config{Limits: lim, Total: total}, Route: plainRoute(handlers(echo)), Base: t.Context()})
 		go r.server.Run(func(err error) { r.finished <- err })
 		for i := range uint32(5) {
 			r.say(twoFrame('Q', 2*i+1, "echo\x00"+strings.Repeat("x", 100<<10)))

@@ -28,7 +28,7 @@ func newCrowd(t *testing.T, n int, h handlers) *crowd {
 	for range n {
 		r := &rig{finished: make(chan error, 1)}
 		r.cend, r.send = pipe.New(pipe.Config{})
-		r.server = mux.NewServerConn(r.send, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim}, Route: h.route, Base: t.Context(), Total: c.total})
+		r.server = mux.NewServerConn(r.send, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim, Total: c.total}, Route: h.route, Base: t.Context()})
 		r.server.CountUnder(share)
 		go r.server.Run(func(err error) { r.finished <- err })
 		r.client = mux.NewConn(r.cend, ttheader.Protocol{}.Open(wire.Client, lim), mux.Config{Limits: lim})

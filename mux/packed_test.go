@@ -239,7 +239,7 @@ func TestCompressingHasPlaces(t *testing.T) {
 			a, b := pipe.New(pipe.Config{})
 			places := make(chan struct{}, 1)
 			s := &packingSession{Session: ttheader.Protocol{}.Open(wire.Server, lim)}
-			cfg := &mux.ServerConfig{Config: mux.Config{Limits: lim}, Base: t.Context(), Handlers: where, Zlib: places, Total: total, Route: h.route}
+			cfg := &mux.ServerConfig{Config: mux.Config{Limits: lim, Total: total}, Base: t.Context(), Handlers: where, Zlib: places, Route: h.route}
 			server := mux.NewServerConn(b, s, cfg)
 			ended := make(chan struct{})
 			go server.Run(func(error) { close(ended) })

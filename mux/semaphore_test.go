@@ -57,7 +57,7 @@ func TestDecodingHasRoom(t *testing.T) {
 		connect := func() *rig {
 			r := &rig{finished: make(chan error, 1)}
 			r.cend, r.send = pipe.New(pipe.Config{})
-			r.server = mux.NewServerConn(r.send, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim, Logger: logTo(t)}, Route: route, Base: t.Context(), Total: total})
+			r.server = mux.NewServerConn(r.send, ttheader.Protocol{}.Open(wire.Server, lim), &mux.ServerConfig{Config: mux.Config{Limits: lim, Logger: logTo(t), Total: total}, Route: route, Base: t.Context()})
 			r.server.CountUnder(total.Share(1 << 20))
 			go r.server.Run(func(err error) { r.finished <- err })
 			r.client = mux.NewConn(r.cend, ttheader.Protocol{}.Open(wire.Client, lim), mux.Config{Limits: lim})

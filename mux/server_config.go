@@ -22,7 +22,6 @@ type ServerConfig struct {
 	Route Router
 	Base  context.Context // the values that handlers see
 	Gate  *Gate           // nil: no limit over all connections
-	Total *Total          // nil: nothing is counted over all connections
 	Watch *StallWatch     // nil: every batch has a spare worker
 	Rush  *Rush           // nil: requests are begun in the order in which they are read, whoever leaves
 

@@ -93,10 +93,10 @@ func Run(ctx context.Context, cfg Config, listeners []*netio.Listener) error {
 	base, v.drains = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer v.drains(nil)
 	v.conns = &mux.ServerConfig{
-		Config: mux.Config{Limits: cfg.Limits, Logger: cfg.HandlerLog},
+		Config: mux.Config{Limits: cfg.Limits, Logger: cfg.HandlerLog, Total: v.door.total},
 		Route:  cfg.Route, Base: base, Gate: cfg.Gate, Watch: new(mux.StallWatch), Rush: new(mux.Rush), Handlers: cfg.Handlers,
 		Chain: cfg.Chain, Unknown: new(rpc.Method), Timeout: cfg.Timeout,
-		Total: v.door.total, Zlib: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		Zlib: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 	}
 	defer v.conns.Watch.Close()
 	defer v.conns.Rush.Close()
