@@ -24,6 +24,11 @@ func (c *ServerConn) answerLocks(r *request, err error) {
 	c.out.Lock()
 	switch {
 	case r.ordered:
+		if err == nil && (large || r.private == nil && c.turns.first != r) {
+			c.out.Unlock()
+			err = c.prepare(r) // what waits for its turn is bytes, which are counted
+			c.out.Lock()
+		}
 		c.finishLocked(r, err)
 	case c.cfg.Handlers != Inline && !(large && c.unforeseenLocked(r)) && c.backedUpLocked():
 		c.lateLocked(r, err)

@@ -42,12 +42,15 @@ func (h Hints) LargeRequest() bool { return h.m.hints.requests.large.Load() > 0 
 // LargeResponse reports whether responses were large lately.
 func (h Hints) LargeResponse() bool { return h.m.hints.responses.large.Load() > 0 }
 
-// RequestBytes is about what the last large request weighed, at the most; 0 if
-// requests were small lately.
+// RequestBytes is about what the largest request of the last seconds weighed, at the
+// most; 0 if they were small. Where few are made it is remembered for longer.
 func (h Hints) RequestBytes() int { return h.m.hints.requests.expected() }
 
 // ResponseBytes is RequestBytes of the responses.
 func (h Hints) ResponseBytes() int { return h.m.hints.responses.expected() }
+
+// Answered reports whether the size of any response is known.
+func (h Hints) Answered() bool { return h.m.hints.responses.most.Load() != unseen }
 
 // DecodedBytes is RequestBytes of what requests take once they are decoded,
 // besides their text and binary.
@@ -63,7 +66,7 @@ func (h Hints) NoteDecoded(n int) (large bool) {
 // NoteRequest notes the size of a request.
 func (h Hints) NoteRequest(n int) { h.m.hints.requests.note(n) }
 
-// NoteResponse notes the size of a response.
+// NoteResponse notes the size of a response, 0 for an error.
 func (h Hints) NoteResponse(n int) { h.m.hints.responses.note(n) }
 
 // Cost is what the handler took lately, a moving average; 0 until it is known.
@@ -128,30 +131,74 @@ func (f *failures) next(now time.Time) (log bool, left int) {
 // the line stays shared between cores.
 type sizes struct {
 	large atomic.Int32 // how many small ones more make the next one expected to be small
-	bytes atomic.Int32 // of the last large one: the next power of two
+	most  atomic.Int32 // the largest lately: the next power of two; see unseen and small
+	left  atomic.Int32 // how many smaller ones more until the time is looked at
+	next  atomic.Int32 // the largest of the smaller ones since there was one like most
+	calm  atomic.Int64 // when it was first seen that there were only smaller ones, ns; 0: it was not
 }
+
+// What most says besides a size.
+const (
+	unseen = 0 // there was no message yet
+	small  = 1 // those lately were small
+)
+
+// largestFor is how long a large message is reckoned with: a caller who is answered
+// with small ones in between is not to have what was learned forgotten.
+const largestFor = 5 * time.Second
 
 // note takes in the size of one message. In the calm case, small after small, it only reads.
 func (s *sizes) note(n int) {
-	have := s.large.Load()
-	if n < largeBytes {
-		if have > 0 {
-			s.large.CompareAndSwap(have, have-1)
+	size := int32(small)
+	if n >= largeBytes {
+		size = 1 << bits.Len(uint(min(n, 1<<30)-1))
+		if s.large.Load() != smallInRow {
+			s.large.Store(smallInRow)
 		}
+	} else if have := s.large.Load(); have > 0 {
+		s.large.CompareAndSwap(have, have-1)
+	}
+	switch most := s.most.Load(); {
+	case size < most:
+		s.smaller(size, most)
+	case size > most:
+		s.most.Store(size)
+		s.begin()
+	case size > small && s.left.Load() != smallInRow:
+		s.begin()
+	}
+}
+
+// begin begins to count those that are smaller than most.
+func (s *sizes) begin() {
+	s.left.Store(smallInRow)
+	s.next.Store(small)
+	s.calm.Store(0)
+}
+
+// smaller notes one that is smaller than most. After many such, for long enough, the
+// largest of them takes its place. The time is looked at now and then only.
+func (s *sizes) smaller(size, most int32) {
+	if s.next.Load() < size {
+		s.next.Store(size)
+	}
+	if s.left.Add(-1) > 0 {
 		return
 	}
-	if have != smallInRow {
-		s.large.Store(smallInRow)
-	}
-	if size := int32(1) << bits.Len(uint(min(n, 1<<30)-1)); s.bytes.Load() != size {
-		s.bytes.Store(size)
+	s.left.Store(smallInRow - 1) // not as begin does: there were smaller ones
+	now := time.Now().UnixNano()
+	switch calm := s.calm.Load(); {
+	case calm == 0:
+		s.calm.Store(now)
+	case now-calm >= int64(largestFor) && s.most.CompareAndSwap(most, s.next.Load()):
+		s.begin()
 	}
 }
 
 // expected is the size of the next message if it may be large, else 0.
 func (s *sizes) expected() int {
-	if s.large.Load() == 0 {
-		return 0
+	if most := s.most.Load(); most > small {
+		return int(most)
 	}
-	return int(s.bytes.Load())
+	return 0
 }
