@@ -149,10 +149,10 @@ func (a *Account) pauseLocked(more int) pause {
 // progressLocked changes with each release, and while the peer reads.
 func (a *Account) progressLocked() uint64 { return a.freed + a.out.HandedToKernel() }
 
-// wait waits until there may be room, but not for long. The caller holds no lock,
-// and has no flush to pay.
-func (p pause) wait(out *netio.Output) {
-	ctx, cancel := context.WithTimeout(p.eased, heldStall)
+// wait waits until there may be room, but not for longer than most. The caller holds no
+// lock, and has no flush to pay.
+func (p pause) wait(out *netio.Output, most time.Duration) {
+	ctx, cancel := context.WithTimeout(p.eased, most)
 	defer cancel()
 	if p.below > 0 {
 		out.Wait(ctx, p.below) //nolint:errcheck // whoever waited looks again in any case
@@ -161,7 +161,7 @@ func (p pause) wait(out *netio.Output) {
 	}
 }
 
-// vainLocked reports whether p lasted as long as any may, nothing went away
+// vainLocked reports whether p lasted for heldStall, nothing went away
 // meanwhile, and the account is full.
 func (a *Account) vainLocked(p pause) bool {
 	return p.eased.Err() == nil && a.progressLocked() == p.progress && a.fullLocked()

@@ -289,6 +289,7 @@ func (c *ServerConn) appendLocked(r *request) bool {
 	reply.Err, _ = errors.AsType[*rpc.Error](r.err)
 	if r.call != nil {
 		reply.Trailer = r.call.Trailer
+		rpc.HintsOf(r.call.Method).NoteResponse(0)
 	}
 	err := encode(out, c.sess, reply, nil)
 	if err != nil && reply.Trailer != nil { // it may be too large, or what has failed before

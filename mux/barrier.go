@@ -23,6 +23,7 @@ const (
 	unread             // the peer does not read its answers
 	full               // the account is, or what the next request may become does not fit
 	unanswered         // answers in order wait for an earlier one
+	unweighed          // the first answer of a method is awaited, so that it is known what the next may weigh
 	pressed            // a stream whose peer knows no credit has much to be received
 )
 
@@ -82,8 +83,27 @@ func (c *ServerConn) beginBarLocked(r *request) barrier {
 		return unread
 	case r.ordered && (c.turns.begun >= orderedMost || c.turns.bytes > c.lim.QueuedBytes):
 		return unanswered
+	case r.ordered && c.turns.begun > 0 && c.unweighed(r):
+		return unweighed
 	}
 	return passable
+}
+
+// unweighedFor is the part of its patience for which an ordered request waits for the
+// first answer of its method; unweighedLook is how often it is looked whether another
+// connection has it.
+const (
+	unweighedFor  = 8
+	unweighedLook = 20 * time.Millisecond
+)
+
+// unweighed reports whether nothing is known of what the answer of r may weigh, so that
+// it waits for the one before it. It is answered behind that one anyway; begun
+// beside it, as many large answers as may be begun would be there at once, and nothing
+// of them foreseen. But a first one that takes long holds up nobody for long.
+func (c *ServerConn) unweighed(r *request) bool {
+	m := r.h.Method
+	return m != nil && m.Kind == rpc.Unary && !rpc.HintsOf(m).Answered() && time.Since(r.arrived) < c.patience(r)/unweighedFor
 }
 
 // readBarLocked says why the connection is not to be read.
@@ -165,8 +185,10 @@ func (c *ServerConn) haltLocked(bar barrier) {
 		c.awaitReader(context.Background())
 	case bar == pressed:
 		c.awaitPace()
+	case bar == unweighed:
+		p.wait(c.out, unweighedLook)
 	default:
-		p.wait(c.out)
+		p.wait(c.out, heldStall)
 	}
 	c.out.Lock()
 	c.halted = false

@@ -38,7 +38,7 @@ func (c *Conn) awaitRelease() {
 	for c.fullLocked() {
 		p := a.pauseLocked(0)
 		c.unlock()
-		p.wait(c.out)
+		p.wait(c.out, heldStall)
 		c.out.Lock()
 		a.refusing = a.vainLocked(p)
 	}

@@ -34,11 +34,15 @@ func newFramedPeer(t *testing.T, h handlers, where mux.Handlers) *framedPeer {
 
 // newFramedPeerUnder has total count what the server holds for the peer.
 func newFramedPeerUnder(t *testing.T, h handlers, where mux.Handlers, total *mux.Total) *framedPeer {
-	full := rpc.Limits{}.WithDefaults()
+	return newFramedPeerOf(t, h.route, where, total, rpc.Limits{})
+}
+
+func newFramedPeerOf(t *testing.T, route mux.Router, where mux.Handlers, total *mux.Total, lim rpc.Limits) *framedPeer {
+	full := lim.WithDefaults()
 	a, b := pipe.New(pipe.Config{})
 	p := ttheader.Protocol{Form: ttheader.Framed}
 	f := &framedPeer{nc: a, s: p.Open(wire.Client, full), ended: make(chan error, 1)}
-	f.server = mux.NewServerConn(b, p.Open(wire.Server, full), &mux.ServerConfig{Config: mux.Config{Limits: full}, Route: h.route, Base: t.Context(), Handlers: where})
+	f.server = mux.NewServerConn(b, p.Open(wire.Server, full), &mux.ServerConfig{Config: mux.Config{Limits: full}, Route: route, Base: t.Context(), Handlers: where})
 	f.server.CountUnder(total)
 	go f.server.Run(func(err error) { f.ended <- err })
 	return f

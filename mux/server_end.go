@@ -82,7 +82,7 @@ func (c *ServerConn) standLocked() {
 		c.awaitReader(ctx)
 		cancel()
 	} else {
-		p.wait(c.out)
+		p.wait(c.out, heldStall)
 	}
 	c.out.Lock()
 	if c.account.vainLocked(p) {

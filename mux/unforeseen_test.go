@@ -3,8 +3,10 @@ package mux_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/mux"
@@ -58,7 +60,7 @@ func unforeseen(t *testing.T, p ttheader.Protocol, where mux.Handlers) {
 	if o.Unlock() {
 		o.Flush() //nolint:errcheck // the server's end shows
 	}
-	synctest.Wait()
+	time.Sleep(2 * time.Second) // virtual: in order they wait for the first answer, but not for long
 	close(others)
 	synctest.Wait()
 	close(first)
@@ -86,4 +88,51 @@ func unforeseen(t *testing.T, p ttheader.Protocol, where mux.Handlers) {
 	}
 	peer.Abort()
 	<-ended
+}
+
+// Of ordered requests of a method that was never answered one runs, until it is known
+// what it weighs, or for a while; then as many as have room.
+func TestFirstAnswerOfAMethodIsWeighed(t *testing.T) {
+	for _, long := range []time.Duration{50 * time.Millisecond, 5 * time.Second} {
+		for _, where := range []mux.Handlers{mux.Spare, mux.Goroutines} {
+			synctest.Test(t, func(t *testing.T) {
+				var runs, most atomic.Int32
+				h := handlers{"page": func(context.Context, string) (string, error) {
+					if n := runs.Add(1); n > most.Load() {
+						most.Store(n)
+					}
+					defer runs.Add(-1)
+					time.Sleep(long)
+					return strings.Repeat("x", 240<<10), nil
+				}}
+				page, _, _ := h.route("", "page")
+				page.Method = method("page", rpc.Unary)
+				f := newFramedPeerOf(t, func(string, string) (rpc.Handler, string, bool) { return page, "", true }, where, nil, heldLimits)
+				go f.call(40, "page")
+				time.Sleep(40 * time.Millisecond)
+				if n := runs.Load(); n != 1 {
+					t.Errorf("%d run although nothing is known of their answers", n)
+				}
+				answers := 0
+				f.nc.Receive(false, func(in *buf.In) (bool, error) { //nolint:errcheck // answers are counted
+					for {
+						ev, need, err := f.s.Cut(in)
+						if ev.Flags == 0 || err != nil {
+							in.Expect(need)
+							return answers < 5, err
+						}
+						if answers++; ev.Err != nil && long < time.Second {
+							t.Error(ev.Err)
+						}
+						ev.Body.Release()
+					}
+				})
+				if n := most.Load(); long < time.Second && n > 4 || n < 2 {
+					t.Errorf("%d ran at a time that take %v", n, long)
+				}
+				f.nc.Abort()
+				<-f.ended
+			})
+		}
+	}
 }
