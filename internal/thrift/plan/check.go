@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/binary"
+	"unsafe"
 
 	"github.com/limosa-rpc/limosa/internal/shape"
 	"github.com/limosa-rpc/limosa/internal/thrift/raw"
@@ -30,25 +31,22 @@ type Checker struct {
 // at which it ended, and its offset. at, unless it is nil, gets the offset of
 // each field's value.
 //
-// A stretch of runs is gone through by pass, which knows offsets only; what the caller
-// wants to know of the runs (which fields are required, where each value is) is noted
-// behind it, since most callers have no index to fill.
+// A stretch of runs is gone through by pass, which knows offsets only, or by locate, which
+// notes where each value is: most callers have no index to fill.
 func (c *Checker) straight(pl *Plan, i, o, depth int, at []uint32) (seen uint64, next, end int, f raw.Fault) {
-	var all [maxStretch]uint32
-	starts := &all
-	if at == nil {
-		starts = nil
-	}
 	for i < len(pl.Runs) {
 		runs := pl.Runs[i : i+int(pl.Runs[i].stretch)]
 		var n int
-		n, o = pass(c.B, runs, o, starts)
-		for k := range runs[:n] {
-			r := &runs[k]
-			seen |= r.bits
-			if at != nil {
-				c.note(r, all[k], at)
-			}
+		if at == nil {
+			n, o = pass(c.B, runs, o)
+		} else {
+			var again bool
+			n, o, again = locate(c.B, runs, o, at)
+			c.Again = c.Again || again
+		}
+		if n > 0 {
+			last := &runs[n-1]
+			seen |= (last.before | last.bits) &^ runs[0].before
 		}
 		if n < len(runs) {
 			return seen, int(runs[n].from), o, raw.Fine
@@ -78,7 +76,7 @@ func (c *Checker) straight(pl *Plan, i, o, depth int, at []uint32) (seen uint64,
 func (c *Checker) alike(pl *Plan, n, o int) (i, end int) {
 	b := c.B
 	for i = range n {
-		k, at := pass(b, pl.Runs, o, nil)
+		k, at := pass(b, pl.Runs, o)
 		if k != len(pl.Runs) || at >= len(b) || b[at] != byte(raw.TypeStop) {
 			return i, o
 		}
@@ -98,21 +96,6 @@ func (c *Checker) inner(f *shape.Field, o, depth int, indexed bool) (end int, th
 	c.Again = c.Again || indexed
 	end, flt = c.skip(o, WireOf(f), depth-1)
 	return end, false, flt
-}
-
-// note notes where the fields of a run that begins at o are, but for a last one
-// that is yet to be looked at.
-func (c *Checker) note(r *run, o uint32, at []uint32) {
-	at = at[r.from:r.to]
-	if r.last == endInner {
-		at = at[:len(at)-1]
-	}
-	for k := range at {
-		if at[k] != 0 {
-			c.Again = true
-		}
-		at[k] = o + uint32(r.rel[k&(runFields-1)]) + 3
-	}
 }
 
 // Fields checks the struct at b[o:] and gives its end, or the offset of a
@@ -210,19 +193,23 @@ func (c *Checker) skip(o int, t raw.Type, depth int) (int, raw.Fault) {
 
 // texts checks n strings, one after the other.
 //
-// A map of strings is 2*n strings on the wire.
+// A map of strings is 2*n strings on the wire. Each length says where the next one is, so that
+// nothing but a load, a swap and an addition may lie between two of them.
 func (c *Checker) texts(n, o int) (int, raw.Fault) {
 	b := c.B
+	begin := unsafe.Pointer(unsafe.SliceData(b))
 	for ; n > 0; n-- {
-		left := len(b) - o - 4
+		text := o + 4
+		left := len(b) - text
 		if left < 0 {
 			return o, raw.Short
 		}
-		size := binary.BigEndian.Uint32(b[o:])
+		// Safety: four bytes from o on are there.
+		size := binary.BigEndian.Uint32((*[4]byte)(unsafe.Add(begin, o))[:])
 		if uint(size) > uint(left) {
 			return o, raw.TooLarge
 		}
-		o += 4 + int(size)
+		o = text + int(size)
 	}
 	return o, raw.Fine
 }

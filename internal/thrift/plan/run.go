@@ -25,8 +25,10 @@ type run struct {
 	size     uint16 // bytes of it; a text counts with its length, another value only with its header
 	last     runEnd
 	from, to uint32 // ops
+	located  uint32 // as to, but without a value of another kind
 	stretch  uint32 // how many runs there are from this one to one that ends in another kind, both included
 	bits     uint64 // of the required fields in it
+	before   uint64 // of those in runs before it
 }
 
 // A runEnd says what a run ends with.
@@ -34,15 +36,12 @@ type runEnd uint8
 
 const (
 	endFixed runEnd = iota // a value of fixed size
-	endText                // a string or binary
 	endInner               // a value of another kind
+	endText                // a string or binary
 	loneText               // nothing but a string or binary
 )
 
-const (
-	runFields  = 4
-	maxStretch = 16
-)
+const runFields = 4
 
 // The headers of a run's fields, up to four, are compared with one branch; one field at a time
 // would be a branch each. Strings end a run, since what is behind them has no fixed place.
@@ -72,24 +71,27 @@ func (pl *Plan) makeRuns() {
 		}
 		r.want[i-int(r.from)], r.rel[i-int(r.from)] = f.Tag>>16|f.Tag&0xff00|f.Tag<<16&0xff0000, uint8(r.size)
 		r.addBool(f)
-		r.to, r.bits, open = uint32(i+1), r.bits|f.Bit, n != 0
+		r.to, r.located, r.bits, open = uint32(i+1), uint32(i+1), r.bits|f.Bit, n != 0
 		switch {
 		case n != 0:
 			r.size += 3 + uint16(n)
 		case WireOf(f) == raw.TypeString:
 			if r.size, r.last = r.size+7, endText; r.size == 7 {
-				r.last, r.want[0] = loneText, f.Tag
+				r.last = loneText
 			}
 		default:
-			r.size, r.last = r.size+3, endInner
+			r.size, r.last, r.located = r.size+3, endInner, uint32(i)
 			pl.Plain = false
 		}
 	}
 	for i := len(pl.Runs) - 1; i >= 0; i-- {
 		r := &pl.Runs[i]
 		if r.stretch = 1; r.last != endInner && i+1 < len(pl.Runs) {
-			r.stretch = min(maxStretch, pl.Runs[i+1].stretch+1)
+			r.stretch = pl.Runs[i+1].stretch + 1
 		}
+	}
+	for i := 1; i < len(pl.Runs); i++ {
+		pl.Runs[i].before = pl.Runs[i-1].before | pl.Runs[i-1].bits
 	}
 }
 
@@ -127,102 +129,99 @@ func (r *run) odd(p unsafe.Pointer) bool {
 	return false
 }
 
+// differ gives zero in its lower three bytes if the headers of the run are at p. The highest
+// byte is that of a value. It has to be inlined.
+func (r *run) differ(p unsafe.Pointer) uint32 {
+	return (le32(p, r.rel[0]) ^ r.want[0]) | (le32(p, r.rel[1]) ^ r.want[1]) | (le32(p, r.rel[2]) ^ r.want[2]) | (le32(p, r.rel[3]) ^ r.want[3])
+}
+
+// suspect tells whether some bool of the run, which is at p, may be odd.
+func (r *run) suspect(p unsafe.Pointer) bool {
+	return *(*byte)(unsafe.Add(p, r.look)) > r.most // Safety: it is a byte of the run.
+}
+
 // pass passes over runs from o on. It gives the first one that is not there as it
-// should be, or len(runs), and where that begins. starts, unless it is nil, gets
-// where each begins; then there are at most maxStretch.
+// should be, or len(runs), and where that begins.
 //
 // It is the loop of the typed skip and does without checks of bounds: of each run the
-// size is held against what is left before anything of it is loaded.
-func pass(b []byte, runs []run, o int, starts *[maxStretch]uint32) (k, end int) {
-	if len(b) == 0 {
-		return 0, o
-	}
-	begin := unsafe.Pointer(&b[0]) // Safety: see below.
+// size is held against what is left before anything of it is loaded. Between one text's
+// length and the next one's lie a load, a swap and an addition, and nothing else.
+func pass(b []byte, runs []run, o int) (k, end int) {
+	begin := unsafe.Pointer(unsafe.SliceData(b)) // Safety: see below.
 	for k = range runs {
 		r := &runs[k]
-		if starts != nil {
-			starts[k&(maxStretch-1)] = uint32(o)
-		}
-		left := len(b) - o - int(r.size)
+		after := o + int(r.size)
+		left := len(b) - after
+		// Safety: after the run there is a stop at the least, so that size+1 bytes are
+		// there, and among them are 4 of every field.
 		if left <= 0 {
-			return k, o // after the run there is a stop at the least
+			return k, o
 		}
-		// Safety: size+1 bytes from p on are there, and among them are 8 bytes of a
-		// text with what follows it, and 4 of every other field.
-		p := unsafe.Add(begin, o)
-		if r.last == loneText {
-			w := binary.BigEndian.Uint64((*[8]byte)(p)[:])
-			n := uint32(w >> 8)
-			if uint32(w>>40) != r.want[0] || uint(n) > uint(left) {
+		if p := unsafe.Add(begin, o); r.last == loneText {
+			if (le32(p, 0)^r.want[0])&0xffffff != 0 {
 				return k, o
 			}
-			o += 7 + int(n)
-			continue
-		}
-		bad := (le32(p, r.rel[0]) ^ r.want[0]) | (le32(p, r.rel[1]) ^ r.want[1]) | (le32(p, r.rel[2]) ^ r.want[2]) | (le32(p, r.rel[3]) ^ r.want[3])
-		if bad&0xffffff != 0 {
+		} else if r.differ(p)&0xffffff != 0 || r.suspect(p) && r.odd(p) {
 			return k, o
 		}
-		// Safety: as above; it is a byte of the run.
-		if *(*byte)(unsafe.Add(p, r.look)) > r.most && r.odd(p) {
-			return k, o
-		}
-		if r.last == endText {
-			n := binary.BigEndian.Uint32((*[4]byte)(unsafe.Add(p, r.size-4))[:])
+		if o = after; r.last >= endText {
+			n := binary.BigEndian.Uint32((*[4]byte)(unsafe.Add(begin, after-4))[:])
 			if uint(n) > uint(left) {
-				return k, o
+				return k, after - int(r.size)
 			}
-			o += int(n)
+			o = after + int(n)
 		}
-		o += int(r.size)
 	}
 	return len(runs), o
 }
 
-// Element is pass for one struct of a list whose plan is plain: it fills at and
-// gives the struct's end, or 0 if the struct is not what most are.
+// locate is pass that notes in at where the values of the fields are, but for a last one of
+// another kind, which is yet to be looked at; again: one was noted there before.
 //
 // Two loops that differ in what they store are two functions: at as an optional result
 // would be a branch for each field.
-func Element(b []byte, runs []run, o int, at []uint32) int {
-	if len(b) == 0 {
-		return 0
-	}
-	begin := unsafe.Pointer(&b[0]) // Safety: as in pass.
-	for k := range runs {
+func locate(b []byte, runs []run, o int, at []uint32) (k, end int, again bool) {
+	begin, had := unsafe.Pointer(unsafe.SliceData(b)), uint32(0) // Safety: as in pass.
+	for k = range runs {
 		r := &runs[k]
-		left := len(b) - o - int(r.size)
+		after := o + int(r.size)
+		left := len(b) - after
 		if left <= 0 {
-			return 0
+			return k, o, had != 0
 		}
-		p, at := unsafe.Add(begin, o), at[r.from:r.to]
-		if r.last == loneText {
-			w := binary.BigEndian.Uint64((*[8]byte)(p)[:])
-			n := uint32(w >> 8)
-			if uint32(w>>40) != r.want[0] || uint(n) > uint(left) {
-				return 0
-			}
-			at[0] = uint32(o) + 3
-			o += 7 + int(n)
-			continue
-		}
-		bad := (le32(p, r.rel[0]) ^ r.want[0]) | (le32(p, r.rel[1]) ^ r.want[1]) | (le32(p, r.rel[2]) ^ r.want[2]) | (le32(p, r.rel[3]) ^ r.want[3])
-		if bad&0xffffff != 0 {
-			return 0
-		}
-		for i := range at {
-			at[i] = uint32(o) + 3 + uint32(r.rel[i&(runFields-1)])
-		}
-		if r.last == endText {
-			n := binary.BigEndian.Uint32((*[4]byte)(unsafe.Add(p, r.size-4))[:])
+		p, n := unsafe.Add(begin, o), uint32(0)
+		if r.last >= endText {
+			n = binary.BigEndian.Uint32((*[4]byte)(unsafe.Add(begin, after-4))[:])
 			if uint(n) > uint(left) {
-				return 0
+				return k, o, had != 0
 			}
-			o += int(n)
 		}
-		o += int(r.size)
+		if r.last == loneText {
+			if (le32(p, 0)^r.want[0])&0xffffff != 0 {
+				return k, o, had != 0
+			}
+			had |= at[r.from]
+			at[r.from] = uint32(o) + 3
+		} else {
+			if r.differ(p)&0xffffff != 0 || r.suspect(p) && r.odd(p) {
+				return k, o, had != 0
+			}
+			at := at[r.from:r.located]
+			for i := range at {
+				had |= at[i]
+				at[i] = uint32(o) + 3 + uint32(r.rel[i&(runFields-1)])
+			}
+		}
+		o = after + int(n)
 	}
-	if o >= len(b) || b[o] != byte(raw.TypeStop) {
+	return len(runs), o, had != 0
+}
+
+// Element is for one struct of a list whose plan is plain: it fills at, which is
+// all zero, and gives the struct's end, or 0 if the struct is not what most are.
+func Element(b []byte, runs []run, o int, at []uint32) int {
+	k, o, again := locate(b, runs, o, at)
+	if k < len(runs) || again || o >= len(b) || b[o] != byte(raw.TypeStop) {
 		return 0
 	}
 	return o + 1
