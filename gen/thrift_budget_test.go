@@ -5,11 +5,11 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
-	"runtime"
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/gen/testdata/golden/kinds"
+	"github.com/limosa-rpc/limosa/internal/thrift/thrifttest"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/thrift"
 )
@@ -29,11 +29,9 @@ func TestDefaultsAreCharged(t *testing.T) {
 	}
 	for name, body := range map[string][]byte{"a list": filled(append(list, make([]byte, n)...)), "a field again and again": filled(repeat)} {
 		for _, c := range []thrift.Binary{{}, {Plan: true}} {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			err := c.Decode(buf.ViewOf(body), new(kinds.Bags), nil)
-			runtime.ReadMemStats(&after)
-			spent, allowed := int(after.TotalAlloc-before.TotalAlloc), rpc.Limits{}.WithDefaults().DecodeBudget(len(body))+4<<10
+			var err error
+			spent := thrifttest.Allocated(func() { err = c.Decode(buf.ViewOf(body), new(kinds.Bags), nil) })
+			allowed := rpc.Limits{}.WithDefaults().DecodeBudget(len(body)) + 1<<10 // the error
 			var syntax *thrift.SyntaxError
 			if !errors.As(err, &syntax) || syntax.Why != "takes more memory than its size allows" || spent > allowed {
 				t.Errorf("%s, plan %v: %v, %d bytes were allocated; allowed are %d", name, c.Plan, err, spent, allowed)

@@ -3,7 +3,6 @@ package plan_test
 import (
 	"encoding/binary"
 	"errors"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -86,11 +85,10 @@ func TestDefaultsAreCharged(t *testing.T) {
 		{"union", thrift.Binary{}, append(binaries["union"], 0), 1}, {"field", thrift.Binary{}, append(binaries["field"], 0), 1},
 		{"compact", thrift.Compact{}, compact, 2}, {"JSON", thrift.JSON{}, []byte(text), 1},
 	} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		err := tt.codec.Decode(buf.ViewOf(tt.body), new(Sacks), nil)
-		runtime.ReadMemStats(&after)
-		spent, allowed := int(after.TotalAlloc-before.TotalAlloc), rpc.Limits{}.WithDefaults().DecodeBudget(tt.twice*len(tt.body))+8<<10
+		var err error
+		decode := func() { err = tt.codec.Decode(buf.ViewOf(tt.body), new(Sacks), nil) }
+		spent, allowed := thrifttest.Allocated(decode), rpc.Limits{}.WithDefaults().DecodeBudget(tt.twice*len(tt.body))
+		allowed += 1 << 10 // the error
 		if tt.name == "JSON" {
 			allowed += 8 * len(tt.body) // errors and texts are not counted
 		}
@@ -103,14 +101,12 @@ func TestDefaultsAreCharged(t *testing.T) {
 
 // TestDefaultsCostWhatTheyTake compares what is charged with what is allocated.
 func TestDefaultsCostWhatTheyTake(t *testing.T) {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
 	const n = 1000
-	for range n {
-		new(Sack).SetDefaults()
-	}
-	runtime.ReadMemStats(&after)
-	took := int(after.TotalAlloc-before.TotalAlloc) / n
+	took := thrifttest.Allocated(func() {
+		for range n {
+			new(Sack).SetDefaults()
+		}
+	}) / n
 	pl, _, err := plan.Of(new(Sack))
 	if err != nil {
 		t.Fatal(err)
