@@ -197,7 +197,7 @@ func (c *Checker) skip(o int, t raw.Type, depth int) (int, raw.Fault) {
 // nothing but a load, a swap and an addition may lie between two of them.
 func (c *Checker) texts(n, o int) (int, raw.Fault) {
 	b := c.B
-	begin := unsafe.Pointer(unsafe.SliceData(b))
+	begin := unsafe.Pointer(unsafe.SliceData(b)) // Safety: of what is loaded see below.
 	for ; n > 0; n-- {
 		text := o + 4
 		left := len(b) - text
