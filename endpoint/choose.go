@@ -26,7 +26,7 @@ const (
 	dialsAtOnce = 16
 )
 
-// A step is what acquire has to do next; exactly one field is set.
+// A step is what acquire has to do next; exactly one field is set, but room.
 type step struct {
 	use   *pooled // take this connection
 	wait  *flight // wait for this dial
@@ -34,6 +34,10 @@ type step struct {
 	greet *pooled // wait a moment for this connection's peer to say hello
 	dial  *flight // wait for this dial, which is for this call alone
 	err   error   // give up
+
+	// Beside wait or greet: all connections that carry many are full, and the wait is over
+	// too once this is closed, for one of them is not any more. nil: there is none.
+	room <-chan struct{}
 }
 
 // A search is what a call that looks for a connection wants, and has done.
@@ -81,6 +85,8 @@ func (e *Endpoint) wait(ctx context.Context, q *search, s step) error {
 			e.leave(s.turn)
 			return e.interrupted(ctx)
 		}
+	case s.room != nil:
+		return e.waitForRoom(ctx, s)
 	case s.wait != nil:
 		select {
 		case <-s.wait.done:
@@ -104,6 +110,27 @@ func (e *Endpoint) wait(ctx context.Context, q *search, s step) error {
 	return nil
 }
 
+// waitForRoom waits until there may be a connection that is not full: until the dial is
+// over, well or not, the peer has said how many calls it takes, or another call has ended.
+func (e *Endpoint) waitForRoom(ctx context.Context, s step) error {
+	var over <-chan struct{}
+	if s.wait != nil {
+		over = s.wait.done
+	} else {
+		over = s.greet.conn.Ready()
+	}
+	select {
+	case <-over:
+		if s.greet != nil {
+			e.greeted(s.greet)
+		}
+	case <-s.room:
+	case <-ctx.Done():
+		return e.interrupted(ctx)
+	}
+	return nil
+}
+
 // choose decides how a call gets its connection. What it dials may outlive ctx.
 func (e *Endpoint) choose(ctx context.Context, q *search) step {
 	e.mu.Lock()
@@ -116,11 +143,7 @@ func (e *Endpoint) choose(ctx context.Context, q *search) step {
 		return step{err: e.closedErr()}
 	}
 	if pc := e.leastLocked(); pc != nil {
-		if pc.load >= loadForAnother || pc.full() {
-			pc = e.relieveLocked(ctx, pc, q)
-		}
-		pc.enter(q.bytes)
-		return step{use: pc}
+		return e.shareLocked(ctx, pc, q)
 	}
 	// Who comes now does not overtake those that wait, but streams, which take other
 	// connections, and while the kind of the peer is open: the queue may end any moment.
@@ -155,12 +178,26 @@ func (e *Endpoint) choose(ctx context.Context, q *search) step {
 	return step{wait: e.launchLocked(ctx)}
 }
 
-// relieveLocked gives the connection for a call where busy, which carries many, is the
-// one with the least load: one that has nothing to carry yet, or else busy, while
-// another is dialled for the next calls if there may be more.
-func (e *Endpoint) relieveLocked(ctx context.Context, busy *pooled, q *search) *pooled {
+// shareLocked decides for a call where least, which carries many, is the connection with
+// the least load.
+func (e *Endpoint) shareLocked(ctx context.Context, least *pooled, q *search) step {
+	s := step{use: least}
+	if least.load >= loadForAnother || least.full() {
+		s = e.relieveLocked(ctx, least, q)
+	}
+	if s.use != nil {
+		s.use.enter(q.bytes)
+	}
+	return s
+}
+
+// relieveLocked is shareLocked where busy carries much: the call takes a connection that
+// has nothing to carry yet, or else busy, while another is dialled for the next calls if
+// there may be more. Where busy is full it waits for that one: the calls that busy has may
+// never end.
+func (e *Endpoint) relieveLocked(ctx context.Context, busy *pooled, q *search) step {
 	if pc := e.idleLocked(q.stream); pc != nil {
-		return pc
+		return step{use: pc}
 	}
 	most := mostForSmall
 	if q.bytes >= largeBytes {
@@ -170,14 +207,25 @@ func (e *Endpoint) relieveLocked(ctx context.Context, busy *pooled, q *search) *
 		most = mostWhenFull
 		for pc := range e.mu.all {
 			if !pc.known { // it may have room for all that wait
-				return busy
+				return step{greet: pc, room: e.roomLocked()}
 			}
 		}
 	}
 	if len(e.mu.all) < most && e.mu.flight == nil && e.restedLocked() == nil {
 		e.launchLocked(ctx)
 	}
-	return busy
+	if busy.full() && e.mu.flight != nil {
+		return step{wait: e.mu.flight, room: e.roomLocked()}
+	}
+	return step{use: busy}
+}
+
+// roomLocked gives what is closed once a full connection has a place.
+func (e *Endpoint) roomLocked() <-chan struct{} {
+	if e.mu.room == nil {
+		e.mu.room = make(chan struct{})
+	}
+	return e.mu.room
 }
 
 // idleLocked takes a connection that has nothing else to carry: one for calls

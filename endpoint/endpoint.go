@@ -60,13 +60,14 @@ type Endpoint struct {
 		sync.Mutex
 		kind   kind // what the peer is known to be
 		all    map[*pooled]struct{}
-		muxed  []*pooled // carry many calls
-		idle   []*pooled // carry one call at a time and have none; the last used at the end
-		opened []*pooled // carry streams and nothing else
-		flight *flight   // the dial that others wait for
-		own    int       // dials of calls that each need a connection of their own
-		queue  []*turn   // calls that wait for one of these to end, or for an idle connection
-		earned int       // by calls, toward retries of refused ones
+		muxed  []*pooled     // carry many calls
+		idle   []*pooled     // carry one call at a time and have none; the last used at the end
+		opened []*pooled     // carry streams and nothing else
+		flight *flight       // the dial that others wait for
+		own    int           // dials of calls that each need a connection of their own
+		queue  []*turn       // calls that wait for one of these to end, or for an idle connection
+		room   chan struct{} // closed once a full connection has a place; nil: nobody waits for one
+		earned int           // by calls, toward retries of refused ones
 		patience
 		reaper *time.Timer
 		closed bool
@@ -174,6 +175,7 @@ func (e *Endpoint) Close() error {
 func (e *Endpoint) Shutdown(ctx context.Context) error {
 	e.mu.Lock()
 	e.mu.closed = true
+	e.madeRoomLocked() // who waits for some is told
 	if e.mu.reaper != nil {
 		e.mu.reaper.Stop()
 	}

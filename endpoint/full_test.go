@@ -76,3 +76,44 @@ func TestFullConnectionsGetAnother(t *testing.T) {
 		<-ended
 	})
 }
+
+// A call that finds all connections full does not wait for their calls, which may never
+// end: it takes the connection that is dialled for it.
+func TestCallDoesNotWaitBehindAFullConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(nil)
+		stop, ended := rig.NetServer(t, n, &limosa.Server{Services: []rpc.Service{rig.Service(nil)}})
+		var dials atomic.Int32
+		e := endpoint.New(endpoint.Config{
+			Network: "tcp", Addr: "server:1", Protocol: few{}, WithoutOffer: few{}, Limits: rpc.Limits{}.WithDefaults(),
+			Dial: func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
+				dials.Add(1)
+				return n.Dial(ctx, "client", "server")
+			},
+		})
+		if _, err := rig.Call(t.Context(), e, rig.Echo, ""); err != nil {
+			t.Fatal(err)
+		}
+		long, leave := context.WithCancel(t.Context())
+		var calls sync.WaitGroup
+		for range 5 { // as many as a connection takes
+			calls.Go(func() { rig.Call(long, e, rig.Wait, "") }) //nolint:errcheck // until leave
+		}
+		synctest.Wait()
+		for i := range 10 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			if _, err := rig.Call(ctx, e, rig.Echo, ""); err != nil {
+				t.Errorf("call %d: %v", i, err)
+			}
+			cancel()
+		}
+		leave()
+		calls.Wait()
+		if got := dials.Load(); got != 2 {
+			t.Errorf("%d connections, of which the second has room for all", got)
+		}
+		e.Close()
+		stop()
+		<-ended
+	})
+}

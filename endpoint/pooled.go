@@ -115,8 +115,12 @@ func (e *Endpoint) settleLocked(pc *pooled) {
 		return
 	}
 	e.hearLocked(pc)
+	was := pc.most
 	if pc.most = caps.Calls; caps.Settling { // what waits for its word is let in with that
 		pc.most = 0
+	}
+	if pc.most != was {
+		e.madeRoomLocked() // perhaps
 	}
 	if pc.known || caps.Pending {
 		return
@@ -189,6 +193,7 @@ func (e *Endpoint) release(pc *pooled, bytes int, answered bool) {
 	e.hearLocked(pc)
 	pc.calls--
 	pc.load -= load(bytes)
+	e.madeRoomLocked()
 	if pc.calls > 0 {
 		return
 	}
@@ -207,6 +212,14 @@ func (e *Endpoint) release(pc *pooled, bytes int, answered bool) {
 	}
 	if e.mu.reaper == nil && !e.mu.closed {
 		e.mu.reaper = time.AfterFunc(e.cfg.Limits.Idle, e.reap)
+	}
+}
+
+// madeRoomLocked has those look again that wait since all connections were full.
+func (e *Endpoint) madeRoomLocked() {
+	if e.mu.room != nil {
+		close(e.mu.room)
+		e.mu.room = nil
 	}
 }
 
