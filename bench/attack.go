@@ -182,6 +182,7 @@ func runAttack(ctx context.Context, a *attack, d time.Duration) (*attackRow, err
 	watch := watchMemory(victim.Cmd.Process.Pid)
 	bird := new(canary)
 	if a.hostile == nil {
+		bird.grpc = a.grpc
 		go bird.sing(victim.Addr)
 	}
 	sent, err := a.attackFrom(ctx, victim, d)
@@ -225,6 +226,8 @@ func quantile(times []time.Duration, q float64) float64 {
 
 // A canary calls a server that is under attack.
 type canary struct {
+	grpc bool // it calls by that; set before it sings
+
 	mu     sync.Mutex
 	times  []time.Duration
 	errors int
@@ -245,6 +248,19 @@ func (c *canary) init() (ctx context.Context) {
 	return ctx
 }
 
+// overTTHeader calls a server as clients of Limosa do.
+func overTTHeader(addr string) (sing songbook, end func()) {
+	caller := &limosa.Client{Target: addr}
+	client := limosaecho.NewEchoClient(caller)
+	return func(ctx context.Context, id int64) (int64, string, error) {
+		m, err := client.Echo(ctx, &limosaecho.Message{ID: id, Text: "canary"})
+		if err != nil {
+			return 0, "", err
+		}
+		return m.ID, m.Text, nil
+	}, func() { caller.Close() }
+}
+
 // sing calls addr until stop. Its first call, which connects, counts too.
 func (c *canary) sing(addr string) {
 	ctx := c.init()
@@ -252,23 +268,26 @@ func (c *canary) sing(addr string) {
 		return
 	}
 	defer close(c.over)
-	caller := &limosa.Client{Target: addr}
-	defer caller.Close()
-	client := limosaecho.NewEchoClient(caller)
+	over := overTTHeader
+	if c.grpc {
+		over = overHTTP2
+	}
+	call, end := over(addr)
+	defer end()
 	for id := int64(0); ctx.Err() == nil; id++ {
 		calling, cancel := context.WithTimeout(context.Background(), canaryTimeout)
 		began := time.Now()
-		m, err := client.Echo(calling, &limosaecho.Message{ID: id, Text: "canary"})
+		got, text, err := call(calling, id)
 		took := time.Since(began)
 		cancel()
 		c.mu.Lock()
 		switch {
-		case err == nil && m.ID == id && m.Text == "canary":
+		case err == nil && got == id && text == "canary":
 			c.times = append(c.times, took)
 		default:
 			c.errors++
 			if c.first == "" {
-				c.first = fmt.Sprintf("%v (%v)", err, m)
+				c.first = fmt.Sprintf("%v (%d, %q)", err, got, text)
 			}
 		}
 		c.mu.Unlock()
@@ -323,7 +342,7 @@ func residentOf(pid int) int64 {
 }
 
 // A victimSetting is what a victim's process is told.
-type victimSetting struct{ Client bool }
+type victimSetting struct{ Client, GRPC bool }
 
 // A victimState is what a victim says of itself, on demand.
 type victimState struct {
@@ -340,7 +359,7 @@ type victimState struct {
 
 // startVictim starts the process that is attacked, with a limit of its memory as a container would have.
 func startVictim(ctx context.Context, a *attack) (*trial.Process, error) {
-	cmd := trial.Command(ctx, childVictim, victimSetting{Client: a.hostile != nil})
+	cmd := trial.Command(ctx, childVictim, victimSetting{Client: a.hostile != nil, GRPC: a.grpc})
 	cmd.Env = append(os.Environ(), "GOMEMLIMIT="+victimMemory)
 	return trial.Start(cmd)
 }

@@ -21,6 +21,7 @@ type attack struct {
 	name  string
 	why   string
 	bound float64 // MiB that the victim may grow by
+	grpc  bool    // the victim speaks that, and so does the canary
 
 	run     func(x *attacker)           // attacks a server until x.ctx ends
 	hostile func(nc *net.TCPConn) int64 // serves one connection of a client, and gives the bytes that it sent
@@ -139,7 +140,7 @@ const seqBase = 1 << 16
 
 // attacks are all cases, in the order in which they run.
 func attacks() []*attack {
-	return slices.Concat(packedAttacks(), heldAttacks(), crowdAttacks(), pieceAttacks(), streamAttacks(), workAttacks(), connAttacks(), hostileAttacks())
+	return slices.Concat(packedAttacks(), heldAttacks(), crowdAttacks(), pieceAttacks(), streamAttacks(), workAttacks(), connAttacks(), hostileAttacks(), http2Attacks())
 }
 
 // pieceAttacks begin messages that do not end.

@@ -15,7 +15,6 @@ import (
 	limosaecho "github.com/limosa-rpc/limosa/bench/echo/limosa/echo"
 	"github.com/limosa-rpc/limosa/cmd/load"
 	"github.com/limosa-rpc/limosa/cmd/load/trial"
-	"github.com/limosa-rpc/limosa/reflection"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -121,7 +120,7 @@ func victimMain(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		server := &limosa.Server{Services: reflection.With(victimService())}
+		server := victimServer(s.GRPC)
 		go server.Serve(ctx, l) //nolint:errcheck // it ends with this process
 		addr = l.Addr().String()
 		addr = "127.0.0.1" + addr[strings.LastIndexByte(addr, ':'):]
