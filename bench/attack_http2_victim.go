@@ -48,6 +48,7 @@ func attackedOverHTTP2() rpc.Service {
 			Serve:  f,
 		}
 	}
+	pours := &echopb.Message{Text: strings.Repeat("x", 32<<10)}
 	return rpc.Service{Name: service, Methods: []rpc.Handler{
 		unary("Echo", func(_ context.Context, m *echopb.Message) (*echopb.Message, error) { return m, nil }),
 		// Answer answers with as many bytes as its id says.
@@ -66,9 +67,8 @@ func attackedOverHTTP2() rpc.Service {
 		}),
 		// Pour sends until its caller has gone.
 		stream("Pour", func(_ context.Context, c *rpc.Call) error {
-			m := &echopb.Message{Text: strings.Repeat("x", 32<<10)}
 			for {
-				if err := rpc.EngineOf(c).Stream().Send(m); err != nil {
+				if err := rpc.EngineOf(c).Stream().Send(pours); err != nil {
 					return err
 				}
 			}

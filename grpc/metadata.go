@@ -22,13 +22,10 @@ func AppendPair(fields []http2.Field, p rpc.Pair) []http2.Field {
 	return append(fields, http2.Field{Name: key, Value: value})
 }
 
-// pairsMost is how many pairs the metadata of a message may be. The fields of a list are
-// fewer than that already; but a byte of a value may be another value.
-const pairsMost = 256
-
 // ParseMetadata appends to md what users see of fields, with a scope. false: a value
-// that is to be base64 is none, or there are more than 256 pairs.
-func ParseMetadata(md rpc.Metadata, fields []http2.Field, scope rpc.Scope) (rpc.Metadata, bool) {
+// that is to be base64 is none, or more values than one make md more than most pairs:
+// a byte of a value may be another one, and a byte on the wire a field of thousands.
+func ParseMetadata(md rpc.Metadata, fields []http2.Field, scope rpc.Scope, most int) (rpc.Metadata, bool) {
 	for _, f := range fields {
 		if own(f.Name) || rpc.Reserved(f.Name) {
 			continue
@@ -39,7 +36,7 @@ func ParseMetadata(md rpc.Metadata, fields []http2.Field, scope rpc.Scope) (rpc.
 		}
 		for v := range strings.SplitSeq(f.Value, ",") { // HTTP joins values so
 			p, ok := decodeBinary(strings.TrimSpace(v))
-			if !ok || len(md) >= pairsMost {
+			if !ok || len(md) >= most && len(v) < len(f.Value) {
 				return md, false
 			}
 			md = append(md, rpc.Pair{Key: f.Name, Value: p, Scope: scope})

@@ -50,7 +50,8 @@ func (d *decoder) init(most, entries int) {
 
 // decode gives the list of a header block, shared where it can be, and the
 // fields behind the shared ones, which are this message's own. p is borrowed. A
-// fault is one of the connection: the tables are lost.
+// fault is one of the connection: the tables are lost. So are more fields than a small
+// multiple of the limit: each takes a byte of the peer's, and a look into a table here.
 func (d *decoder) decode(p []byte) (list *Fields, rest []Field, e *Error) {
 	for _, c := range d.last {
 		if c != nil && bytes.Equal(p, c.block) {
@@ -60,6 +61,9 @@ func (d *decoder) decode(p []byte) (list *Fields, rest []Field, e *Error) {
 	s := scanBlock(p)
 	if s.why != "" {
 		return nil, nil, &Error{Code: CompressionError, Offset: int64(s.bad), Why: s.why}
+	}
+	if s.fields > rawFactor*d.mostEntries {
+		return nil, nil, &Error{Code: EnhanceYourCalm, Why: "header block of too many fields"}
 	}
 	if s.inserts || len(s.updates) > 0 || s.head == 0 || s.head > cacheBlock {
 		list, e = d.whole(p, &s)

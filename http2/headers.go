@@ -7,8 +7,9 @@ import (
 )
 
 const (
-	// rawFactor times HeaderBytes is what a header block may take on the wire. Below,
-	// a list that is too long fails its call; beyond, the connection.
+	// rawFactor times HeaderBytes is what a header block may take on the wire, and as many
+	// times HeaderEntries how many fields it may have. Below, a list that is too long
+	// fails its call; beyond, the connection.
 	rawFactor = 4
 	// continuations is how many frames a header block may come in: CONTINUATION
 	// frames with a byte each are an attack.
@@ -88,7 +89,8 @@ func (s *Session) cutContinuation(in *buf.In, f frame, payload []byte, ev *Event
 // peer would send.
 func (s *Session) tooLong(in *buf.In, ev *Event) bool {
 	b := &s.in.block
-	if len(b.bytes) <= rawFactor*s.cfg.HeaderBytes && b.frames <= continuations {
+	most := max(s.cfg.HeaderBytes, min(rawFactor*s.cfg.HeaderBytes, s.in.allowed))
+	if len(b.bytes) <= most && b.frames <= continuations {
 		return false
 	}
 	s.fatal(in, ev, &Error{Code: EnhanceYourCalm, Why: "header block without an end"})

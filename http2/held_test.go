@@ -84,3 +84,35 @@ func TestReadyIsBounded(t *testing.T) {
 		t.Errorf("got %.200s", got[max(0, len(got)-200):])
 	}
 }
+
+// TestBlocksAreBounded: a header block has no more fields than a small multiple of what a
+// list may have, or it would be work without end for few bytes; and while little is
+// allowed it has no more bytes than a list.
+func TestBlocksAreBounded(t *testing.T) {
+	const calm = "goaway ENHANCE_YOUR_CALM"
+	for _, x := range []struct {
+		fields int
+		ends   bool
+	}{{100, false}, {rawFactor*128 - 100, false}, {rawFactor*128 + 1, true}, {16_000, true}} {
+		s := newEnd(t, Server, Config{})
+		r := newRaw().hello()
+		s.give(r.frame(typeHeaders, flagEndHeaders|flagEnd, 1, r.fields(get...)+strings.Repeat("\x90", x.fields)).Bytes(), 1<<20)
+		if got := told(s.moved()); strings.HasSuffix(got, calm) != x.ends {
+			t.Errorf("%d fields: %s", x.fields, got)
+		}
+	}
+	for allowed, ends := range map[int]bool{1 << 30: false, 64 << 10: false, 10_000: true} {
+		s := newEnd(t, Server, Config{})
+		s.s.Allow(allowed)
+		r := newRaw().hello()
+		r.frame(typeHeaders, 0, 1, r.fields(get...)+strings.Repeat("\x90", 10_000)).cont(1, 0, strings.Repeat("\x90", 5000))
+		s.give(r.Bytes(), 1<<20)
+		if got := told(s.moved()); strings.HasSuffix(got, calm) {
+			t.Errorf("15 KB while %d are allowed: %s", allowed, got)
+		}
+		s.give((&raw{}).cont(1, 0, strings.Repeat("\x90", 5000)).Bytes(), 1<<20)
+		if got := told(s.moved()); strings.HasSuffix(got, calm) != ends {
+			t.Errorf("20 KB while %d are allowed: %s", allowed, got)
+		}
+	}
+}

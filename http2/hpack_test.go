@@ -279,13 +279,16 @@ func TestDecodeBomb(t *testing.T) {
 	if _, _, e := d.decode(entry); e != nil {
 		t.Fatal(e)
 	}
-	list, _, e := d.decode(bytes.Repeat([]byte{0xbe}, 60000))
+	list, _, e := d.decode(bytes.Repeat([]byte{0xbe}, rawFactor*64))
 	if e != nil || !list.over || len(list.List) > 4 {
 		t.Errorf("%v, over %v, %d fields", e, list.over, len(list.List))
 	}
-	many, _, e := d.decode(bytes.Repeat([]byte{0x84 + 0x10}, 1000))
+	many, _, e := d.decode(bytes.Repeat([]byte{0x84 + 0x10}, 200))
 	if e != nil || !many.over || len(many.List) > 64 {
 		t.Errorf("%v, over %v, %d fields", e, many.over, len(many.List))
+	}
+	if _, _, e := d.decode(bytes.Repeat([]byte{0xbe}, 60000)); e == nil || e.Code != EnhanceYourCalm {
+		t.Errorf("a block of 60,000 fields: %v", e)
 	}
 	// The table is the same as the peer's, whatever was left out.
 	if list, _, e := d.decode([]byte{0xbe}); e != nil || list.over || list.List[0].Name != "a" {

@@ -164,7 +164,8 @@ func New(side Side, cfg Config) *Session {
 func (s *Session) Clock(now time.Time) { s.in.now = now }
 
 // Allow tells how large a gathered body, and all of them together, may be from now
-// on, besides the limits of Config. The caller holds the read role.
+// on, besides the limits of Config. A header block of several frames is held to it, too,
+// but never to less than HeaderBytes. The caller holds the read role.
 func (s *Session) Allow(bytes int) { s.in.allowed = bytes }
 
 // Held is the memory, in bytes, that is held for what has not been cut whole: bodies,

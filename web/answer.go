@@ -44,7 +44,7 @@ func (s *Session) answerHead(hev *http2.Event) (lead rpc.Metadata, bad *rpc.Erro
 	}
 	ok := true
 	for _, list := range [][]http2.Field{hev.Fields.List, hev.Rest} {
-		if lead, ok = grpc.ParseMetadata(lead, list, rpc.Leading); !ok {
+		if lead, ok = grpc.ParseMetadata(lead, list, rpc.Leading, 2*s.lim.HeaderEntries); !ok {
 			return fail(rpc.Internal, "metadata that is not base64")
 		}
 	}
@@ -84,7 +84,7 @@ func (s *Session) answerEnd(hev *http2.Event, lead rpc.Metadata, bad *rpc.Error)
 	}
 	had, ok := len(lead), true
 	for _, list := range lists {
-		if lead, ok = grpc.ParseMetadata(lead, list, rpc.Transient); !ok && e == nil {
+		if lead, ok = grpc.ParseMetadata(lead, list, rpc.Transient, 2*s.lim.HeaderEntries); !ok && e == nil {
 			e = &rpc.Error{Code: rpc.Internal, Op: "receive", Msg: "metadata that is not base64", Sent: rpc.Processed, Remote: true}
 		}
 	}

@@ -92,7 +92,7 @@ func (r *receiving) takeGrant() (n int) {
 // cutRequest makes the event of a request's head, and of what of its body came with it.
 func (s *Session) cutRequest(st *step, ev *wire.Event) {
 	hev := &st.ev
-	h := s.headOf(hev.Fields).with(hev.Rest)
+	h := s.headOf(hev.Fields).with(hev.Rest, s.lim.HeaderEntries)
 	if st.status = h.status; st.status != 0 {
 		return
 	}

@@ -81,7 +81,7 @@ func (s *Session) newHead(list *http2.Fields) *head {
 	if list.Method != "POST" {
 		h.status = 405
 	}
-	h.take(list.List)
+	h.take(list.List, s.lim.HeaderEntries)
 	if h.kind != "" && !isGRPC(h.kind) {
 		h.status = 415
 	}
@@ -132,8 +132,8 @@ func thrift(m *rpc.Method) bool {
 	return wraps
 }
 
-// take takes fields in.
-func (h *head) take(fields []http2.Field) {
+// take takes fields in, and of values that are many in one so many pairs at most.
+func (h *head) take(fields []http2.Field, most int) {
 	for _, f := range fields {
 		switch f.Name {
 		case "content-type":
@@ -160,8 +160,11 @@ func (h *head) take(fields []http2.Field) {
 			}
 		}
 	}
-	md, ok := grpc.ParseMetadata(h.md, fields, rpc.Transient)
-	if h.md = md; !ok {
+	md, ok := grpc.ParseMetadata(h.md, fields, rpc.Transient, most)
+	switch h.md = md; {
+	case !ok && len(md) >= most:
+		h.fail(rpc.ResourceExhausted, "metadata beyond the limits")
+	case !ok:
 		h.fail(rpc.Internal, "metadata that is not base64")
 	}
 }
@@ -174,11 +177,11 @@ func (h *head) fail(code rpc.Code, msg string) {
 
 // with gives h with fields that only one request has, and metadata that is its own. Its
 // content type may be among them: which fields are shared is as the peer's table has it.
-func (h *head) with(fields []http2.Field) head {
+func (h *head) with(fields []http2.Field, most int) head {
 	x := *h
 	x.md = slices.Clone(h.md)
 	if len(fields) > 0 {
-		x.take(fields)
+		x.take(fields, most)
 	}
 	if !isGRPC(x.kind) {
 		x.status = 415
