@@ -206,7 +206,24 @@ func validName(s string) bool {
 
 // validValue reports whether a value has no control characters. White space at
 // its ends passes, against RFC 9113, section 8.2.1: clients send it.
+//
+// It looks at eight bytes at a time: a byte on the wire may name a value of 4 KB.
 func validValue(s string) bool {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	for len(s) >= 8 {
+		x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		del := x ^ 0x7f*each
+		if ((x-' '*each)&^x|(del-each)&^del)&high != 0 && !validBytes(s[:8]) {
+			return false
+		}
+		s = s[8:]
+	}
+	return validBytes(s)
+}
+
+// validBytes is validValue, byte by byte.
+func validBytes(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
 			return false

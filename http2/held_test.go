@@ -116,3 +116,31 @@ func TestBlocksAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestValidValue: values are judged alike eight bytes at a time and one by one.
+func TestValidValue(t *testing.T) {
+	for n := range 20 {
+		for at := range n {
+			for c := range 256 {
+				b := []byte(strings.Repeat("~", n))
+				b[at] = byte(c)
+				if at > 0 {
+					b[at-1] = byte(c - 1)
+				}
+				if s := string(b); validValue(s) != validBytes(s) {
+					t.Fatalf("%q: %t", s, validValue(s))
+				}
+			}
+		}
+	}
+	if !validValue("a value\twith a tab and \x80\xff") || validValue("a value with a line's end\n") || validValue("\x7f") || validValue("1234567\x00") {
+		t.Error("what is valid")
+	}
+}
+
+func BenchmarkValidValue(b *testing.B) {
+	s := text(4000)
+	for b.Loop() {
+		validValue(s)
+	}
+}
