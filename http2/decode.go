@@ -59,11 +59,8 @@ func (d *decoder) decode(p []byte) (list *Fields, rest []Field, e *Error) {
 		}
 	}
 	s := scanBlock(p)
-	if s.why != "" {
-		return nil, nil, &Error{Code: CompressionError, Offset: int64(s.bad), Why: s.why}
-	}
-	if s.fields > rawFactor*d.mostEntries {
-		return nil, nil, &Error{Code: EnhanceYourCalm, Why: "header block of too many fields"}
+	if e = s.fault(d.mostEntries); e != nil {
+		return nil, nil, e
 	}
 	if s.inserts || len(s.updates) > 0 || s.head == 0 || s.head > cacheBlock {
 		list, e = d.whole(p, &s)

@@ -66,6 +66,17 @@ func (s blockScan) fail(at int, why string) blockScan {
 	return s
 }
 
+// fault is why the connection ends for a block where a list may have so many entries.
+func (s *blockScan) fault(entries int) *Error {
+	switch {
+	case s.why != "":
+		return &Error{Code: CompressionError, Offset: int64(s.bad), Why: s.why}
+	case s.fields > rawFactor*entries:
+		return &Error{Code: EnhanceYourCalm, Why: "header block of too many fields"}
+	}
+	return nil
+}
+
 // scanInt reads an integer with a prefix of so many bits; one beyond 32 bits is none.
 func scanInt(p []byte, i int, bits uint) (n uint64, next int, ok bool) {
 	if i >= len(p) {
