@@ -326,7 +326,7 @@ func TestClientWaitsForStreams(t *testing.T) {
 // takes long, and is silent all the while, is not pinged to death.
 func TestClientPingsSeldom(t *testing.T) {
 	addr, _ := serveGo(t, &goWords{func(_ context.Context, text string) (string, error) {
-		time.Sleep(2 * time.Second) // Real time: ten silences of the client's.
+		time.Sleep(7 * time.Second) // Real time: as long as it takes the server to lose its patience.
 		return text, nil
 	}})
 	c := ours(t, addr, rpc.Limits{Silence: 200 * time.Millisecond})
