@@ -111,7 +111,7 @@ var table = []held{
 		rand.NewChaCha8([32]byte{}).Read(b)
 		noise := string(b)
 		for i := range 100 {
-			h.raw(packed(t, uint32(i+2), message(raw.Call, int32(i+2), "wait", noise)))
+			h.raw(stored(t, uint32(i+2), message(raw.Call, int32(i+2), "wait", noise)))
 		}
 	}, least: 300 << 10, beyond: 576 << 10}, // the block of one of the limit's size, which counts whole
 	{name: "compressed requests that become large", form: ttheader.THeader, fill: func(t *testing.T, h *holder) {

@@ -81,7 +81,7 @@ func runLife(t *testing.T, seed uint64) {
 		case op < 40:
 			ctx := context1()
 			note("large call")
-			calls.Go(func() { r.large(ctx, "echo", strings.Repeat("x", 3<<20)) })
+			calls.Go(func() { r.large(ctx, "echo", strings.Repeat("x", 2*ttheader.PieceWindow)) }) // in pieces, and waits for credit
 		case op < 55:
 			ctx, n, pause := context1(), rnd.IntN(20), time.Duration(rnd.IntN(500))*time.Millisecond
 			note("stream of %d, %v apart", n, pause)

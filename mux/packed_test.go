@@ -25,8 +25,22 @@ import (
 // packed is a frame with a THeader and a compressed message.
 func packed(t testing.TB, seq uint32, message []byte) []byte {
 	t.Helper()
+	return packedBy(t, zlib.DefaultCompression, seq, message)
+}
+
+// stored is packed for noise, as which the compressor leaves it after much work.
+func stored(t testing.TB, seq uint32, noise []byte) []byte {
+	t.Helper()
+	return packedBy(t, zlib.NoCompression, seq, noise)
+}
+
+func packedBy(t testing.TB, level int, seq uint32, message []byte) []byte {
+	t.Helper()
 	var z bytes.Buffer
-	w := zlib.NewWriter(&z)
+	w, err := zlib.NewWriterLevel(&z, level)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := w.Write(message); err != nil || w.Close() != nil {
 		t.Fatal(err)
 	}

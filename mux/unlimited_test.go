@@ -17,6 +17,9 @@ import (
 func TestLimitsThatAreNone(t *testing.T) {
 	v := reflect.TypeFor[rpc.Limits]()
 	for i := range v.NumField() + 1 {
+		if i < v.NumField() && v.Field(i).Type.Kind() != reflect.Int {
+			continue // a time, which none of these calls takes
+		}
 		name := "all"
 		var lim rpc.Limits
 		fields := reflect.ValueOf(&lim).Elem()
@@ -32,7 +35,7 @@ func TestLimitsThatAreNone(t *testing.T) {
 			r := newRigOver(t, ttheader.Protocol{}, lim, plainRoute(handlers{
 				"echo": func(_ context.Context, arg string) (string, error) { return arg, nil },
 			}), mux.Spare)
-			for _, n := range []int{10, 10, 1 << 20, 3 << 20} {
+			for _, n := range []int{10, 10, 512 << 10, 1 << 20} { // the second large one is expected
 				ctx, cancel := context.WithTimeout(t.Context(), 1e9)
 				got, _, err := r.call(ctx, "echo", strings.Repeat("x", n))
 				if cancel(); err != nil || len(got) != n {
