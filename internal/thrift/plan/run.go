@@ -10,22 +10,24 @@ import (
 )
 
 // A run is a part of a plan that is checked at once: up to four fields of fixed
-// size, and at the end perhaps one of another kind. It has the headers as
-// little-endian loads have them, and where they are; those that are not needed
-// repeat the first one, so that no loop counts them.
+// size, of which the last may be one of another kind, and at the end perhaps a text. It has
+// the headers as little-endian loads have them, and where they are; those that are not
+// needed repeat the first one, so that no loop counts them.
 // On bytes such as (i32 1)(i64 2)(string 3) a run is 3+4 + 3+8 + 3+4 = 25 bytes and the
-// text: three headers are compared at the offsets 0, 7 and 18.
+// text: headers are compared at the offsets 0, 7 and 18.
 type run struct {
-	want     [runFields]uint32
+	want     [runFields]uint32 // headers of all but a text
 	rel      [runFields]uint8
 	bools    [runFields]uint8 // where the bytes of bools are
 	flags    uint8            // how many bools there are in it
 	look     uint8            // where a byte is that tells, by being more than most, that bools have to be looked at
 	most     uint8
+	heads    uint8  // how many headers there are in want
 	size     uint16 // bytes of it; a text counts with its length, another value only with its header
 	last     runEnd
+	values   uint8  // how many of the headers are those of fields of fixed size
+	text     uint32 // a text's header
 	from, to uint32 // ops
-	located  uint32 // as to, but without a value of another kind
 	stretch  uint32 // how many runs there are from this one to one that ends in another kind, both included
 	bits     uint64 // of the required fields in it
 	before   uint64 // of those in runs before it
@@ -36,15 +38,14 @@ type runEnd uint8
 
 const (
 	endFixed runEnd = iota // a value of fixed size
-	endInner               // a value of another kind
 	endText                // a string or binary
-	loneText               // nothing but a string or binary
+	endInner               // a value of another kind
 )
 
 const runFields = 4
 
 // The headers of a run's fields, up to four, are compared with one branch; one field at a time
-// would be a branch each. Strings end a run, since what is behind them has no fixed place.
+// would be a branch each. Texts end a run, since what is behind them has no fixed place.
 
 // makeRuns fills in pl.runs and pl.runAt.
 //
@@ -56,32 +57,31 @@ func (pl *Plan) makeRuns() {
 	open := false
 	for i := range pl.Fields {
 		f := &pl.Fields[i]
+		n, text := raw.Fixed[WireOf(f)], WireOf(f) == raw.TypeString
 		// What may well be absent begins a run, so that the fields before it are
 		// not looked at again.
-		if !open || f.Rule == shape.Free || i-int(pl.Runs[len(pl.Runs)-1].from) == runFields {
+		if !open || f.Rule == shape.Free || pl.Runs[len(pl.Runs)-1].heads == runFields && !text {
 			pl.Runs = append(pl.Runs, run{from: uint32(i)})
 			pl.runAt[i] = uint32(len(pl.Runs))
 		}
-		r, n := &pl.Runs[len(pl.Runs)-1], raw.Fixed[WireOf(f)]
-		for k := i - int(r.from); k < runFields; k++ {
-			r.want[k], r.rel[k] = f.Tag>>16|f.Tag&0xff00|f.Tag<<16&0xff0000, uint8(r.size)
-			if i > int(r.from) {
-				r.want[k], r.rel[k] = r.want[0], r.rel[0]
-			}
-		}
-		r.want[i-int(r.from)], r.rel[i-int(r.from)] = f.Tag>>16|f.Tag&0xff00|f.Tag<<16&0xff0000, uint8(r.size)
+		r := &pl.Runs[len(pl.Runs)-1]
 		r.addBool(f)
-		r.to, r.located, r.bits, open = uint32(i+1), uint32(i+1), r.bits|f.Bit, n != 0
-		switch {
-		case n != 0:
-			r.size += 3 + uint16(n)
-		case WireOf(f) == raw.TypeString:
-			if r.size, r.last = r.size+7, endText; r.size == 7 {
-				r.last = loneText
-			}
-		default:
-			r.size, r.last, r.located = r.size+3, endInner, uint32(i)
-			pl.Plain = false
+		r.to, r.bits, open = uint32(i+1), r.bits|f.Bit, n != 0
+		head := f.Tag>>16 | f.Tag&0xff00 | f.Tag<<16&0xff0000
+		if text {
+			r.size, r.last, r.text = r.size+7, endText, head
+			continue
+		}
+		if r.heads == 0 {
+			r.want = [runFields]uint32{head, head, head, head}
+		}
+		r.want[r.heads], r.rel[r.heads] = head, uint8(r.size)
+		r.heads++
+		r.size += 3 + uint16(n)
+		if n != 0 {
+			r.values = r.heads
+		} else {
+			r.last, pl.Plain = endInner, false
 		}
 	}
 	for i := len(pl.Runs) - 1; i >= 0; i-- {
@@ -157,20 +157,22 @@ func pass(b []byte, runs []run, o int) (k, end int) {
 		if left <= 0 {
 			return k, o
 		}
-		if p := unsafe.Add(begin, o); r.last == loneText {
+		if p := unsafe.Add(begin, o); r.heads == 1 && r.flags == 0 {
 			if (le32(p, 0)^r.want[0])&0xffffff != 0 {
 				return k, o
 			}
-		} else if r.differ(p)&0xffffff != 0 || r.suspect(p) && r.odd(p) {
+		} else if r.heads != 0 && (r.differ(p)&0xffffff != 0 || r.suspect(p) && r.odd(p)) {
 			return k, o
 		}
-		if o = after; r.last >= endText {
-			n := binary.BigEndian.Uint32((*[4]byte)(unsafe.Add(begin, after-4))[:])
-			if uint(n) > uint(left) {
-				return k, after - int(r.size)
-			}
-			o = after + int(n)
+		if r.last != endText {
+			o = after
+			continue
 		}
+		n := binary.BigEndian.Uint32((*[4]byte)(unsafe.Add(begin, after-4))[:])
+		if (le32(unsafe.Add(begin, after-7), 0)^r.text)&0xffffff != 0 || uint(n) > uint(left) {
+			return k, o
+		}
+		o = after + int(n)
 	}
 	return len(runs), o
 }
@@ -189,28 +191,21 @@ func locate(b []byte, runs []run, o int, at []uint32) (k, end int, again bool) {
 		if left <= 0 {
 			return k, o, had != 0
 		}
-		p, n := unsafe.Add(begin, o), uint32(0)
-		if r.last >= endText {
-			n = binary.BigEndian.Uint32((*[4]byte)(unsafe.Add(begin, after-4))[:])
-			if uint(n) > uint(left) {
-				return k, o, had != 0
-			}
+		if p := unsafe.Add(begin, o); r.heads != 0 && (r.differ(p)&0xffffff != 0 || r.suspect(p) && r.odd(p)) {
+			return k, o, had != 0
 		}
-		if r.last == loneText {
-			if (le32(p, 0)^r.want[0])&0xffffff != 0 {
+		n := uint32(0)
+		if r.last == endText {
+			n = binary.BigEndian.Uint32((*[4]byte)(unsafe.Add(begin, after-4))[:])
+			if (le32(unsafe.Add(begin, after-7), 0)^r.text)&0xffffff != 0 || uint(n) > uint(left) {
 				return k, o, had != 0
 			}
-			had |= at[r.from]
-			at[r.from] = uint32(o) + 3
-		} else {
-			if r.differ(p)&0xffffff != 0 || r.suspect(p) && r.odd(p) {
-				return k, o, had != 0
-			}
-			at := at[r.from:r.located]
-			for i := range at {
-				had |= at[i]
-				at[i] = uint32(o) + 3 + uint32(r.rel[i&(runFields-1)])
-			}
+			had |= at[r.to-1]
+			at[r.to-1] = uint32(after) - 4
+		}
+		for i := range at[r.from:][:r.values] {
+			had |= at[int(r.from)+i]
+			at[int(r.from)+i] = uint32(o) + 3 + uint32(r.rel[i&(runFields-1)])
 		}
 		o = after + int(n)
 	}
