@@ -196,6 +196,9 @@ func (b *protoBackend) messages(e *emitter, s *idl.Service, m *idl.Method) {
 	if _, ok := m.Annotations.Find("idempotent"); ok {
 		more = "Idempotent: true, "
 	}
+	if _, ok := m.Annotations.Find("no_side_effects"); ok {
+		more += "ReadOnly: true, "
+	}
 	e.described(s, m, more)
 }
 

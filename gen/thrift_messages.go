@@ -60,6 +60,9 @@ func (e thriftEmitter) messages(s *idl.Service, m *idl.Method) {
 	if again, ok := m.Annotations.Find("idempotent"); ok && again != "false" {
 		line += "Idempotent: true, "
 	}
+	if reads, ok := m.Annotations.Find("no_side_effects"); ok && reads != "false" {
+		line += "ReadOnly: true, "
+	}
 	line += fmt.Sprintf("New: stub.New[%s, %s],", e.name(m, "args"), e.resultName(m))
 	if len(m.Throws) == 0 && m.Result != nil {
 		line += " Raise: " + e.use("impl") + ".NoResult,"

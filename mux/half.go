@@ -29,6 +29,7 @@ type half struct {
 	side    side
 	serves  bool         // it is the server's
 	clock   wire.Clocked // nil: the session needs no time
+	closer  wire.Closer  // nil: no answer of the session is its last
 	step    netio.Step
 	large   chan struct{} // capacity 1: held by who sends a large message in pieces
 	granted signal        // the peer has granted credit for pieces, or waiting for it is over
@@ -68,6 +69,7 @@ func (h *half) init(side side, nc netio.Conn, s wire.Session, cfg *Config) {
 	h.large, h.granted = make(chan struct{}, 1), newSignal()
 	h.frames = newFrameTimer(h, cfg.Limits.FrameRest)
 	h.clock, _ = s.(wire.Clocked)
+	h.closer, _ = s.(wire.Closer)
 	h.keeping.by, _ = s.(wire.Keeper)
 }
 

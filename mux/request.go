@@ -337,5 +337,6 @@ func (c *ServerConn) exitLocked(r *request) {
 		close(c.idle)
 		c.idle = nil
 	}
+	c.closeLocked()
 	r.recycle()
 }

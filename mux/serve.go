@@ -252,6 +252,14 @@ func (c *ServerConn) PeerInfo() rpc.PeerInfo {
 	return info
 }
 
+// CodecIn implements [rpc.Coder] by what the session brings.
+func (c *ServerConn) CodecIn(m *rpc.Method, e rpc.Encoding) rpc.Codec {
+	if by, ok := c.sess.(wire.Coder); ok {
+		return by.Codec(m, e)
+	}
+	return nil
+}
+
 // decodeFrom is the size of a request from which it waits for its place to be
 // decoded: what it becomes may be many times that, and is known only then.
 const decodeFrom = 64 << 10

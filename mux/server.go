@@ -102,6 +102,7 @@ type farewell struct {
 	input    input
 	err      error       // why input is not open
 	halfOpen *time.Timer // cancels what runs long after the end of a peer
+	closing  *time.Timer // closes the connection long after its last answer; nil: that has not been given
 }
 
 // NewServerConn begins to serve nc, which it owns from now on. Run does the work.
@@ -283,6 +284,7 @@ func (c *ServerConn) batchLocked(fx *aftermath) {
 	if n := c.queue.n; n > had && known && c.cfg.Watch != nil && c.cfg.Handlers == Spare && c.lone.fits(n, cost) && !c.spare {
 		c.lone.begin(c, n)
 	}
+	c.closeLocked()
 	c.batch.reset()
 }
 
@@ -336,6 +338,9 @@ func (c *ServerConn) leave() (left bool) {
 		c.frames.stop()
 		if c.halfOpen != nil {
 			c.halfOpen.Stop()
+		}
+		if c.closing != nil {
+			c.closing.Stop()
 		}
 		if c.cutErr != nil {
 			c.linger() // so that the answer that tells the peer what was wrong comes

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"time"
 
 	"github.com/limosa-rpc/limosa/wire"
@@ -233,6 +234,9 @@ func (c *ServerConn) seeOff(ctx context.Context) {
 func (c *ServerConn) part(ctx context.Context) {
 	c.out.Lock()
 	told := c.partLocked()
+	if c.closeLocked(); c.closing != nil {
+		told = true
+	}
 	c.unlock()
 	if !told {
 		return
@@ -264,6 +268,21 @@ func (c *ServerConn) partLocked() (told bool) {
 	c.parted = true
 	c.out.EndLocked()
 	return true
+}
+
+// closeLocked ends this side behind what is queued, if the session has said its last, once.
+// The peer has the time to read it and to close the connection: a close with bytes
+// unread would be a reset, which can overtake an answer. Meanwhile what it sends is read.
+func (c *ServerConn) closeLocked() {
+	if c.closer == nil || c.closing != nil || c.input == inputLost || !c.closer.Closes() {
+		return
+	}
+	shut := func() { c.nc.Close(context.Background()) } //nolint:errcheck // all that was queued has left by now
+	c.closing = time.AfterFunc(math.MaxInt64, shut)
+	c.spawnLocked(func() {
+		c.nc.CloseWrite() //nolint:errcheck // seen by who reads; Limits.WriteStall bounds it
+		c.closing.Reset(lingerTime)
+	})
 }
 
 // unanswerableLocked aborts the connection for an answer that cannot be framed: its

@@ -45,6 +45,18 @@ func (c Codec) Decode(body buf.View, msg any, lim *rpc.Limits) error {
 	return err
 }
 
+// In gives the codec of the same messages in another encoding; it makes Codec an
+// rpc.Recoder. What JSON has of newer versions is passed over, as the binary format's
+// unknown fields are.
+func (c Codec) In(e rpc.Encoding) rpc.Codec {
+	if e == rpc.JSON {
+		return JSON{MaxDepth: c.MaxDepth, Discard: true}
+	}
+	return nil
+}
+
+var _ rpc.Recoder = Codec{}
+
 // A SyntaxError says where bytes are not Protobuf, or not a message of the type that they are
 // decoded into. rpc.CodeOf of it is rpc.InvalidArgument.
 type SyntaxError = raw.SyntaxError

@@ -269,16 +269,25 @@ func (c *Call) codec() Codec {
 			return in
 		}
 	}
-	return noCodec{}
+	if c.serving != nil {
+		if more, ok := c.serving.from.(Coder); ok {
+			if in := more.CodecIn(c.Method, c.encoding); in != nil {
+				return in
+			}
+		}
+	}
+	return noCodec(c.encoding)
 }
 
-// noCodec stands for the one that a method does not have.
-type noCodec struct{}
+// noCodec stands for the codec that a method does not have.
+type noCodec Encoding
 
-var errNoCodec = &Error{Code: Unimplemented, Op: "encoding", Msg: "the method's codec does not write Thrift's Compact protocol", Sent: NotSent}
+func (e noCodec) err() error {
+	return &Error{Code: Unimplemented, Op: "encoding", Msg: "the method's codec does not write " + Encoding(e).String(), Sent: NotSent}
+}
 
-func (noCodec) Append(*buf.Out, any) error          { return errNoCodec }
-func (noCodec) Decode(buf.View, any, *Limits) error { return errNoCodec }
+func (e noCodec) Append(*buf.Out, any) error          { return e.err() }
+func (e noCodec) Decode(buf.View, any, *Limits) error { return e.err() }
 
 // FromContext finds the call that is being handled under ctx: the one whose
 // handler was given ctx or an ancestor of it. It is nil outside of a handler.

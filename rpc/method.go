@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -38,7 +39,21 @@ type Encoding uint8
 const (
 	Native  Encoding = iota // as the method's codec writes it
 	Compact                 // Thrift's Compact protocol
+	JSON                    // JSON with the names of the IDL, as people write it
 )
+
+// String names it.
+func (e Encoding) String() string {
+	switch e {
+	case Native:
+		return "the codec's own encoding"
+	case Compact:
+		return "Thrift's Compact protocol"
+	case JSON:
+		return "JSON"
+	}
+	return fmt.Sprintf("Encoding(%d)", uint8(e))
+}
 
 // A Recoder is a Codec that has its messages in other encodings too.
 type Recoder interface {
@@ -46,6 +61,14 @@ type Recoder interface {
 	// In gives the codec of the same messages in another encoding, and nil for
 	// one that it does not have.
 	In(e Encoding) Codec
+}
+
+// A Coder brings codecs for encodings that those of methods do not have themselves. The
+// [Identifier] of a server's call may be one: a program whose protocols have no such
+// encoding links nothing of it.
+type Coder interface {
+	// CodecIn gives a codec of the messages of m, and nil if there is none.
+	CodecIn(m *Method, e Encoding) Codec
 }
 
 // A Weigher is a Codec that tells what it makes of a message.
@@ -94,6 +117,7 @@ type Method struct {
 	Name       string // as on the wire
 	Kind       Kind
 	Idempotent bool // may be sent again although the server may have seen it
+	ReadOnly   bool // has no side effects: may be asked for by GET, and its answer kept in caches
 	Codec      Codec
 
 	// New makes a call object for the server, with arguments and result in it.

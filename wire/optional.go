@@ -38,6 +38,21 @@ type Orderer interface {
 	Unstarted(id uint64) bool
 }
 
+// A Closer ends its connection with an answer: in HTTP/1 the last one is followed by the
+// end. The engine asks whenever a call has ended, and after each batch.
+type Closer interface {
+	// Closes says that nothing more is said on the connection, which ends once the output
+	// has left; the output lock is held.
+	Closes() bool
+}
+
+// A Coder brings codecs for encodings that the codecs of methods do not have themselves.
+type Coder interface {
+	// Codec gives a codec of the messages of m, and nil if there is none. It is called by
+	// any goroutine, with no lock.
+	Codec(m *rpc.Method, e rpc.Encoding) rpc.Codec
+}
+
 // What a Protocol may have besides. A server looks when it begins to serve.
 
 // A Router is a Protocol that has to know a server's methods to take apart what arrives:

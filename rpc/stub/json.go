@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/json"
 	"github.com/limosa-rpc/limosa/internal/shape"
 )
@@ -28,10 +29,22 @@ import (
 //
 // It imports nothing of encoding/json, which a program that has no JSON need not link.
 func UnmarshalJSON(msg any, text []byte) error {
-	v := reflect.ValueOf(msg).Elem()
-	r := jsonReader{Scanner: json.Scanner{Text: text}, structs: map[reflect.Type]jsonStruct{}, path: []string{v.Type().Name()}}
-	err := r.value(v, maxNested)
-	if r.Peek(); err == nil && r.At != len(text) {
+	r := newJSONReader(reflect.ValueOf(msg).Elem(), text, codec.Unlimited)
+	return r.whole(reflect.ValueOf(msg).Elem(), maxNested)
+}
+
+func newJSONReader(v reflect.Value, text []byte, budget codec.Budget) *jsonReader {
+	of := v.Type()
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	return &jsonReader{Scanner: json.Scanner{Text: text}, structs: map[reflect.Type]jsonStruct{}, path: []string{of.Name()}, budget: budget}
+}
+
+// whole reads all of the text into v.
+func (r *jsonReader) whole(v reflect.Value, depth int) error {
+	err := r.value(v, depth)
+	if r.Peek(); err == nil && r.At != len(r.Text) {
 		err = fmt.Errorf("json: more after the end at %d", r.At)
 	}
 	return err
@@ -57,6 +70,9 @@ type jsonReader struct {
 	// Nothing is made of it before there is one: of a text that nests deeply, a path for
 	// each value would be its length times its depth.
 	path []string
+
+	budget  codec.Budget // of memory besides strings; below zero: the text wants more
+	presets bool         // structs that are made have their defaults, as on other wires
 }
 
 // A jsonStruct is what the reader has to know of a struct, or of a union: its variants are
@@ -197,7 +213,13 @@ func (r *jsonReader) value(v reflect.Value, depth int) error {
 			return nil
 		}
 		if v.IsNil() {
+			if err := r.charge(v.Type().Elem()); err != nil {
+				return err
+			}
 			v.Set(reflect.New(v.Type().Elem()))
+			if err := r.preset(v); err != nil {
+				return err
+			}
 		}
 		return r.value(v.Elem(), depth)
 	}
@@ -392,7 +414,7 @@ func (r *jsonReader) quoted(v reflect.Value) error {
 		}
 		return r.scalar(v, json.Token{Kind: '0', Text: tok.Text, At: tok.At})
 	}
-	in := jsonReader{Scanner: json.Scanner{Text: tok.Text}, structs: r.structs, path: r.path}
+	in := jsonReader{Scanner: json.Scanner{Text: tok.Text}, structs: r.structs, path: r.path, budget: codec.Unlimited}
 	if err := in.value(v, 1); err != nil || in.At != len(tok.Text) {
 		return r.wrong(tok.String()+" does not hold its value", tok.At)
 	}
@@ -420,6 +442,9 @@ func (r *jsonReader) union(v reflect.Value, variants []reflect.Type, depth int) 
 		}
 		set = f
 		of := variants[f.index].Elem()
+		if err := r.charge(of); err != nil {
+			return err
+		}
 		variant := reflect.New(of)
 		v.Set(variant)
 		return r.inner(variant.Elem().Field(r.structure(of).fields[0].index), f.step, depth)
@@ -434,6 +459,9 @@ func (r *jsonReader) list(v reflect.Value, depth int) error {
 	s := reflect.MakeSlice(v.Type(), 0, 0)
 	elem := reflect.New(v.Type().Elem()).Elem()
 	if err := r.each(']', func() error {
+		if !r.budget.Charge(2 * int(elem.Type().Size())) { // what append moves out of is garbage, and has been memory
+			return errBudget
+		}
 		elem.SetZero()
 		if err := r.inner(elem, "[]", depth); err != nil {
 			return err
@@ -467,6 +495,9 @@ func (r *jsonReader) entries(v reflect.Value, depth int) error {
 			key.SetString(string(name.Text))
 		} else if err := r.scalar(key, number); err != nil {
 			return err
+		}
+		if !r.budget.ChargeMap(1, int(key.Type().Size()+elem.Type().Size())) {
+			return errBudget
 		}
 		elem.SetZero()
 		if err := r.inner(elem, "{}", depth); err != nil {

@@ -1,0 +1,233 @@
+package connect
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/limosa-rpc/limosa/rpc"
+)
+
+// A Find gives a server's method by the exact names of its service and itself; nil: there
+// is none.
+type Find func(service, method string) *rpc.Method
+
+// A Request is what the head of a request says. Of one with a Status or an Err the
+// body does not matter: it is answered with that.
+//
+// Make it with [Read], then Take every field of the head, in its order, then ask for its
+// end with Done.
+type Request struct {
+	Service, Method string // as the server knows them
+	Encoding        rpc.Encoding
+	Packed          bool // the body is compressed by gzip
+	Unpacked        bool // and an answer must not be: its caller has not asked for it
+	Get             bool // the message is Message, and the request has no body
+	Message         []byte
+	Timeout         time.Duration // 0: none
+	Header          rpc.Metadata
+	Status          int        // of HTTP, where that says more than the code of Err; 0: it does not
+	Err             *rpc.Error // why it cannot be served
+	Allow           string     // with Status 405, the methods of HTTP that are taken
+
+	found   *rpc.Method
+	kind    string // content-type
+	accepts bool
+	version string
+	query   string
+}
+
+// Read begins to read a request, by the method of HTTP and the target that its first line has.
+func Read(httpMethod, target string, find Find) Request {
+	var r Request
+	path, query, _ := strings.Cut(target, "?")
+	r.resolve(path, find)
+	r.query = query
+	switch {
+	case r.Err != nil:
+	case r.found.Kind == rpc.Oneway:
+		r.refuse(0, rpc.Unimplemented, "the method has no answer, without which there is no call over HTTP")
+	case httpMethod == "GET" && r.found.ReadOnly && r.found.Kind == rpc.Unary:
+		r.Get = true
+	case httpMethod != "POST":
+		r.refuse(405, rpc.Unimplemented, "the method takes no "+httpMethod)
+		r.Allow = "POST"
+		if r.found.ReadOnly {
+			r.Allow = "GET, POST"
+		}
+	}
+	return r
+}
+
+// refuse notes the first thing that is wrong.
+func (r *Request) refuse(status int, code rpc.Code, why string) {
+	if r.Err == nil {
+		r.Status, r.Err = status, &rpc.Error{Code: code, Msg: why}
+	}
+}
+
+// resolve finds the method of a path.
+func (r *Request) resolve(path string, find Find) {
+	rest, rooted := strings.CutPrefix(path, "/")
+	i := strings.LastIndexByte(rest, '/')
+	if !rooted || i <= 0 || find == nil {
+		r.refuse(404, rpc.Unimplemented, "a path is /SERVICE/METHOD")
+		return
+	}
+	service, method := rest[:i], rest[i+1:]
+	if m := find(service, method); m != nil {
+		r.Service, r.Method, r.found = service, method, m
+		return
+	}
+	other := otherCase(method)
+	for _, s := range [...]string{service, service[strings.LastIndexByte(service, '.')+1:]} {
+		for _, name := range [...]string{method, other} {
+			if m := find(s, name); m != nil && wraps(m) {
+				r.Service, r.Method, r.found = s, name, m
+				return
+			}
+		}
+	}
+	r.refuse(404, rpc.Unimplemented, "no such method here")
+}
+
+// otherCase is a name whose first letter is large if it was small, and small if it was large.
+func otherCase(name string) string {
+	if name == "" || (name[0]|0x20)-'a' > 'z'-'a' {
+		return name
+	}
+	return string(name[0]^0x20) + name[1:]
+}
+
+// wraps reports methods of Thrift: their messages wrap arguments.
+func wraps(m *rpc.Method) bool {
+	_, ok := m.Codec.(rpc.Unwrapper)
+	return ok
+}
+
+// Take takes a field of the head in; names are in lower case.
+func (r *Request) Take(name, value string) {
+	switch name {
+	case "content-type":
+		r.kind = value
+	case "content-encoding":
+		if !r.Get {
+			r.packed(value)
+		}
+	case "accept-encoding":
+		r.accepts = r.accepts || asksGzip(value)
+	case "connect-timeout-ms":
+		d, ok := parseTimeout(value)
+		if !ok {
+			r.refuse(0, rpc.InvalidArgument, "malformed connect-timeout-ms")
+		}
+		r.Timeout = d
+	case "connect-protocol-version":
+		r.version = value
+	default:
+		md, ok := parsePair(r.Header, name, value, rpc.Transient)
+		if r.Header = md; !ok {
+			r.refuse(0, rpc.InvalidArgument, "metadata that is not base64")
+		}
+	}
+}
+
+// packed notes how the message is compressed.
+func (r *Request) packed(by string) {
+	switch by {
+	case "gzip":
+		r.Packed = true
+	case "", "identity":
+	default:
+		r.refuse(0, rpc.Unimplemented, "messages are not compressed by "+brief(by)+", but by gzip")
+	}
+}
+
+// asksGzip reports whether an accept-encoding has gzip, and not with a weight of nothing.
+func asksGzip(list string) bool {
+	for name := range strings.SplitSeq(list, ",") {
+		name, weight, _ := strings.Cut(name, ";")
+		if strings.TrimSpace(name) != "gzip" {
+			continue
+		}
+		q := strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(weight), "q="), "0.")
+		return weight == "" || q != ""
+	}
+	return false
+}
+
+// brief is the begin of what a peer has sent, for an answer to it.
+func brief(s string) string { return strconv.QuoteToASCII(s[:min(len(s), 32)]) }
+
+// Done ends the reading: what the fields say together. r may be copied before, to take
+// more fields of another request that begins as this one.
+func (r *Request) Done(lim *rpc.Limits) {
+	if r.Err != nil {
+		return
+	}
+	if r.version != "" && r.version != "1" {
+		r.refuse(0, rpc.InvalidArgument, "connect-protocol-version is "+brief(r.version)+", not 1")
+	}
+	if r.Get {
+		r.readQuery(lim)
+	} else {
+		kind, _, _ := strings.Cut(r.kind, ";")
+		r.encoded(strings.ToLower(strings.TrimSpace(kind)))
+	}
+	r.Unpacked = !r.accepts
+	if err := r.Header.Fits(lim); err != nil {
+		r.refuse(0, rpc.ResourceExhausted, "metadata beyond the limits")
+	}
+}
+
+// The content types of messages.
+const (
+	kindJSON  = "application/json"
+	kindProto = "application/proto"
+)
+
+// Kind is the content type of messages in an encoding.
+func Kind(e rpc.Encoding) string {
+	if e == rpc.JSON {
+		return kindJSON
+	}
+	return kindProto
+}
+
+// Kinds are the content types that are taken, as a field accept-post has them.
+const Kinds = kindJSON + ", " + kindProto
+
+// encoded finds the encoding of a content type.
+func (r *Request) encoded(kind string) {
+	switch {
+	case r.found.Kind > rpc.Oneway && (kind == kindJSON || kind == kindProto):
+		r.refuse(415, rpc.Unimplemented, "the method has streams, which "+kind+" does not carry")
+	case kind == kindJSON && CodecOf(r.found, rpc.JSON) != nil:
+		r.Encoding = rpc.JSON
+	case kind == kindProto && !wraps(r.found):
+		r.Encoding = rpc.Native
+	case kind == kindProto:
+		r.refuse(415, rpc.Unimplemented, "a method of Thrift is called with "+kindJSON)
+	default:
+		r.refuse(415, rpc.Unimplemented, "content type "+brief(kind)+"; it is one of "+Kinds)
+	}
+}
+
+// timeoutDigits is how many digits a timeout has at the most, in milliseconds: 115 days.
+const timeoutDigits = 10
+
+// parseTimeout reads a timeout in milliseconds. One that is over already is a
+// nanosecond, as zero would be none.
+func parseTimeout(s string) (d time.Duration, ok bool) {
+	if s == "" || len(s) > timeoutDigits {
+		return 0, false
+	}
+	n := int64(0)
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(s[i]-'0')
+	}
+	return max(1, time.Duration(n)*time.Millisecond), true
+}

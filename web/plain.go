@@ -1,0 +1,242 @@
+package web
+
+import (
+	"time"
+
+	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/connect"
+	"github.com/limosa-rpc/limosa/grpc"
+	"github.com/limosa-rpc/limosa/http1"
+	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/wire"
+)
+
+// A plain session is the calls of one connection of HTTP/1.1, on a server; [HTTP1.Open]
+// makes it.
+//
+// Cut keeps each event of http1 as a step, reads its head, and gives the engine an event
+// with Note; Apply takes the steps in the same order. The numbers of http1 are the ids of calls:
+// the engine answers calls that are not Unordered in the order in which they have come,
+// which is the order that HTTP/1 asks for. So also what is refused, for whatever it lacks,
+// is a call to the engine, with an error: its answer waits for its turn.
+type plain struct {
+	// Set by Open, then constant.
+	p   HTTP1
+	lim *rpc.Limits
+	h   *http1.Session
+
+	in  plainIn  // owned by the read role
+	out plainOut // guarded by the output lock
+}
+
+// plainIn is what belongs to the read role; Apply has it too.
+type plainIn struct {
+	steps []http1.Event // cut, and not applied from next on
+	next  int
+	cuts  uint64 // events
+	last  struct {
+		list  *http1.Fields // of the head that came last: http1 gives the same one for the same bytes
+		r     connect.Request
+		bytes int
+	}
+}
+
+// plainOut is what the output lock guards.
+type plainOut struct {
+	send   http1.Send // between Begin and End
+	fields []http1.Field
+	skip   bool // nothing is to be sent
+	closes bool
+}
+
+// The Tag of a request.
+const (
+	tagPlain  = 1 << iota // its answer must not be compressed
+	tagMethod             // with status 405: GET is taken as well
+	tagShift  = 8         // the status of HTTP that it is refused with, if that is not its code's
+)
+
+// Cut implements [wire.Session].
+func (s *plain) Cut(in *buf.In) (ev wire.Event, need int, err error) {
+	r := &s.in
+	r.steps = append(r.steps, http1.Event{})
+	st := &r.steps[len(r.steps)-1]
+	if need, err = s.h.Cut(in, st); need > 0 || err != nil {
+		r.steps = r.steps[:len(r.steps)-1]
+		return ev, need, err
+	}
+	r.cuts++
+	ev.Flags = wire.Note
+	switch {
+	case st.Flags&http1.Close != 0:
+		ev.Flags |= wire.Close
+	case st.Flags&http1.Open != 0:
+		s.cutRequest(st, &ev)
+	}
+	return ev, 0, nil
+}
+
+// cutRequest makes the event of a request, which is whole.
+func (s *plain) cutRequest(st *http1.Event, ev *wire.Event) {
+	r := s.head(st)
+	ev.Flags |= wire.Open | wire.Message | wire.End
+	ev.Service, ev.Method, ev.Header, ev.Timeout, ev.Encoding = r.Service, r.Method, r.Header, r.Timeout, r.Encoding
+	if r.Unpacked {
+		ev.Tag[0] |= tagPlain
+	}
+	ev.Body, st.Body = st.Body, buf.View{}
+	switch {
+	case st.Err != nil:
+		ev.Err = &rpc.Error{Code: rpc.ResourceExhausted, Msg: st.Err.Why, Sent: rpc.Refused}
+	case r.Err != nil:
+		ev.Err = r.Err
+		ev.Tag[0] |= uint64(r.Status) << tagShift
+		if r.Allow != "" && r.Allow != "POST" {
+			ev.Tag[0] |= tagMethod
+		}
+	case r.Get && ev.Body.Len() > 0:
+		ev.Err = &rpc.Error{Code: rpc.InvalidArgument, Msg: "a GET with a body"}
+	case r.Get:
+		ev.Body = buf.ViewOf(r.Message)
+		fallthrough
+	default:
+		if r.Packed {
+			ev.Flags |= wire.Packed
+		}
+	}
+	if ev.Err != nil {
+		ev.Body.Release()
+		ev.Body = buf.View{}
+	}
+}
+
+// rememberMost is how many bytes of a head are remembered.
+const rememberMost = 2 << 10
+
+// head reads the head of a request. What http1 shares between heads is read once.
+func (s *plain) head(st *http1.Event) connect.Request {
+	c := &s.in.last
+	list := st.Fields
+	r := c.r
+	if c.list != list {
+		r = connect.Read(list.Method, list.Path, s.p.Find)
+		size := len(list.Path)
+		for _, f := range list.List {
+			r.Take(f.Name, f.Value)
+			size += len(f.Name) + len(f.Value) + 64
+		}
+		if size <= rememberMost {
+			c.list, c.r, c.bytes = list, r, size
+		}
+	}
+	r.Header = r.Header.Clone()
+	for _, f := range st.Rest {
+		r.Take(f.Name, f.Value)
+	}
+	r.Done(s.lim)
+	return r
+}
+
+// Apply implements [wire.Session].
+func (s *plain) Apply(out *buf.Out, ev *wire.Event) {
+	r := &s.in
+	st := &r.steps[r.next]
+	r.next++
+	s.h.Apply(out, st)
+	switch {
+	case st.Flags&http1.Close != 0:
+		clearEvent(ev)
+		s.out.closes = true
+	case st.Flags&http1.Open == 0:
+		clearEvent(ev)
+	default:
+		ev.Flags &^= wire.Note
+		ev.ID = st.ID
+	}
+	st.Body.Release()
+	r.tidy()
+}
+
+// tidy forgets steps that were applied. A connection that sleeps keeps few.
+func (r *plainIn) tidy() {
+	if r.next < len(r.steps) {
+		return
+	}
+	clear(r.steps)
+	r.steps, r.next = r.steps[:0], 0
+	if cap(r.steps) > fewSteps {
+		r.steps = nil
+	}
+}
+
+// Clock implements [wire.Clocked]. What was cut before and not applied is not looked at
+// any more.
+func (s *plain) Clock(now time.Time) {
+	for r := &s.in; r.next < len(r.steps); r.next++ {
+		r.steps[r.next].Body.Release()
+	}
+	s.in.tidy()
+	s.h.Clock(now)
+}
+
+// Held implements [wire.Session].
+func (s *plain) Held() int { return s.h.Held() + s.in.last.bytes }
+
+// Allow implements [wire.Session].
+func (s *plain) Allow(bytes int) { s.h.Allow(bytes) }
+
+// Unfinished implements [wire.Session]. It does not change while a request comes: all of it
+// has the time of a frame, or a peer could have a connection for a byte now and then.
+func (s *plain) Unfinished() uint64 {
+	if s.h.Unfinished() == 0 {
+		return 0
+	}
+	return s.in.cuts + 1
+}
+
+// Caps implements [wire.Session].
+func (s *plain) Caps() wire.Caps { return wire.Caps{Deadlines: true, Unnamed: true} }
+
+// Credit implements [wire.Session]: there are no windows.
+func (s *plain) Credit(uint64) int { return s.lim.MessageBytes }
+
+// Closes implements [wire.Closer].
+func (s *plain) Closes() bool { return s.out.closes }
+
+// Codec implements [wire.Coder].
+func (s *plain) Codec(m *rpc.Method, e rpc.Encoding) rpc.Codec { return connect.CodecOf(m, e) }
+
+// Unpack implements [wire.Session].
+func (s *plain) Unpack(ev *wire.Event, most int) *rpc.Error {
+	ev.Flags &^= wire.Packed
+	if ev.Body.Len() == 0 {
+		return nil // an empty message, which nothing has compressed
+	}
+	v, e := grpc.Inflate(ev.Body.Bytes(), min(most, s.lim.MessageBytes), s.lim.InflateFactor)
+	ev.Body.Release()
+	ev.Body = v
+	if e == nil {
+		return nil
+	}
+	if e.Code == rpc.Internal {
+		e.Code = rpc.InvalidArgument
+	}
+	e.Sent = rpc.Maybe // as of an error that a handler has made: its caller may read it
+	ev.Err = e
+	return e
+}
+
+// Pack implements [wire.Session].
+func (s *plain) Pack(ev *wire.Event, body *buf.Out) error {
+	if ev.Tag[0]&tagPlain != 0 || ev.Err != nil {
+		return nil
+	}
+	if n := body.Len(); n > s.lim.MessageBytes {
+		return tooLarge(n, s.lim.MessageBytes)
+	}
+	if err := grpc.Deflate(body); err != nil {
+		return err
+	}
+	ev.Flags |= wire.Packed
+	return nil
+}
