@@ -47,6 +47,7 @@ func Read(httpMethod, target string, find Find) Request {
 	case r.Err != nil:
 	case r.found.Kind == rpc.Oneway:
 		r.refuse(0, rpc.Unimplemented, "the method has no answer, without which there is no call over HTTP")
+		r.Service, r.Method = "", "" // this refusal is one
 	case httpMethod == "GET" && r.found.ReadOnly && r.found.Kind == rpc.Unary:
 		r.Get = true
 	case httpMethod != "POST":

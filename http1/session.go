@@ -280,3 +280,7 @@ func (s *Session) Caps() Caps {
 	o := &s.out
 	return Caps{Busy: o.busy || o.msg.open, Leaving: o.leaving || o.dead}
 }
+
+// Closes reports whether nothing more is sent: the connection ends once the output has
+// left. It says for good what Close says of one event, or of one Send. The output lock is held.
+func (s *Session) Closes() bool { return s.out.dead }

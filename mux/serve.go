@@ -254,8 +254,8 @@ func (c *ServerConn) PeerInfo() rpc.PeerInfo {
 
 // CodecIn implements [rpc.Coder] by what the session brings.
 func (c *ServerConn) CodecIn(m *rpc.Method, e rpc.Encoding) rpc.Codec {
-	if by, ok := c.sess.(wire.Coder); ok {
-		return by.Codec(m, e)
+	if by, ok := c.sess.(rpc.Coder); ok {
+		return by.CodecIn(m, e)
 	}
 	return nil
 }

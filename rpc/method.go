@@ -63,11 +63,12 @@ type Recoder interface {
 	In(e Encoding) Codec
 }
 
-// A Coder brings codecs for encodings that those of methods do not have themselves. The
-// [Identifier] of a server's call may be one: a program whose protocols have no such
-// encoding links nothing of it.
+// A Coder brings codecs for encodings that those of methods do not have themselves. A
+// session of a protocol may be one, and so the [Identifier] of a server's call: a program
+// whose protocols have no such encoding links nothing of it.
 type Coder interface {
-	// CodecIn gives a codec of the messages of m, and nil if there is none.
+	// CodecIn gives a codec of the messages of m, and nil if there is none. Any goroutine
+	// may call it, with no lock.
 	CodecIn(m *Method, e Encoding) Codec
 }
 

@@ -25,7 +25,7 @@ var (
 	_ wire.Named   = HTTP1{}
 	_ wire.Clocked = (*plain)(nil)
 	_ wire.Closer  = (*plain)(nil)
-	_ wire.Coder   = (*plain)(nil)
+	_ rpc.Coder    = (*plain)(nil)
 )
 
 // ALPN implements [wire.Named].

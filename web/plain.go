@@ -46,7 +46,6 @@ type plainOut struct {
 	send   http1.Send // between Begin and End
 	fields []http1.Field
 	skip   bool // nothing is to be sent
-	closes bool
 }
 
 // The Tag of a request.
@@ -144,10 +143,7 @@ func (s *plain) Apply(out *buf.Out, ev *wire.Event) {
 	r.next++
 	s.h.Apply(out, st)
 	switch {
-	case st.Flags&http1.Close != 0:
-		clearEvent(ev)
-		s.out.closes = true
-	case st.Flags&http1.Open == 0:
+	case st.Flags&http1.Open == 0: // Closes tells of the end
 		clearEvent(ev)
 	default:
 		ev.Flags &^= wire.Note
@@ -201,10 +197,10 @@ func (s *plain) Caps() wire.Caps { return wire.Caps{Deadlines: true, Unnamed: tr
 func (s *plain) Credit(uint64) int { return s.lim.MessageBytes }
 
 // Closes implements [wire.Closer].
-func (s *plain) Closes() bool { return s.out.closes }
+func (s *plain) Closes() bool { return s.h.Closes() }
 
-// Codec implements [wire.Coder].
-func (s *plain) Codec(m *rpc.Method, e rpc.Encoding) rpc.Codec { return connect.CodecOf(m, e) }
+// CodecIn implements [rpc.Coder].
+func (s *plain) CodecIn(m *rpc.Method, e rpc.Encoding) rpc.Codec { return connect.CodecOf(m, e) }
 
 // Unpack implements [wire.Session].
 func (s *plain) Unpack(ev *wire.Event, most int) *rpc.Error {

@@ -103,8 +103,5 @@ func (s *plain) End(out *buf.Out, m buf.Mark, ev *wire.Event) error {
 		}
 		return &rpc.Error{Code: rpc.Internal, Op: "send", Sent: rpc.NotSent, Err: e}
 	}
-	if o.send.Flags&http1.Close != 0 {
-		o.closes = true
-	}
 	return nil
 }

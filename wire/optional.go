@@ -6,7 +6,8 @@ import (
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
-// What a Session may have besides. The engine looks once, when the connection begins.
+// What a Session may have besides. The engine looks once, when the connection begins. One
+// that is an [rpc.Coder] brings codecs for encodings that those of methods do not have.
 
 // A Clocked session is told the time before each batch of Cuts, by the holder of the
 // read role: floods make no events, so the session counts them, and needs the time for it.
@@ -44,13 +45,6 @@ type Closer interface {
 	// Closes says that nothing more is said on the connection, which ends once the output
 	// has left; the output lock is held.
 	Closes() bool
-}
-
-// A Coder brings codecs for encodings that the codecs of methods do not have themselves.
-type Coder interface {
-	// Codec gives a codec of the messages of m, and nil if there is none. It is called by
-	// any goroutine, with no lock.
-	Codec(m *rpc.Method, e rpc.Encoding) rpc.Codec
 }
 
 // What a Protocol may have besides. A server looks when it begins to serve.

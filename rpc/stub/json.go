@@ -249,8 +249,12 @@ func (r *jsonReader) null() bool {
 	if r.Peek() != 'n' {
 		return false
 	}
-	_, bad := r.Value()
-	return bad == nil
+	at := r.At
+	if _, bad := r.Value(); bad != nil {
+		r.At = at // whoever reads on finds it
+		return false
+	}
+	return true
 }
 
 // byMethod reads v by a method of its own, if it has one that reads JSON or text.

@@ -57,7 +57,7 @@ var mixedTexts = []string{
 	`{"list":[{"n":1,"next":{"n":2}},null,{}],"byname":{"a":{"n":1},"":{}},"bynum":{"-5":[1,2],"7":null},"maybe":"","when":"2026-11-22T10:00:00Z"}`,
 	` { "quoted" : "12" , "own" : { "a" : [ 1 , "}" ] } , "-" : 4 , "UNTAGED" : 1 , "Left" : 3 , "hidden" : 2 , "unknown" : [{}, [], "x", 1.5, null] } `,
 	`{"flag":null,"small":null,"text":null,"raw":null,"list":null,"byname":null,"maybe":null,"when":null,"own":null}`,
-	`{"list":[],"byname":{},"bynum":{},"raw":""}`, `{"TEXT":"A","text":"b","Text":"c"}`, `{}`, `null`,
+	`{"maybe":nnull}`, `{"list":[nnull]}`, `{"list":[],"byname":{},"bynum":{},"raw":""}`, `{"TEXT":"A","text":"b","Text":"c"}`, `{}`, `null`,
 }
 
 // The reader does to types without unions what encoding/json does: of these texts, and of

@@ -833,7 +833,7 @@ func (x *OrderItem) ReadProto(d *protoimpl.Decoder, b []byte, o, depth int) bool
 }
 
 var ordersGet = rpc.Method{
-	Service: "shop.v1.Orders", Name: "Get", Codec: protobuf.Codec{}, Idempotent: true, New: stub.New[GetOrderRequest, Order],
+	Service: "shop.v1.Orders", Name: "Get", Codec: protobuf.Codec{}, Idempotent: true, ReadOnly: true, New: stub.New[GetOrderRequest, Order],
 }
 
 var ordersPut = rpc.Method{
