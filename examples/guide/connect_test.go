@@ -34,6 +34,7 @@ func Example_connect() {
 		return
 	}
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	served := make(chan error, 1)
 	go func() { served <- serveHTTP(ctx, newShop(), l) }()
 	for _, body := range []string{`{"id":1}`, `{"id":"one"}`} {
