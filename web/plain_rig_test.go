@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,7 +31,8 @@ type plainRig struct {
 	sess   wire.Session
 	done   chan error
 	free   chan struct{} // what the method Held waits for
-	ran    []string
+	runs   atomic.Int32  // of Held
+	most   atomic.Int32  // of them at once
 }
 
 func newPlainRig(t *testing.T, lim rpc.Limits) *plainRig {
@@ -49,6 +51,10 @@ func newPlainRigOver(t *testing.T, lim rpc.Limits, where mux.Handlers) *plainRig
 			req, err := stub.Args[string](c)
 			if err != nil {
 				return err
+			}
+			n := r.runs.Add(1)
+			defer r.runs.Add(-1)
+			for most := r.most.Load(); n > most && !r.most.CompareAndSwap(most, n); most = r.most.Load() {
 			}
 			select {
 			case <-r.free:
