@@ -1,6 +1,6 @@
 # Everything here is a thin name for a command that can be run by hand.
 .DEFAULT_GOAL := help
-.PHONY: help check test race invariants fuzz sim gen-check interop-thrift interop-kitex interop-http1 interop-protobuf interop-h2spec bench static vulns cross test-arm64 ci
+.PHONY: help check test race invariants fuzz sim gen-check interop-thrift interop-kitex interop-http1 interop-protobuf interop-h2spec interop-grpc bench static vulns cross test-arm64 ci
 
 GO       ?= go
 FUZZTIME ?= 30000x
@@ -54,6 +54,9 @@ interop-http1: ## HTTP/1 against h11 and llhttp, installed with pip where that c
 
 interop-protobuf: ## Protobuf's conformance suite; RUNNER=PROGRAM is a conformance_test_runner that is there already
 	@RUNNER='$(RUNNER)' interop/protobuf/run || { code=$$?; [ $$code -eq 77 ] || exit $$code; }
+
+interop-grpc: ## gRPC's interoperability cases with grpc-go, both ways, plain and over TLS; GRPC='-case ping_pong'; ends with 'N passed, N failed'
+	@interop/grpc/suite/run $(GRPC) || { code=$$?; [ $$code -eq 77 ] || exit $$code; }
 
 interop-h2spec: ## h2spec, plain and over TLS; H2SPEC='-only http2/6.9.1'; ends with 'N passed, N failed'
 	@interop/h2spec/run $(H2SPEC) || { code=$$?; [ $$code -eq 77 ] || exit $$code; }

@@ -157,6 +157,9 @@ func (e *Endpoint) secure(plain netio.Conn) (netio.Conn, error) {
 // tlsConfig names the server after the target where the user did not.
 func (e *Endpoint) tlsConfig() *tls.Config {
 	cfg := e.cfg.TLS
+	if n, ok := e.cfg.Protocol.(wire.Named); ok {
+		cfg = secure.Ask(cfg, n.ALPN())
+	}
 	if cfg.ServerName == "" && !cfg.InsecureSkipVerify {
 		cfg = cfg.Clone()
 		cfg.ServerName, _, _ = net.SplitHostPort(e.cfg.Addr)

@@ -58,6 +58,7 @@ type stream struct {
 	sending  any        // the message that is framed
 	private  *buf.Out   // or this, encoded outside the lock
 	opened   bool       // client: the first frame was appended
+	leads    bool       // server: its first message is to come, with what goes before that
 	queues   bool       // server: answers before it are to leave first
 	sendDone bool       // this side has ended
 	ended    bool       // the peer's side has ended: nothing more arrives
@@ -276,9 +277,18 @@ func (s *stream) appendLocked(flags wire.Flags, body func(*buf.Out) error) (n in
 		s.sending, s.private = nil, nil
 		s.h.unlockSent()
 	}
-	if err := encodeUpTo(out, s.h.sess, ev, body, math.MaxInt, exitsUnlocks); err != nil {
+	leads := s.leads && flags&wire.Message != 0
+	if leads {
+		ev.Trailer = s.call.Trailer
+	}
+	err = encodeUpTo(out, s.h.sess, ev, body, math.MaxInt, exitsUnlocks)
+	if leads {
+		ev.Trailer = nil
+	}
+	if err != nil {
 		return 0, s.unsentLocked(err)
 	}
+	s.leads = s.leads && !leads
 	s.h.side.wroteLocked(s, before)
 	s.h.watchKeptLocked()
 	s.opened = true

@@ -30,7 +30,7 @@ func (c *ServerConn) openStreamLocked(ev *wire.Event) {
 	r.ev.Body = buf.View{} // the stream takes it
 	s.h, s.ctx = &c.half, c.cfg.Base
 	s.ev = wire.Event{ID: ev.ID, Tag: ev.Tag, Method: ev.Method}
-	s.opened = true
+	s.opened, s.leads = true, c.sess.Caps().Leads
 	r.ordered = ev.Flags&wire.Unordered == 0
 	err := c.refuseLocked(r)
 	if err == nil && c.streams.open >= c.lim.StreamsPerConn {

@@ -174,6 +174,8 @@ func TestServerAnswers(t *testing.T) {
 		"JSON":               {head("/test.Words/Say", "content-type=application/json"), "{}", "415 content-type=text/plain; charset=utf-8 accept-post=application/grpc \"Methods are called by gRPC: the content type is application/grpc.\\n\" end"},
 		"GET":                {head("/test.Words/Say", ":method=GET"), "", "405 content-type=text/plain; charset=utf-8 allow=POST \"Methods are called by POST.\\n\" end"},
 		"a stream":           {head("/test.Words/Down"), message("a bc"), ok + `"\x00\x00\x00\x00\x01a" "\x00\x00\x00\x00\x02bc" grpc-status=0 end`},
+		"a led stream":       {head("/test.Words/Down", "lead=1", "tail=2"), message("a bc"), ok + `lead=1 "\x00\x00\x00\x00\x01a" "\x00\x00\x00\x00\x02bc" grpc-status=0 tail=2 end`},
+		"a led empty one":    {head("/test.Words/Down", "lead=1", "tail=2"), message(""), ok + "grpc-status=0 lead=1 tail=2 end"},
 		"many in a frame":    {head("/test.Words/Up"), strings.Repeat(message("ab"), 2000), ok + `"\x00\x00\x00\x00\x192000 messages, 4000 bytes" grpc-status=0 end`},
 		"a torn stream":      {head("/test.Words/Up"), message("ab") + "\x00\x00", ok + "grpc-status=13 grpc-message=the body ends in the middle of a message end"},
 		"a packed stream":    {head("/test.Words/Up", "grpc-encoding=gzip"), packed("ab") + message("c"), ok + `"\x00\x00\x00\x00\x132 messages, 3 bytes" grpc-status=0 end`},

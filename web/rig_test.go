@@ -54,6 +54,7 @@ func service() rpc.Service {
 			if err != nil {
 				return err
 			}
+			sendBack(c)
 			return stub.SendAll(c, words(*req))
 		}},
 		{Method: method("Up", rpc.ClientStream), Serve: func(_ context.Context, c *rpc.Call) error {
@@ -79,13 +80,7 @@ func serveSay(ctx context.Context, c *rpc.Call) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range c.Header {
-		if strings.HasPrefix(p.Key, "lead") {
-			c.Trailer.AddLeading(p.Key, p.Value)
-		} else {
-			c.Trailer.Add(p.Key, p.Value)
-		}
-	}
+	sendBack(c)
 	switch *req {
 	case "fail":
 		return &rpc.Error{Code: rpc.NotFound, Msg: "no such word: 100%", Details: rpc.Metadata{{Key: "word", Value: "fail"}, {Key: "a.Type", Value: "\x00"}}}
@@ -96,6 +91,17 @@ func serveSay(ctx context.Context, c *rpc.Call) error {
 		panic("on purpose")
 	}
 	return stub.Fill(c, req, nil)
+}
+
+// sendBack has the metadata of a call come back, before its answer or behind it.
+func sendBack(c *rpc.Call) {
+	for _, p := range c.Header {
+		if strings.HasPrefix(p.Key, "lead") {
+			c.Trailer.AddLeading(p.Key, p.Value)
+		} else {
+			c.Trailer.Add(p.Key, p.Value)
+		}
+	}
 }
 
 // words yields those of a text.

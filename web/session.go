@@ -193,7 +193,7 @@ func (s *Session) Unstarted(id uint64) bool {
 func (s *Session) Caps() wire.Caps {
 	c := wire.Caps{
 		Mux: true, Streams: true, Deadlines: true,
-		Unnamed: true, Final: true, Strict: true, Listens: true, Probes: true,
+		Unnamed: true, Final: true, Strict: true, Listens: true, Leads: true, Probes: true,
 		Window: consumed,
 	}
 	switch has := s.h.Caps(); {

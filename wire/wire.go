@@ -264,6 +264,7 @@ type Caps struct {
 	Exclusive bool         // one call or stream at a time, the next behind its end; a Reset ends the connection
 	Strict    bool         // the session sees to it that the peer sends no more than it was granted; events say in Took what that was
 	Listens   bool         // what the peer says while nothing is called wants an answer soon
+	Leads     bool         // the first message of a stream's answer has in Trailer the call's metadata, of which the pairs that are rpc.Leading go before it
 	Probes    bool         // either side may send a Ping, whose answer is an event, but seldom: many are taken for an attack
 
 	// Window is what either side of a stream may send before the other has
