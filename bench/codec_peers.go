@@ -40,7 +40,7 @@ func limosaOps[L any](msg *L, codec rpc.Codec) map[string]codecOp {
 	return map[string]codecOp{
 		"encode": {len(wire), func(n int) error {
 			for range n {
-				if out.Since(held) > combined {
+				if out.Len() > combined {
 					out.Truncate(held)
 				}
 				last = out.Mark()

@@ -50,7 +50,7 @@ func (e *emitter) name(decl any, part string) string { return e.g.names[key{decl
 
 // localNames are the variables of generated functions: a package of one of these
 // names would be hidden by them.
-const localNames = "args at b c call ctx d depth done e end err i impl in list more n ok p r req res rest result s slab target to v x"
+const localNames = "args at b c call ctx d depth done e end err i impl in list more n ok p r req res rest result s slab target to v w x"
 
 // at gives the name of a definition of file f, with its package if that is
 // another one, which is imported then.

@@ -15,7 +15,8 @@ import (
 //	if x == nil || depth <= 0 {                          the plan will say what is wrong
 //		return e.Wrong(b)
 //	}
-//	n0 := 76 + len(x.Text)
+//	v1 := x.Text                                         what is measured is what is written
+//	n0 := 76 + len(v1)
 //	if n0 > cap(b)-len(b) {
 //		if b = e.Fresh(b, n0, depth); e.Halt {           the next block, or out of all messages
 //			return b
@@ -26,7 +27,14 @@ import (
 //			return b
 //		}
 //	} else {
-//		…                                            a run: one look for all of its fields
+//		w := protoimpl.End(b)                         a run: one look for all of its fields
+//		if x.ID != 0 {
+//			w = w.Number(8, uint64(x.ID))
+//		}
+//		if v1 != "" {
+//			w = e.Text(w, 18, v1)
+//		}
+//		b = w.Upto(b)
 //	}
 //	if v := x.Inner; v != nil {                          one byte is left for its length
 //		at := len(b) + 2
@@ -147,6 +155,17 @@ func (f protoField) tagBytes() []byte {
 		b = append(b, byte(tag)|0x80)
 	}
 	return append(b, byte(tag))
+}
+
+// fixed is how many bytes a number takes that takes always as many; 0: it is none.
+func (f protoField) fixed() int {
+	switch f.wireType() {
+	case 1:
+		return 8
+	case 5:
+		return 4
+	}
+	return 0
 }
 
 // head is the tag as arguments of append.
@@ -278,18 +297,20 @@ func encodeProtoMessages(e *emitter, f protoField) {
 }
 
 // encodeProtoRun writes what encodes the fields from i up to and without j, with one look at the room for
-// all of them.
+// all of them. Strings and bytes are held in variables: what is written is what was measured, even if somebody
+// changes the message meanwhile.
 func encodeProtoRun(e *emitter, list []protoField, i, j int) {
 	size := protoSlack
 	var texts, more []string
-	for _, f := range list[i:j] {
+	for k, f := range list[i:j] {
 		size += f.most()
 		switch {
 		case f.wireType() != 2:
 		case byPointer(f.Field):
-			more = append(more, fmt.Sprintf("if x.%s != nil {\nn%d += len(*x.%[1]s)\n}", f.name, i))
+			more = append(more, fmt.Sprintf("var v%d string\nif x.%s != nil {\nv%[1]d = *x.%[2]s\nn%[3]d += len(v%[1]d)\n}", i+k, f.name, i))
 		default:
-			texts = append(texts, fmt.Sprintf(" + len(x.%s)", f.name))
+			e.p("v%d := x.%s", i+k, f.name)
+			texts = append(texts, fmt.Sprintf(" + len(v%d)", i+k))
 		}
 	}
 	e.p("n%d := %d%s", i, size, strings.Join(texts, ""))
@@ -298,20 +319,26 @@ func encodeProtoRun(e *emitter, list []protoField, i, j int) {
 	}
 	e.p("if n%d > cap(b)-len(b) {\nif b = e.Fresh(b, n%[1]d, depth); e.Halt {\nreturn b\n}\n}", i)
 	e.p("if n%d > min(cap(b)-len(b), protoimpl.Whole) {", i)
-	e.p("if b = e.Fields(b, x, depth, %d, %d); e.Halt {\nreturn b\n}\n} else {", i, j)
-	for _, f := range list[i:j] {
-		encodeProtoValue(e, f)
+	e.p("if b = e.Fields(b, x, depth, %d, %d); e.Halt {\nreturn b\n}\n} else {\nw := protoimpl.End(b)", i, j)
+	for k, f := range list[i:j] {
+		encodeProtoValue(e, f, i+k)
 	}
-	e.p("}")
+	e.p("b = w.Upto(b)\n}")
 }
 
-// encodeProtoValue writes what encodes a field of a run.
-func encodeProtoValue(e *emitter, f protoField) {
+// encodeProtoValue writes what encodes a field of a run, the one with index i.
+func encodeProtoValue(e *emitter, f protoField, i int) {
 	v := "x." + f.name
 	there := ""
+	if f.wireType() == 2 && !byPointer(f.Field) {
+		v = fmt.Sprintf("v%d", i)
+	}
 	switch {
 	case byPointer(f.Field):
 		there, v = v+" != nil", "*"+v
+		if f.wireType() == 2 {
+			v = fmt.Sprintf("v%d", i)
+		}
 	case f.t.Kind == idl.Binary && f.Presence == idl.Optional:
 		there = v + " != nil"
 	case f.t.Kind == idl.Binary && f.Presence == idl.Required:
@@ -329,41 +356,44 @@ func encodeProtoValue(e *emitter, f protoField) {
 	default:
 		there = v + " != 0"
 	}
-	line := "b = " + protoAppend(e, f, v)
+	line := "w = " + protoWrite(e, f, v)
 	if there != "" {
 		line = "if " + there + " {\n" + line + "\n}"
 	}
 	e.p("%s", line)
 }
 
-// protoAppend is the expression for b with tag and value v behind it.
-func protoAppend(e *emitter, f protoField, v string) string {
-	b := "append(b, " + f.head() + ")"
+// protoWrite is the expression for pen w behind tag and value v.
+func protoWrite(e *emitter, f protoField, v string) string {
+	b := f.tagBytes()
+	pen := "w"
+	for _, c := range b[:len(b)-1] {
+		pen += fmt.Sprintf(".Byte(%d)", c)
+	}
+	tag := b[len(b)-1]
+	as := func(method, format string, args ...any) string {
+		return fmt.Sprintf("%s.%s(%d, %s)", pen, method, tag, fmt.Sprintf(format, args...))
+	}
 	switch w := protoType(f.t); {
 	case w == "string" && !f.AnyBytes:
-		if tag, n := f.low(); n == 2 {
-			return fmt.Sprintf("e.Text2(b, %d, %s)", tag, v)
-		}
-		return "e.Text(b, " + f.head() + ", " + v + ")"
-	case w == "string" || w == "bytes":
-		return fmt.Sprintf("append(protoimpl.Varint(%s, uint64(len(%s))), %[2]s...)", b, v)
+		return fmt.Sprintf("e.Text(%s, %d, %s)", pen, tag, v)
+	case w == "string":
+		return as("AnyText", "%s", v)
+	case w == "bytes":
+		return as("Bytes", "%s", v)
 	case w == "bool" && f.Presence == idl.Implicit:
-		return "append(b, " + f.head() + ", 1)"
+		return as("Bool", "1")
 	case w == "bool":
-		return "append(b, " + f.head() + ", protoimpl.Bool(" + v + "))"
-	case w == "float":
-		e.use("math")
-		return e.use("binary") + ".LittleEndian.AppendUint32(" + b + ", math.Float32bits(" + v + "))"
-	case w == "double":
-		e.use("math")
-		return e.use("binary") + ".LittleEndian.AppendUint64(" + b + ", math.Float64bits(" + v + "))"
-	case f.wireType() == 5:
-		return e.use("binary") + ".LittleEndian.AppendUint32(" + b + ", uint32(" + v + "))"
-	case f.wireType() == 1:
-		return e.use("binary") + ".LittleEndian.AppendUint64(" + b + ", uint64(" + v + "))"
+		return as("Bool", "protoimpl.Bool(%s)", v)
+	case w == "float" || w == "double":
+		bits := 8 * f.fixed()
+		return as(fmt.Sprintf("Fixed%d", bits), "%s.Float%dbits(%s)", e.use("math"), bits, v)
+	case f.fixed() != 0:
+		bits := 8 * f.fixed()
+		return as(fmt.Sprintf("Fixed%d", bits), "uint%d(%s)", bits, v)
 	case w == "sint32" || w == "sint64":
-		return "protoimpl.Varint(" + b + ", protoimpl.Zigzag(int64(" + v + ")))"
+		return as("Number", "protoimpl.Zigzag(int64(%s))", v)
 	default:
-		return "protoimpl.Varint(" + b + ", uint64(" + v + "))"
+		return as("Number", "uint64(%s)", v)
 	}
 }

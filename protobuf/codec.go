@@ -34,7 +34,7 @@ func (c Codec) Append(out *buf.Out, msg any) error {
 
 // Decode replaces what msg holds by what body says: a field that body does not have is absent afterwards. Fields
 // without a tag are left as they are. All is copied, with one exception: a string that has
-// at least an eighth of a block of more than 1 MB refers to it, and the block is left
+// at least an eighth of a block of more than buf.MaxPooled bytes refers to it, and the block is left
 // to the garbage collector.
 //
 // A message or oneof that comes twice is merged, of other values the last one counts. A list of numbers may be packed or not. A field of another wire type is an unknown one. lim bounds depth and memory; nil stands for the

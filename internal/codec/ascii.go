@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// high are the bits that no character of one byte has.
-	high = 0x8080808080808080
+	// High are the bits that no character of one byte has.
+	High = 0x8080808080808080
 	// asciiVector is how many bytes are looked at by vectors at the least. The assembly relies on it.
 	asciiVector = 64
 	// copyVector is how many bytes are copied by the same loop at the most: memmove has better ones for many.
@@ -39,9 +39,9 @@ func ASCII(s string) bool {
 			any |= *(*uint64)(p)
 			p = unsafe.Add(p, 8)
 		}
-		return any&high == 0
+		return any&High == 0
 	case n >= 4:
-		return (*(*uint32)(p)|*(*uint32)(unsafe.Add(p, n-4)))&(high&0xffffffff) == 0
+		return (*(*uint32)(p)|*(*uint32)(unsafe.Add(p, n-4)))&(High&0xffffffff) == 0
 	}
 	var any byte
 	for i := range n {
@@ -58,27 +58,27 @@ func CopyASCII(dst unsafe.Pointer, s string) bool {
 	n := len(s)
 	p := unsafe.Pointer(unsafe.StringData(s))
 	switch {
-	case n > copyVector || n > 64 && !canASCII():
+	case n > 64 && n <= copyVector && canASCII():
+		return vectorCopyASCII(dst, p, n)
+	case n > 64:
 		copy(unsafe.Slice((*byte)(dst), n), s)
 		return ASCII(s)
-	case n > 64:
-		return vectorCopyASCII(dst, p, n)
 	case n > 32:
 		a, b := *(*[4]uint64)(p), *(*[4]uint64)(unsafe.Add(p, n-32))
 		*(*[4]uint64)(dst), *(*[4]uint64)(unsafe.Add(dst, n-32)) = a, b
-		return (a[0]|a[1]|a[2]|a[3]|b[0]|b[1]|b[2]|b[3])&high == 0
+		return (a[0]|a[1]|a[2]|a[3]|b[0]|b[1]|b[2]|b[3])&High == 0
 	case n > 16:
 		a, b := *(*[2]uint64)(p), *(*[2]uint64)(unsafe.Add(p, n-16))
 		*(*[2]uint64)(dst), *(*[2]uint64)(unsafe.Add(dst, n-16)) = a, b
-		return (a[0]|a[1]|b[0]|b[1])&high == 0
+		return (a[0]|a[1]|b[0]|b[1])&High == 0
 	case n >= 8:
 		a, b := *(*uint64)(p), *(*uint64)(unsafe.Add(p, n-8))
 		*(*uint64)(dst), *(*uint64)(unsafe.Add(dst, n-8)) = a, b
-		return (a|b)&high == 0
+		return (a|b)&High == 0
 	case n >= 4:
 		a, b := *(*uint32)(p), *(*uint32)(unsafe.Add(p, n-4))
 		*(*uint32)(dst), *(*uint32)(unsafe.Add(dst, n-4)) = a, b
-		return (a|b)&(high&0xffffffff) == 0
+		return (a|b)&(High&0xffffffff) == 0
 	}
 	var any byte
 	for i := range n {

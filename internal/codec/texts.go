@@ -2,7 +2,6 @@ package codec
 
 import (
 	"encoding/binary"
-	"unicode/utf8"
 	"unsafe"
 )
 
@@ -107,19 +106,4 @@ func (t *Texts) Copy(msg []byte, o, n int) string {
 	t.at += copy(dst, msg[o:])
 	// Safety: nobody writes to the bytes before at again.
 	return unsafe.String(&dst[0], n)
-}
-
-// CopyUTF8 is Copy for a string that has to be UTF-8; ok tells whether it is. Long ones are copied and looked at in one
-// go.
-func (t *Texts) CopyUTF8(msg []byte, o, n int) (s string, ok bool) {
-	if n < Long || n > copyVector || t.Frame != nil || !canASCII() {
-		if !UTF8Bytes(msg[o : o+n]) {
-			return "", false
-		}
-		return t.Copy(msg, o, n), true
-	}
-	src, dst := msg[o:o+n], Uncleared(n)
-	// Safety: dst has n bytes, as src has; nobody writes to them afterwards.
-	s = unsafe.String(&dst[0], n)
-	return s, vectorCopyASCII(unsafe.Pointer(&dst[0]), unsafe.Pointer(&src[0]), n) || utf8.ValidString(s)
 }

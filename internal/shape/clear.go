@@ -45,10 +45,15 @@ func (st *Struct) Clear(p unsafe.Pointer) {
 		s := &st.ours[i]
 		// Safety: the stretch lies within the st.Go at p.
 		q, n := unsafe.Add(p, s.from), int(s.to-s.from)
-		for at := 0; at < 8*s.words; at += 8 {
+		at := 0
+		for ; at+32 <= 8*s.words; at += 32 {
+			w := (*[4]uint64)(unsafe.Add(q, at))
+			any |= w[0] | w[1] | w[2] | w[3]
+		}
+		for ; at < 8*s.words; at += 8 {
 			any |= *(*uint64)(unsafe.Add(q, at))
 		}
-		for at := 8 * s.words; at < n; at++ {
+		for ; at < n; at++ {
 			any |= uint64(*(*byte)(unsafe.Add(q, at)))
 		}
 	}

@@ -173,16 +173,10 @@ func (d *Decoder) textSlow(s *string, b []byte, o int, strict bool) int {
 	if end < 0 {
 		return -1
 	}
-	text, ok := "", true
-	if strict {
-		text, ok = d.core.Texts.CopyUTF8(d.core.All(), o, end-o)
-	} else {
-		text = d.core.Texts.Copy(d.core.All(), o, end-o)
-	}
-	if !ok {
+	if strict && !codec.UTF8Bytes(b[o:end]) {
 		return -1
 	}
-	*s = text
+	*s = d.core.Texts.Copy(d.core.All(), o, end-o)
 	return end
 }
 
@@ -298,12 +292,13 @@ func (d *Decoder) fewNumbers(list *[]uint64, b []byte, o int) int {
 	}
 	s := make([]uint64, n)
 	for i := range s {
-		if v := uint64(b[o]); v < 0x80 {
-			s[i] = v
-			o++
-		} else if s[i], o = Number(b, o); o < 0 {
-			break
+		v := uint64(b[o])
+		if o++; v >= 0x80 {
+			if v, o = rest(b, o, v&0x7f); o < 0 {
+				break
+			}
 		}
+		s[i] = v
 	}
 	if o != len(b) {
 		d.core.Budget = left
@@ -311,4 +306,19 @@ func (d *Decoder) fewNumbers(list *[]uint64, b []byte, o int) int {
 	}
 	*list = s
 	return o
+}
+
+// rest reads what follows the first seven bits of a number, which ends within b.
+func rest(b []byte, o int, v uint64) (uint64, int) {
+	for shift := 7; ; shift += 7 {
+		c := uint64(b[o])
+		v |= c & 0x7f << (shift & 63)
+		if o++; c >= 0x80 {
+			continue
+		}
+		if shift > 63 || shift == 63 && c > 1 {
+			return 0, -1
+		}
+		return v, o
+	}
 }

@@ -1,12 +1,9 @@
 package impl
 
 import (
-	"encoding/binary"
-	"unicode/utf8"
 	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
-	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/protobuf/plan"
 	"github.com/limosa-rpc/limosa/internal/protobuf/raw"
 	"github.com/limosa-rpc/limosa/internal/shape"
@@ -179,25 +176,6 @@ func (e *Encoder) Unknown(b []byte, x any, depth int) []byte {
 	return e.after(b, depth, fine)
 }
 
-// Varint appends a number. There is room for raw.MaxVarint bytes, as a rule.
-func Varint(b []byte, v uint64) []byte {
-	if v < 0x80 {
-		return append(b, byte(v))
-	}
-	return long(b, v)
-}
-
-// long is Varint for numbers of more than one byte.
-func long(b []byte, v uint64) []byte {
-	n := len(b)
-	if cap(b)-n < raw.MaxVarint {
-		return binary.AppendUvarint(b, v)
-	}
-	// Safety: there is room for the longest number.
-	p := (*[raw.MaxVarint]byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), n))
-	return b[:n+raw.Put(p, v)]
-}
-
 // Zigzag puts the sign of a number into its lowest bit.
 func Zigzag(n int64) uint64 { return raw.Zigzag(n) }
 
@@ -207,59 +185,20 @@ func Bool(v bool) byte {
 	return *(*byte)(unsafe.Pointer(&v))
 }
 
-// Text appends a string behind a tag of one byte, and looks whether it is UTF-8. There is room for it, as a rule.
-func (e *Encoder) Text(b []byte, tag byte, s string) []byte {
-	n := len(b)
-	if len(s) >= 1<<14 || cap(b)-n < len(s)+3 {
-		return e.longText(append(b, tag), s)
-	}
-	// Safety: b has room for tag, length and s.
-	p := unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), n)
-	h := 2
-	if len(s) < 0x80 {
-		*(*[2]byte)(p) = [2]byte{tag, byte(len(s))}
-	} else {
-		*(*[3]byte)(p) = [3]byte{tag, byte(len(s)) | 0x80, byte(len(s) >> 7)}
-		h = 3
-	}
-	if !codec.CopyASCII(unsafe.Add(p, h), s) && !utf8.ValidString(s) {
-		e.bad = true
-	}
-	return b[:n+h+len(s)]
-}
-
-// Text2 is Text for a tag of two bytes.
-func (e *Encoder) Text2(b []byte, tag uint16, s string) []byte {
-	return e.Text(append(b, byte(tag)), byte(tag>>8), s)
-}
-
-// longText appends length and bytes of a string.
-func (e *Encoder) longText(b []byte, s string) []byte {
-	b = Varint(b, uint64(len(s)))
-	n := len(b)
-	if len(s) > cap(b)-n {
-		e.bad = e.bad || !codec.UTF8(s)
-		return append(b, s...)
-	}
-	b = b[:n+len(s)]
-	// Safety: b has len(s) bytes behind n.
-	if !codec.CopyASCII(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), n), s) && !utf8.ValidString(s) {
-		e.bad = true
-	}
-	return b
-}
-
 // Texts appends a list of strings, the field with index i, each behind the tag, which is one or two bytes.
 func (e *Encoder) Texts(b []byte, x any, depth, i int, tag uint32, list []string) []byte {
 	for k, s := range list {
 		if len(s)+Room > min(cap(b)-len(b), Whole) {
 			return e.tail(b, x, depth, i, list[k:])
 		}
-		if tag < 0x80 {
-			b = e.Text(b, byte(tag), s)
+		w := End(b)
+		if tag >= 0x80 {
+			w = w.Byte(byte(tag))
+			w = e.Text(w, byte(tag>>8), s)
 		} else {
-			b = e.Text2(b, uint16(tag), s)
+			w = e.Text(w, byte(tag), s)
 		}
+		b = w.Upto(b)
 	}
 	return b
 }
@@ -308,6 +247,10 @@ func (e *Encoder) packed(b []byte, x any, depth, i int, tag uint32, form plan.Fo
 	if n == 0 {
 		return b
 	}
+	if n <= few && form == Int64 && tag < 0x80 && cap(b)-len(b) >= fewRoom {
+		// Safety: p points to n numbers, each of which takes raw.MaxVarint bytes at the most.
+		return End(b).numbers(byte(tag), unsafe.Slice((*uint64)(p), n)).Upto(b)
+	}
 	if form == Fixed32 || form == Fixed64 || n > (cap(b)-len(b)-Room)/raw.MaxVarint {
 		if cap(b)-len(b) < Room {
 			if b = e.Next(b, depth); e.Halt {
@@ -319,10 +262,6 @@ func (e *Encoder) packed(b []byte, x any, depth, i int, tag uint32, form plan.Fo
 	b = append(b, byte(tag))
 	if tag >= 0x80 {
 		b = append(b, byte(tag>>8))
-	}
-	if n <= few && form == Int64 {
-		// Safety: p points to n numbers.
-		return fewNumbers(b, unsafe.Slice((*uint64)(p), n))
 	}
 	begin, guess := len(b), raw.Size(uint64(n))
 	b = plan.PutNumbers(b[:begin+guess], form, p, n)
@@ -338,24 +277,4 @@ func (e *Encoder) packed(b []byte, x any, depth, i int, tag uint32, form plan.Fo
 	}
 	raw.Append(b[begin:begin], uint64(size))
 	return b
-}
-
-// few is how many numbers have a length of one byte whatever they are.
-const few = 0x7f / raw.MaxVarint
-
-// fewNumbers appends length and bytes of some numbers, for which there is room.
-func fewNumbers(b []byte, list []uint64) []byte {
-	begin, n := len(b), len(b)+1
-	all := b[:cap(b)]
-	for _, v := range list {
-		p := (*[raw.MaxVarint]byte)(all[n:])
-		if v < 0x80 {
-			p[0] = byte(v)
-			n++
-			continue
-		}
-		n += raw.Put(p, v)
-	}
-	all[begin] = byte(n - begin - 1)
-	return all[:n]
 }

@@ -25,7 +25,9 @@ func (x *Any) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 44 + len(x.TypeURL) + len(x.Value)
+	v0 := x.TypeURL
+	v1 := x.Value
+	n0 := 44 + len(v0) + len(v1)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -36,12 +38,14 @@ func (x *Any) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.TypeURL != "" {
-			b = e.Text(b, 10, x.TypeURL)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
-		if len(x.Value) > 0 {
-			b = append(protoimpl.Varint(append(b, 18), uint64(len(x.Value))), x.Value...)
+		if len(v1) > 0 {
+			w = w.Bytes(18, v1)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)

@@ -25,7 +25,8 @@ func (x *API) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 38 + len(x.Name)
+	v0 := x.Name
+	n0 := 38 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -36,9 +37,11 @@ func (x *API) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.Name != "" {
-			b = e.Text(b, 10, x.Name)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
+		b = w.Upto(b)
 	}
 	wideMethods := 1
 	for _, v := range x.Methods {
@@ -76,7 +79,8 @@ func (x *API) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			wideOptions = e.Wide
 		}
 	}
-	n3 := 38 + len(x.Version)
+	v3 := x.Version
+	n3 := 38 + len(v3)
 	if n3 > cap(b)-len(b) {
 		if b = e.Fresh(b, n3, depth); e.Halt {
 			return b
@@ -87,9 +91,11 @@ func (x *API) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.Version != "" {
-			b = e.Text(b, 34, x.Version)
+		w := protoimpl.End(b)
+		if v3 != "" {
+			w = e.Text(w, 34, v3)
 		}
+		b = w.Upto(b)
 	}
 	if v := x.SourceContext; v != nil {
 		at := len(b) + 2
@@ -118,7 +124,8 @@ func (x *API) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			wideMixins = e.Wide
 		}
 	}
-	n6 := 49 + len(x.Edition)
+	v7 := x.Edition
+	n6 := 49 + len(v7)
 	if n6 > cap(b)-len(b) {
 		if b = e.Fresh(b, n6, depth); e.Halt {
 			return b
@@ -129,12 +136,14 @@ func (x *API) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Syntax != 0 {
-			b = protoimpl.Varint(append(b, 56), uint64(x.Syntax))
+			w = w.Number(56, uint64(x.Syntax))
 		}
-		if x.Edition != "" {
-			b = e.Text(b, 66, x.Edition)
+		if v7 != "" {
+			w = e.Text(w, 66, v7)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -277,7 +286,10 @@ func (x *Method) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 54 + len(x.Name) + len(x.RequestTypeURL) + len(x.ResponseTypeURL)
+	v0 := x.Name
+	v1 := x.RequestTypeURL
+	v3 := x.ResponseTypeURL
+	n0 := 54 + len(v0) + len(v1) + len(v3)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -288,21 +300,23 @@ func (x *Method) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.Name != "" {
-			b = e.Text(b, 10, x.Name)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
-		if x.RequestTypeURL != "" {
-			b = e.Text(b, 18, x.RequestTypeURL)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
 		if x.RequestStreaming {
-			b = append(b, 24, 1)
+			w = w.Bool(24, 1)
 		}
-		if x.ResponseTypeURL != "" {
-			b = e.Text(b, 34, x.ResponseTypeURL)
+		if v3 != "" {
+			w = e.Text(w, 34, v3)
 		}
 		if x.ResponseStreaming {
-			b = append(b, 40, 1)
+			w = w.Bool(40, 1)
 		}
+		b = w.Upto(b)
 	}
 	wideOptions := 1
 	for _, v := range x.Options {
@@ -322,7 +336,8 @@ func (x *Method) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			wideOptions = e.Wide
 		}
 	}
-	n6 := 49 + len(x.Edition)
+	v7 := x.Edition
+	n6 := 49 + len(v7)
 	if n6 > cap(b)-len(b) {
 		if b = e.Fresh(b, n6, depth); e.Halt {
 			return b
@@ -333,12 +348,14 @@ func (x *Method) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Syntax != 0 {
-			b = protoimpl.Varint(append(b, 56), uint64(x.Syntax))
+			w = w.Number(56, uint64(x.Syntax))
 		}
-		if x.Edition != "" {
-			b = e.Text(b, 66, x.Edition)
+		if v7 != "" {
+			w = e.Text(w, 66, v7)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -445,7 +462,9 @@ func (x *Mixin) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 44 + len(x.Name) + len(x.Root)
+	v0 := x.Name
+	v1 := x.Root
+	n0 := 44 + len(v0) + len(v1)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -456,12 +475,14 @@ func (x *Mixin) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.Name != "" {
-			b = e.Text(b, 10, x.Name)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
-		if x.Root != "" {
-			b = e.Text(b, 18, x.Root)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)

@@ -36,12 +36,14 @@ func (x *Duration) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Seconds != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.Seconds))
+			w = w.Number(8, uint64(x.Seconds))
 		}
 		if x.Nanos != 0 {
-			b = protoimpl.Varint(append(b, 16), uint64(x.Nanos))
+			w = w.Number(16, uint64(x.Nanos))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)

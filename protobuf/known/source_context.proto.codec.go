@@ -25,7 +25,8 @@ func (x *SourceContext) AppendProto(e *protoimpl.Encoder, b []byte, depth int) [
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 38 + len(x.FileName)
+	v0 := x.FileName
+	n0 := 38 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -36,9 +37,11 @@ func (x *SourceContext) AppendProto(e *protoimpl.Encoder, b []byte, depth int) [
 			return b
 		}
 	} else {
-		if x.FileName != "" {
-			b = e.Text(b, 10, x.FileName)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)

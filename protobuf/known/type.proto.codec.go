@@ -81,7 +81,8 @@ func (x *Type) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 38 + len(x.Name)
+	v0 := x.Name
+	n0 := 38 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -92,9 +93,11 @@ func (x *Type) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.Name != "" {
-			b = e.Text(b, 10, x.Name)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
+		b = w.Upto(b)
 	}
 	wideFields := 1
 	for _, v := range x.Fields {
@@ -149,7 +152,8 @@ func (x *Type) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	}
-	n5 := 49 + len(x.Edition)
+	v6 := x.Edition
+	n5 := 49 + len(v6)
 	if n5 > cap(b)-len(b) {
 		if b = e.Fresh(b, n5, depth); e.Halt {
 			return b
@@ -160,12 +164,14 @@ func (x *Type) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Syntax != 0 {
-			b = protoimpl.Varint(append(b, 48), uint64(x.Syntax))
+			w = w.Number(48, uint64(x.Syntax))
 		}
-		if x.Edition != "" {
-			b = e.Text(b, 58, x.Edition)
+		if v6 != "" {
+			w = e.Text(w, 58, v6)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -283,7 +289,9 @@ func (x *Field) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 90 + len(x.Name) + len(x.TypeURL)
+	v3 := x.Name
+	v4 := x.TypeURL
+	n0 := 90 + len(v3) + len(v4)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -294,27 +302,29 @@ func (x *Field) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Kind != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.Kind))
+			w = w.Number(8, uint64(x.Kind))
 		}
 		if x.Cardinality != 0 {
-			b = protoimpl.Varint(append(b, 16), uint64(x.Cardinality))
+			w = w.Number(16, uint64(x.Cardinality))
 		}
 		if x.Number != 0 {
-			b = protoimpl.Varint(append(b, 24), uint64(x.Number))
+			w = w.Number(24, uint64(x.Number))
 		}
-		if x.Name != "" {
-			b = e.Text(b, 34, x.Name)
+		if v3 != "" {
+			w = e.Text(w, 34, v3)
 		}
-		if x.TypeURL != "" {
-			b = e.Text(b, 50, x.TypeURL)
+		if v4 != "" {
+			w = e.Text(w, 50, v4)
 		}
 		if x.OneofIndex != 0 {
-			b = protoimpl.Varint(append(b, 56), uint64(x.OneofIndex))
+			w = w.Number(56, uint64(x.OneofIndex))
 		}
 		if x.Packed {
-			b = append(b, 64, 1)
+			w = w.Bool(64, 1)
 		}
+		b = w.Upto(b)
 	}
 	wideOptions := 1
 	for _, v := range x.Options {
@@ -334,7 +344,9 @@ func (x *Field) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			wideOptions = e.Wide
 		}
 	}
-	n8 := 44 + len(x.JSONName) + len(x.DefaultValue)
+	v8 := x.JSONName
+	v9 := x.DefaultValue
+	n8 := 44 + len(v8) + len(v9)
 	if n8 > cap(b)-len(b) {
 		if b = e.Fresh(b, n8, depth); e.Halt {
 			return b
@@ -345,12 +357,14 @@ func (x *Field) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.JSONName != "" {
-			b = e.Text(b, 82, x.JSONName)
+		w := protoimpl.End(b)
+		if v8 != "" {
+			w = e.Text(w, 82, v8)
 		}
-		if x.DefaultValue != "" {
-			b = e.Text(b, 90, x.DefaultValue)
+		if v9 != "" {
+			w = e.Text(w, 90, v9)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -475,7 +489,8 @@ func (x *Enum) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 38 + len(x.Name)
+	v0 := x.Name
+	n0 := 38 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -486,9 +501,11 @@ func (x *Enum) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.Name != "" {
-			b = e.Text(b, 10, x.Name)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
+		b = w.Upto(b)
 	}
 	wideEnumvalue := 1
 	for _, v := range x.Enumvalue {
@@ -540,7 +557,8 @@ func (x *Enum) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	}
-	n4 := 49 + len(x.Edition)
+	v5 := x.Edition
+	n4 := 49 + len(v5)
 	if n4 > cap(b)-len(b) {
 		if b = e.Fresh(b, n4, depth); e.Halt {
 			return b
@@ -551,12 +569,14 @@ func (x *Enum) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Syntax != 0 {
-			b = protoimpl.Varint(append(b, 40), uint64(x.Syntax))
+			w = w.Number(40, uint64(x.Syntax))
 		}
-		if x.Edition != "" {
-			b = e.Text(b, 50, x.Edition)
+		if v5 != "" {
+			w = e.Text(w, 50, v5)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -669,7 +689,8 @@ func (x *EnumValue) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byt
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 49 + len(x.Name)
+	v0 := x.Name
+	n0 := 49 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -680,12 +701,14 @@ func (x *EnumValue) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byt
 			return b
 		}
 	} else {
-		if x.Name != "" {
-			b = e.Text(b, 10, x.Name)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
 		if x.Number != 0 {
-			b = protoimpl.Varint(append(b, 16), uint64(x.Number))
+			w = w.Number(16, uint64(x.Number))
 		}
+		b = w.Upto(b)
 	}
 	wideOptions := 1
 	for _, v := range x.Options {
@@ -771,7 +794,8 @@ func (x *Option) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 38 + len(x.Name)
+	v0 := x.Name
+	n0 := 38 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -782,9 +806,11 @@ func (x *Option) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.Name != "" {
-			b = e.Text(b, 10, x.Name)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if v := x.Value; v != nil {
 		at := len(b) + 2

@@ -39,9 +39,11 @@ func (x *DoubleValue) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []b
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if math.Float64bits(x.Value) != 0 {
-			b = binary.LittleEndian.AppendUint64(append(b, 9), math.Float64bits(x.Value))
+			w = w.Fixed64(9, math.Float64bits(x.Value))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -88,9 +90,11 @@ func (x *FloatValue) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []by
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if math.Float32bits(x.Value) != 0 {
-			b = binary.LittleEndian.AppendUint32(append(b, 13), math.Float32bits(x.Value))
+			w = w.Fixed32(13, math.Float32bits(x.Value))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -137,9 +141,11 @@ func (x *Int64Value) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []by
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Value != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.Value))
+			w = w.Number(8, uint64(x.Value))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -188,9 +194,11 @@ func (x *UInt64Value) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []b
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Value != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.Value))
+			w = w.Number(8, uint64(x.Value))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -239,9 +247,11 @@ func (x *Int32Value) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []by
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Value != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.Value))
+			w = w.Number(8, uint64(x.Value))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -290,9 +300,11 @@ func (x *UInt32Value) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []b
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Value != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.Value))
+			w = w.Number(8, uint64(x.Value))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -341,9 +353,11 @@ func (x *BoolValue) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byt
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Value {
-			b = append(b, 8, 1)
+			w = w.Bool(8, 1)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -381,7 +395,8 @@ func (x *StringValue) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []b
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 38 + len(x.Value)
+	v0 := x.Value
+	n0 := 38 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -392,9 +407,11 @@ func (x *StringValue) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []b
 			return b
 		}
 	} else {
-		if x.Value != "" {
-			b = e.Text(b, 10, x.Value)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -430,7 +447,8 @@ func (x *BytesValue) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []by
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 38 + len(x.Value)
+	v0 := x.Value
+	n0 := 38 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -441,9 +459,11 @@ func (x *BytesValue) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []by
 			return b
 		}
 	} else {
-		if len(x.Value) > 0 {
-			b = append(protoimpl.Varint(append(b, 10), uint64(len(x.Value))), x.Value...)
+		w := protoimpl.End(b)
+		if len(v0) > 0 {
+			w = w.Bytes(10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)

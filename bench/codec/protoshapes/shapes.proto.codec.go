@@ -28,7 +28,8 @@ func (x *Echo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 49 + len(x.Text)
+	v1 := x.Text
+	n0 := 49 + len(v1)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -39,12 +40,14 @@ func (x *Echo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.ID != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.ID))
+			w = w.Number(8, uint64(x.ID))
 		}
-		if x.Text != "" {
-			b = e.Text(b, 18, x.Text)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
+		b = w.Upto(b)
 	}
 	if b = protoimpl.Packed(e, b, x, depth, 2, 26, protoimpl.Int64, x.List); e.Halt {
 		return b
@@ -99,7 +102,11 @@ func (x *Small) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 111 + len(x.Sku) + len(x.Name) + len(x.Owner) + len(x.Note)
+	v2 := x.Sku
+	v3 := x.Name
+	v7 := x.Owner
+	v9 := x.Note
+	n0 := 111 + len(v2) + len(v3) + len(v7) + len(v9)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -110,36 +117,38 @@ func (x *Small) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.ID != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.ID))
+			w = w.Number(8, uint64(x.ID))
 		}
 		if x.Kind != 0 {
-			b = protoimpl.Varint(append(b, 16), uint64(x.Kind))
+			w = w.Number(16, uint64(x.Kind))
 		}
-		if x.Sku != "" {
-			b = e.Text(b, 26, x.Sku)
+		if v2 != "" {
+			w = e.Text(w, 26, v2)
 		}
-		if x.Name != "" {
-			b = e.Text(b, 34, x.Name)
+		if v3 != "" {
+			w = e.Text(w, 34, v3)
 		}
 		if math.Float64bits(x.Price) != 0 {
-			b = binary.LittleEndian.AppendUint64(append(b, 41), math.Float64bits(x.Price))
+			w = w.Fixed64(41, math.Float64bits(x.Price))
 		}
 		if x.Count != 0 {
-			b = protoimpl.Varint(append(b, 48), uint64(x.Count))
+			w = w.Number(48, uint64(x.Count))
 		}
 		if x.Live {
-			b = append(b, 56, 1)
+			w = w.Bool(56, 1)
 		}
-		if x.Owner != "" {
-			b = e.Text(b, 66, x.Owner)
+		if v7 != "" {
+			w = e.Text(w, 66, v7)
 		}
 		if x.Made != 0 {
-			b = protoimpl.Varint(append(b, 72), uint64(x.Made))
+			w = w.Number(72, uint64(x.Made))
 		}
-		if x.Note != "" {
-			b = e.Text(b, 82, x.Note)
+		if v9 != "" {
+			w = e.Text(w, 82, v9)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -248,7 +257,10 @@ func (x *Item) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 94 + len(x.Sku) + len(x.Name) + len(x.Note)
+	v1 := x.Sku
+	v2 := x.Name
+	v7 := x.Note
+	n0 := 94 + len(v1) + len(v2) + len(v7)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -259,30 +271,32 @@ func (x *Item) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.ID != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.ID))
+			w = w.Number(8, uint64(x.ID))
 		}
-		if x.Sku != "" {
-			b = e.Text(b, 18, x.Sku)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
-		if x.Name != "" {
-			b = e.Text(b, 26, x.Name)
+		if v2 != "" {
+			w = e.Text(w, 26, v2)
 		}
 		if math.Float64bits(x.Price) != 0 {
-			b = binary.LittleEndian.AppendUint64(append(b, 33), math.Float64bits(x.Price))
+			w = w.Fixed64(33, math.Float64bits(x.Price))
 		}
 		if x.Count != 0 {
-			b = protoimpl.Varint(append(b, 40), uint64(x.Count))
+			w = w.Number(40, uint64(x.Count))
 		}
 		if x.Live {
-			b = append(b, 48, 1)
+			w = w.Bool(48, 1)
 		}
 		if x.Made != 0 {
-			b = protoimpl.Varint(append(b, 56), uint64(x.Made))
+			w = w.Number(56, uint64(x.Made))
 		}
-		if x.Note != "" {
-			b = e.Text(b, 66, x.Note)
+		if v7 != "" {
+			w = e.Text(w, 66, v7)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -386,9 +400,11 @@ func (x *Medium) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.ID != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.ID))
+			w = w.Number(8, uint64(x.ID))
 		}
+		b = w.Upto(b)
 	}
 	if v := x.Head; v != nil {
 		at := len(b) + 2
@@ -428,7 +444,8 @@ func (x *Medium) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if b = protoimpl.Packed(e, b, x, depth, 5, 50, protoimpl.Int32, x.Counts); e.Halt {
 		return b
 	}
-	n6 := 38 + len(x.Blob)
+	v6 := x.Blob
+	n6 := 38 + len(v6)
 	if n6 > cap(b)-len(b) {
 		if b = e.Fresh(b, n6, depth); e.Halt {
 			return b
@@ -439,9 +456,11 @@ func (x *Medium) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if len(x.Blob) > 0 {
-			b = append(protoimpl.Varint(append(b, 58), uint64(len(x.Blob))), x.Blob...)
+		w := protoimpl.End(b)
+		if len(v6) > 0 {
+			w = w.Bytes(58, v6)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -552,9 +571,11 @@ func (x *Large) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.ID != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.ID))
+			w = w.Number(8, uint64(x.ID))
 		}
+		b = w.Upto(b)
 	}
 	wideParts := 1
 	for _, v := range x.Parts {
@@ -644,9 +665,11 @@ func (x *Numbers) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.ID != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.ID))
+			w = w.Number(8, uint64(x.ID))
 		}
+		b = w.Upto(b)
 	}
 	if v := x.Item; v != nil {
 		at := len(b) + 2
@@ -718,7 +741,8 @@ func (x *Text) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 38 + len(x.Text)
+	v0 := x.Text
+	n0 := 38 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -729,9 +753,11 @@ func (x *Text) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.Text != "" {
-			b = e.Text(b, 10, x.Text)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -804,7 +830,13 @@ func (x *Wide) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 157 + len(x.S11) + len(x.S12) + len(x.S13) + len(x.S14) + len(x.S15) + len(x.S16)
+	v10 := x.S11
+	v11 := x.S12
+	v12 := x.S13
+	v13 := x.S14
+	v14 := x.S15
+	v15 := x.S16
+	n0 := 157 + len(v10) + len(v11) + len(v12) + len(v13) + len(v14) + len(v15)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -815,56 +847,62 @@ func (x *Wide) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.N1 != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.N1))
+			w = w.Number(8, uint64(x.N1))
 		}
 		if x.N2 != 0 {
-			b = protoimpl.Varint(append(b, 16), uint64(x.N2))
+			w = w.Number(16, uint64(x.N2))
 		}
 		if math.Float64bits(x.N3) != 0 {
-			b = binary.LittleEndian.AppendUint64(append(b, 25), math.Float64bits(x.N3))
+			w = w.Fixed64(25, math.Float64bits(x.N3))
 		}
 		if x.N4 {
-			b = append(b, 32, 1)
+			w = w.Bool(32, 1)
 		}
 		if x.N5 != 0 {
-			b = protoimpl.Varint(append(b, 40), uint64(x.N5))
+			w = w.Number(40, uint64(x.N5))
 		}
 		if x.N6 != 0 {
-			b = protoimpl.Varint(append(b, 48), uint64(x.N6))
+			w = w.Number(48, uint64(x.N6))
 		}
 		if math.Float64bits(x.N7) != 0 {
-			b = binary.LittleEndian.AppendUint64(append(b, 57), math.Float64bits(x.N7))
+			w = w.Fixed64(57, math.Float64bits(x.N7))
 		}
 		if x.N8 {
-			b = append(b, 64, 1)
+			w = w.Bool(64, 1)
 		}
 		if x.N9 != 0 {
-			b = protoimpl.Varint(append(b, 72), uint64(x.N9))
+			w = w.Number(72, uint64(x.N9))
 		}
 		if x.N10 != 0 {
-			b = protoimpl.Varint(append(b, 80), uint64(x.N10))
+			w = w.Number(80, uint64(x.N10))
 		}
-		if x.S11 != "" {
-			b = e.Text(b, 90, x.S11)
+		if v10 != "" {
+			w = e.Text(w, 90, v10)
 		}
-		if x.S12 != "" {
-			b = e.Text(b, 98, x.S12)
+		if v11 != "" {
+			w = e.Text(w, 98, v11)
 		}
-		if x.S13 != "" {
-			b = e.Text(b, 106, x.S13)
+		if v12 != "" {
+			w = e.Text(w, 106, v12)
 		}
-		if x.S14 != "" {
-			b = e.Text(b, 114, x.S14)
+		if v13 != "" {
+			w = e.Text(w, 114, v13)
 		}
-		if x.S15 != "" {
-			b = e.Text(b, 122, x.S15)
+		if v14 != "" {
+			w = e.Text(w, 122, v14)
 		}
-		if x.S16 != "" {
-			b = e.Text2(b, 386, x.S16)
+		if v15 != "" {
+			w = e.Text(w.Byte(130), 1, v15)
 		}
+		b = w.Upto(b)
 	}
-	n16 := 60 + len(x.S17) + len(x.S18) + len(x.S19) + len(x.S20)
+	v16 := x.S17
+	v17 := x.S18
+	v18 := x.S19
+	v19 := x.S20
+	n16 := 60 + len(v16) + len(v17) + len(v18) + len(v19)
 	if n16 > cap(b)-len(b) {
 		if b = e.Fresh(b, n16, depth); e.Halt {
 			return b
@@ -875,18 +913,20 @@ func (x *Wide) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.S17 != "" {
-			b = e.Text2(b, 394, x.S17)
+		w := protoimpl.End(b)
+		if v16 != "" {
+			w = e.Text(w.Byte(138), 1, v16)
 		}
-		if x.S18 != "" {
-			b = e.Text2(b, 402, x.S18)
+		if v17 != "" {
+			w = e.Text(w.Byte(146), 1, v17)
 		}
-		if x.S19 != "" {
-			b = e.Text2(b, 410, x.S19)
+		if v18 != "" {
+			w = e.Text(w.Byte(154), 1, v18)
 		}
-		if x.S20 != "" {
-			b = e.Text2(b, 418, x.S20)
+		if v19 != "" {
+			w = e.Text(w.Byte(162), 1, v19)
 		}
+		b = w.Upto(b)
 	}
 	wideL21 := 1
 	for _, v := range x.L21 {
@@ -935,7 +975,17 @@ func (x *Wide) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	}
-	n25 := 102 + len(x.S26) + len(x.S27) + len(x.S28) + len(x.S29) + len(x.S30) + len(x.S31) + len(x.S32) + len(x.S33) + len(x.S34) + len(x.S35)
+	v25 := x.S26
+	v26 := x.S27
+	v27 := x.S28
+	v28 := x.S29
+	v29 := x.S30
+	v30 := x.S31
+	v31 := x.S32
+	v32 := x.S33
+	v33 := x.S34
+	v34 := x.S35
+	n25 := 102 + len(v25) + len(v26) + len(v27) + len(v28) + len(v29) + len(v30) + len(v31) + len(v32) + len(v33) + len(v34)
 	if n25 > cap(b)-len(b) {
 		if b = e.Fresh(b, n25, depth); e.Halt {
 			return b
@@ -946,36 +996,38 @@ func (x *Wide) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.S26 != "" {
-			b = e.Text2(b, 466, x.S26)
+		w := protoimpl.End(b)
+		if v25 != "" {
+			w = e.Text(w.Byte(210), 1, v25)
 		}
-		if x.S27 != "" {
-			b = e.Text2(b, 474, x.S27)
+		if v26 != "" {
+			w = e.Text(w.Byte(218), 1, v26)
 		}
-		if x.S28 != "" {
-			b = e.Text2(b, 482, x.S28)
+		if v27 != "" {
+			w = e.Text(w.Byte(226), 1, v27)
 		}
-		if x.S29 != "" {
-			b = e.Text2(b, 490, x.S29)
+		if v28 != "" {
+			w = e.Text(w.Byte(234), 1, v28)
 		}
-		if x.S30 != "" {
-			b = e.Text2(b, 498, x.S30)
+		if v29 != "" {
+			w = e.Text(w.Byte(242), 1, v29)
 		}
-		if x.S31 != "" {
-			b = e.Text2(b, 506, x.S31)
+		if v30 != "" {
+			w = e.Text(w.Byte(250), 1, v30)
 		}
-		if x.S32 != "" {
-			b = e.Text2(b, 642, x.S32)
+		if v31 != "" {
+			w = e.Text(w.Byte(130), 2, v31)
 		}
-		if x.S33 != "" {
-			b = e.Text2(b, 650, x.S33)
+		if v32 != "" {
+			w = e.Text(w.Byte(138), 2, v32)
 		}
-		if x.S34 != "" {
-			b = e.Text2(b, 658, x.S34)
+		if v33 != "" {
+			w = e.Text(w.Byte(146), 2, v33)
 		}
-		if x.S35 != "" {
-			b = e.Text2(b, 666, x.S35)
+		if v34 != "" {
+			w = e.Text(w.Byte(154), 2, v34)
 		}
+		b = w.Upto(b)
 	}
 	if v := x.T36; v != nil {
 		at := len(b) + 3
@@ -1018,7 +1070,8 @@ func (x *Wide) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			wideL38 = e.Wide
 		}
 	}
-	n38 := 39 + len(x.B39)
+	v38 := x.B39
+	n38 := 39 + len(v38)
 	if n38 > cap(b)-len(b) {
 		if b = e.Fresh(b, n38, depth); e.Halt {
 			return b
@@ -1029,16 +1082,24 @@ func (x *Wide) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if len(x.B39) > 0 {
-			b = append(protoimpl.Varint(append(b, 186, 2), uint64(len(x.B39))), x.B39...)
+		w := protoimpl.End(b)
+		if len(v38) > 0 {
+			w = w.Byte(186).Bytes(2, v38)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.M40) > 0 {
 		if b = e.Fields(b, x, depth, 39, 40); e.Halt {
 			return b
 		}
 	}
-	n40 := 111 + len(x.S41) + len(x.S42) + len(x.S43) + len(x.S44) + len(x.S45) + len(x.S50)
+	v40 := x.S41
+	v41 := x.S42
+	v42 := x.S43
+	v43 := x.S44
+	v44 := x.S45
+	v49 := x.S50
+	n40 := 111 + len(v40) + len(v41) + len(v42) + len(v43) + len(v44) + len(v49)
 	if n40 > cap(b)-len(b) {
 		if b = e.Fresh(b, n40, depth); e.Halt {
 			return b
@@ -1049,36 +1110,38 @@ func (x *Wide) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.S41 != "" {
-			b = e.Text2(b, 714, x.S41)
+		w := protoimpl.End(b)
+		if v40 != "" {
+			w = e.Text(w.Byte(202), 2, v40)
 		}
-		if x.S42 != "" {
-			b = e.Text2(b, 722, x.S42)
+		if v41 != "" {
+			w = e.Text(w.Byte(210), 2, v41)
 		}
-		if x.S43 != "" {
-			b = e.Text2(b, 730, x.S43)
+		if v42 != "" {
+			w = e.Text(w.Byte(218), 2, v42)
 		}
-		if x.S44 != "" {
-			b = e.Text2(b, 738, x.S44)
+		if v43 != "" {
+			w = e.Text(w.Byte(226), 2, v43)
 		}
-		if x.S45 != "" {
-			b = e.Text2(b, 746, x.S45)
+		if v44 != "" {
+			w = e.Text(w.Byte(234), 2, v44)
 		}
 		if x.N46 != 0 {
-			b = protoimpl.Varint(append(b, 240, 2), uint64(x.N46))
+			w = w.Byte(240).Number(2, uint64(x.N46))
 		}
 		if x.N47 != 0 {
-			b = protoimpl.Varint(append(b, 248, 2), uint64(x.N47))
+			w = w.Byte(248).Number(2, uint64(x.N47))
 		}
 		if math.Float64bits(x.N48) != 0 {
-			b = binary.LittleEndian.AppendUint64(append(b, 129, 3), math.Float64bits(x.N48))
+			w = w.Byte(129).Fixed64(3, math.Float64bits(x.N48))
 		}
 		if x.N49 {
-			b = append(b, 136, 3, 1)
+			w = w.Byte(136).Bool(3, 1)
 		}
-		if x.S50 != "" {
-			b = e.Text2(b, 914, x.S50)
+		if v49 != "" {
+			w = e.Text(w.Byte(146), 3, v49)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)

@@ -6,6 +6,7 @@ import (
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/internal/protobuf/raw"
+	"github.com/limosa-rpc/limosa/internal/shape"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -16,7 +17,7 @@ const DefaultDepth = 100
 // Append encodes msg at the end of out. depth is how deeply it may nest, 0 the default; sorted: maps
 // are written in the order of their keys; plain: generated methods are not used.
 func Append(out *buf.Out, msg any, depth int, sorted, plain bool) error {
-	pl, p := knownOf(msg)
+	pl, p := at(Memo.Known(msg)), shape.Data(msg)
 	if pl == nil || p == nil {
 		var err error
 		if pl, p, err = Of(msg); err != nil {
@@ -58,7 +59,7 @@ func unmade(out *buf.Out, pl *Plan, p unsafe.Pointer, depth int, sorted bool) er
 // Decode replaces what msg holds by what body says. lim may be nil. It gives what the message weighs: the
 // memory that it took. plain: generated methods are not used.
 func Decode(body buf.View, msg any, lim *rpc.Limits, plain bool) (int, error) {
-	pl, p := knownOf(msg)
+	pl, p := at(Memo.Known(msg)), shape.Data(msg)
 	if pl == nil || p == nil {
 		var err error
 		if pl, p, err = Of(msg); err != nil {
@@ -69,10 +70,15 @@ func Decode(body buf.View, msg any, lim *rpc.Limits, plain bool) (int, error) {
 	if lim == nil {
 		lim = rpc.Limits{Depth: DefaultDepth}.WithDefaults()
 	}
-	b := body.Bytes()
 	if pl.made != 0 && !plain {
 		return decodeMade(pl, p, body, lim)
 	}
+	return decodePlanned(pl, p, body, lim)
+}
+
+// decodePlanned decodes the message at p by its plan, and gives the memory that it took.
+func decodePlanned(pl *Plan, p unsafe.Pointer, body buf.View, lim *rpc.Limits) (int, error) {
+	b := body.Bytes()
 	d := Decoder{all: b, Texts: codec.Texts{Frame: codec.NewFrame(body)}, Budget: codec.Budget(lim.DecodeBudget(len(b)))}
 	end, f := d.fields(pl, p, b, 0, lim.Depth, 0)
 	if end, f = d.judged(pl, p, end, f); f != raw.Fine {

@@ -69,13 +69,9 @@ func at(s *shape.Struct) *Plan {
 // state: a plan depends on its type only.
 var Memo = shape.Memo{Rules: rules{}}
 
-// knownOf gives the plan for msg and that pointer, if the type was used before: the fast path of Of, small enough to be
-// inlined. Either may be nil.
-func knownOf(msg any) (*Plan, unsafe.Pointer) { return at(Memo.Known(msg)), shape.Data(msg) }
-
 // Of gives the plan for msg, a pointer to a struct, and that pointer. An error is a *TypeError.
 func Of(msg any) (*Plan, unsafe.Pointer, error) {
-	if pl, p := knownOf(msg); pl != nil && p != nil {
+	if pl, p := at(Memo.Known(msg)), shape.Data(msg); pl != nil && p != nil {
 		return pl, p, nil
 	}
 	s, p, err := Memo.Of(msg)

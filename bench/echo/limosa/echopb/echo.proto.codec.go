@@ -28,7 +28,8 @@ func (x *Message) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 49 + len(x.Text)
+	v1 := x.Text
+	n0 := 49 + len(v1)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -39,12 +40,14 @@ func (x *Message) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.ID != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.ID))
+			w = w.Number(8, uint64(x.ID))
 		}
-		if x.Text != "" {
-			b = e.Text(b, 18, x.Text)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
+		b = w.Upto(b)
 	}
 	if b = protoimpl.Packed(e, b, x, depth, 2, 26, protoimpl.Int64, x.List); e.Halt {
 		return b

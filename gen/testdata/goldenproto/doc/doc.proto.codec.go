@@ -25,9 +25,12 @@ func (x *Order) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 44 + len(x.ID)
+	v0 := x.ID
+	n0 := 44 + len(v0)
+	var v1 string
 	if x.Note != nil {
-		n0 += len(*x.Note)
+		v1 = *x.Note
+		n0 += len(v1)
 	}
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
@@ -39,12 +42,14 @@ func (x *Order) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.ID != "" {
-			b = e.Text(b, 10, x.ID)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
 		if x.Note != nil {
-			b = e.Text(b, 18, *x.Note)
+			w = e.Text(w, 18, v1)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.Items) > 0 || x.Payment != nil {
 		if b = e.Fields(b, x, depth, 2, 4); e.Halt {

@@ -56,9 +56,12 @@ func (x *Defaults) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 129 + len(x.H)
+	v7 := x.H
+	n0 := 129 + len(v7)
+	var v6 string
 	if x.G != nil {
-		n0 += len(*x.G)
+		v6 = *x.G
+		n0 += len(v6)
 	}
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
@@ -70,42 +73,44 @@ func (x *Defaults) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.A != nil {
-			b = binary.LittleEndian.AppendUint64(append(b, 9), math.Float64bits(*x.A))
+			w = w.Fixed64(9, math.Float64bits(*x.A))
 		}
 		if x.B != nil {
-			b = binary.LittleEndian.AppendUint32(append(b, 21), math.Float32bits(*x.B))
+			w = w.Fixed32(21, math.Float32bits(*x.B))
 		}
 		if x.C != nil {
-			b = binary.LittleEndian.AppendUint64(append(b, 25), math.Float64bits(*x.C))
+			w = w.Fixed64(25, math.Float64bits(*x.C))
 		}
 		if x.D != nil {
-			b = protoimpl.Varint(append(b, 32), uint64(*x.D))
+			w = w.Number(32, uint64(*x.D))
 		}
 		if x.E != nil {
-			b = protoimpl.Varint(append(b, 40), uint64(*x.E))
+			w = w.Number(40, uint64(*x.E))
 		}
 		if x.F != nil {
-			b = append(b, 48, protoimpl.Bool(*x.F))
+			w = w.Bool(48, protoimpl.Bool(*x.F))
 		}
 		if x.G != nil {
-			b = append(protoimpl.Varint(append(b, 58), uint64(len(*x.G))), *x.G...)
+			w = w.AnyText(58, v6)
 		}
-		if x.H != nil {
-			b = append(protoimpl.Varint(append(b, 66), uint64(len(x.H))), x.H...)
+		if v7 != nil {
+			w = w.Bytes(66, v7)
 		}
 		if x.I != nil {
-			b = protoimpl.Varint(append(b, 72), uint64(*x.I))
+			w = w.Number(72, uint64(*x.I))
 		}
 		if x.J != nil {
-			b = protoimpl.Varint(append(b, 80), uint64(*x.J))
+			w = w.Number(80, uint64(*x.J))
 		}
 		if x.K != nil {
-			b = binary.LittleEndian.AppendUint64(append(b, 89), uint64(*x.K))
+			w = w.Fixed64(89, uint64(*x.K))
 		}
 		if x.L != nil {
-			b = binary.LittleEndian.AppendUint32(append(b, 101), math.Float32bits(*x.L))
+			w = w.Fixed32(101, math.Float32bits(*x.L))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -267,7 +272,9 @@ func (x *Groups) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 55 + len(x.Name) + len(x.Raw)
+	v0 := x.Name
+	v2 := x.Raw
+	n0 := 55 + len(v0) + len(v2)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -278,12 +285,14 @@ func (x *Groups) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		b = append(protoimpl.Varint(append(b, 10), uint64(len(x.Name))), x.Name...)
-		b = protoimpl.Varint(append(b, 16), uint64(x.Level))
-		if x.Raw == nil {
+		w := protoimpl.End(b)
+		w = w.AnyText(10, v0)
+		w = w.Number(16, uint64(x.Level))
+		if v2 == nil {
 			return e.Wrong(b)
 		}
-		b = append(protoimpl.Varint(append(b, 26), uint64(len(x.Raw))), x.Raw...)
+		w = w.Bytes(26, v2)
+		b = w.Upto(b)
 	}
 	if x.Inner == nil {
 		return e.Wrong(b)
@@ -335,8 +344,10 @@ func (x *GroupsResult) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []
 		return e.Wrong(b)
 	}
 	n0 := 38
+	var v0 string
 	if x.URL != nil {
-		n0 += len(*x.URL)
+		v0 = *x.URL
+		n0 += len(v0)
 	}
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
@@ -348,9 +359,11 @@ func (x *GroupsResult) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.URL != nil {
-			b = append(protoimpl.Varint(append(b, 10), uint64(len(*x.URL))), *x.URL...)
+			w = w.AnyText(10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.Part) > 0 {
 		if b = e.Fields(b, x, depth, 1, 2); e.Halt {
@@ -414,9 +427,11 @@ func (x *GroupsResultPart) AppendProto(e *protoimpl.Encoder, b []byte, depth int
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.N != nil {
-			b = protoimpl.Varint(append(b, 24), uint64(*x.N))
+			w = w.Number(24, uint64(*x.N))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -470,7 +485,9 @@ func (x *GroupsMany) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []by
 			return b
 		}
 	} else {
-		b = protoimpl.Varint(append(b, 8), uint64(x.ID))
+		w := protoimpl.End(b)
+		w = w.Number(8, uint64(x.ID))
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -507,9 +524,11 @@ func (x *GroupsChosen) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.N != nil {
-			b = protoimpl.Varint(append(b, 8), uint64(*x.N))
+			w = w.Number(8, uint64(*x.N))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -612,8 +631,10 @@ func (x *Extended) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 		return e.Wrong(b)
 	}
 	n0 := 38
+	var v0 string
 	if x.Name != nil {
-		n0 += len(*x.Name)
+		v0 = *x.Name
+		n0 += len(v0)
 	}
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
@@ -625,9 +646,11 @@ func (x *Extended) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Name != nil {
-			b = append(protoimpl.Varint(append(b, 10), uint64(len(*x.Name))), *x.Name...)
+			w = w.AnyText(10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -681,9 +704,11 @@ func (x *Scope) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.N != nil {
-			b = protoimpl.Varint(append(b, 8), uint64(*x.N))
+			w = w.Number(8, uint64(*x.N))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -737,9 +762,11 @@ func (x *ScopeKnot) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byt
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.N != nil {
-			b = protoimpl.Varint(append(b, 8), uint64(*x.N))
+			w = w.Number(8, uint64(*x.N))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)

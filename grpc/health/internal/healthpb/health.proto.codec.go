@@ -48,7 +48,8 @@ func (x *HealthCheckRequest) AppendProto(e *protoimpl.Encoder, b []byte, depth i
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 38 + len(x.Service)
+	v0 := x.Service
+	n0 := 38 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -59,9 +60,11 @@ func (x *HealthCheckRequest) AppendProto(e *protoimpl.Encoder, b []byte, depth i
 			return b
 		}
 	} else {
-		if x.Service != "" {
-			b = e.Text(b, 10, x.Service)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -108,9 +111,11 @@ func (x *HealthCheckResponse) AppendProto(e *protoimpl.Encoder, b []byte, depth 
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Status != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.Status))
+			w = w.Number(8, uint64(x.Status))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)

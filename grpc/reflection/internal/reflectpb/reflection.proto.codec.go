@@ -30,7 +30,8 @@ func (x *ServerReflectionRequest) AppendProto(e *protoimpl.Encoder, b []byte, de
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 38 + len(x.Host)
+	v0 := x.Host
+	n0 := 38 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -41,9 +42,11 @@ func (x *ServerReflectionRequest) AppendProto(e *protoimpl.Encoder, b []byte, de
 			return b
 		}
 	} else {
-		if x.Host != "" {
-			b = e.Text(b, 10, x.Host)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if x.MessageRequest != nil {
 		if b = e.Fields(b, x, depth, 1, 2); e.Halt {
@@ -109,7 +112,8 @@ func (x *ExtensionRequest) AppendProto(e *protoimpl.Encoder, b []byte, depth int
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 49 + len(x.ContainingType)
+	v0 := x.ContainingType
+	n0 := 49 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -120,12 +124,14 @@ func (x *ExtensionRequest) AppendProto(e *protoimpl.Encoder, b []byte, depth int
 			return b
 		}
 	} else {
-		if x.ContainingType != "" {
-			b = e.Text(b, 10, x.ContainingType)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
 		if x.ExtensionNumber != 0 {
-			b = protoimpl.Varint(append(b, 16), uint64(x.ExtensionNumber))
+			w = w.Number(16, uint64(x.ExtensionNumber))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -172,7 +178,8 @@ func (x *ServerReflectionResponse) AppendProto(e *protoimpl.Encoder, b []byte, d
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 38 + len(x.ValidHost)
+	v0 := x.ValidHost
+	n0 := 38 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -183,9 +190,11 @@ func (x *ServerReflectionResponse) AppendProto(e *protoimpl.Encoder, b []byte, d
 			return b
 		}
 	} else {
-		if x.ValidHost != "" {
-			b = e.Text(b, 10, x.ValidHost)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if v := x.OriginalRequest; v != nil {
 		at := len(b) + 2
@@ -309,7 +318,8 @@ func (x *ExtensionNumberResponse) AppendProto(e *protoimpl.Encoder, b []byte, de
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 38 + len(x.BaseTypeName)
+	v0 := x.BaseTypeName
+	n0 := 38 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -320,9 +330,11 @@ func (x *ExtensionNumberResponse) AppendProto(e *protoimpl.Encoder, b []byte, de
 			return b
 		}
 	} else {
-		if x.BaseTypeName != "" {
-			b = e.Text(b, 10, x.BaseTypeName)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if b = protoimpl.Packed(e, b, x, depth, 1, 18, protoimpl.Int32, x.ExtensionNumber); e.Halt {
 		return b
@@ -436,7 +448,8 @@ func (x *ServiceResponse) AppendProto(e *protoimpl.Encoder, b []byte, depth int)
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 38 + len(x.Name)
+	v0 := x.Name
+	n0 := 38 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -447,9 +460,11 @@ func (x *ServiceResponse) AppendProto(e *protoimpl.Encoder, b []byte, depth int)
 			return b
 		}
 	} else {
-		if x.Name != "" {
-			b = e.Text(b, 10, x.Name)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -485,7 +500,8 @@ func (x *ErrorResponse) AppendProto(e *protoimpl.Encoder, b []byte, depth int) [
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 49 + len(x.ErrorMessage)
+	v1 := x.ErrorMessage
+	n0 := 49 + len(v1)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -496,12 +512,14 @@ func (x *ErrorResponse) AppendProto(e *protoimpl.Encoder, b []byte, depth int) [
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.ErrorCode != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.ErrorCode))
+			w = w.Number(8, uint64(x.ErrorCode))
 		}
-		if x.ErrorMessage != "" {
-			b = e.Text(b, 18, x.ErrorMessage)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)

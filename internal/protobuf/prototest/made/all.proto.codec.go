@@ -47,7 +47,8 @@ func (x *Leaf) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 58 + len(x.Name)
+	v1 := x.Name
+	n0 := 58 + len(v1)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -58,15 +59,17 @@ func (x *Leaf) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.ID != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.ID))
+			w = w.Number(8, uint64(x.ID))
 		}
-		if x.Name != "" {
-			b = e.Text(b, 18, x.Name)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
 		if math.Float64bits(x.Price) != 0 {
-			b = binary.LittleEndian.AppendUint64(append(b, 25), math.Float64bits(x.Price))
+			w = w.Fixed64(25, math.Float64bits(x.Price))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -118,7 +121,9 @@ func (x *All) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 159 + len(x.St) + len(x.By)
+	v13 := x.St
+	v14 := x.By
+	n0 := 159 + len(v13) + len(v14)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -129,54 +134,56 @@ func (x *All) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.I32 != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.I32))
+			w = w.Number(8, uint64(x.I32))
 		}
 		if x.I64 != 0 {
-			b = protoimpl.Varint(append(b, 16), uint64(x.I64))
+			w = w.Number(16, uint64(x.I64))
 		}
 		if x.U32 != 0 {
-			b = protoimpl.Varint(append(b, 24), uint64(x.U32))
+			w = w.Number(24, uint64(x.U32))
 		}
 		if x.U64 != 0 {
-			b = protoimpl.Varint(append(b, 32), uint64(x.U64))
+			w = w.Number(32, uint64(x.U64))
 		}
 		if x.S32 != 0 {
-			b = protoimpl.Varint(append(b, 40), protoimpl.Zigzag(int64(x.S32)))
+			w = w.Number(40, protoimpl.Zigzag(int64(x.S32)))
 		}
 		if x.S64 != 0 {
-			b = protoimpl.Varint(append(b, 48), protoimpl.Zigzag(int64(x.S64)))
+			w = w.Number(48, protoimpl.Zigzag(int64(x.S64)))
 		}
 		if x.F32 != 0 {
-			b = binary.LittleEndian.AppendUint32(append(b, 61), uint32(x.F32))
+			w = w.Fixed32(61, uint32(x.F32))
 		}
 		if x.F64 != 0 {
-			b = binary.LittleEndian.AppendUint64(append(b, 65), uint64(x.F64))
+			w = w.Fixed64(65, uint64(x.F64))
 		}
 		if x.Sf32 != 0 {
-			b = binary.LittleEndian.AppendUint32(append(b, 77), uint32(x.Sf32))
+			w = w.Fixed32(77, uint32(x.Sf32))
 		}
 		if x.Sf64 != 0 {
-			b = binary.LittleEndian.AppendUint64(append(b, 81), uint64(x.Sf64))
+			w = w.Fixed64(81, uint64(x.Sf64))
 		}
 		if math.Float32bits(x.Fl) != 0 {
-			b = binary.LittleEndian.AppendUint32(append(b, 93), math.Float32bits(x.Fl))
+			w = w.Fixed32(93, math.Float32bits(x.Fl))
 		}
 		if math.Float64bits(x.Db) != 0 {
-			b = binary.LittleEndian.AppendUint64(append(b, 97), math.Float64bits(x.Db))
+			w = w.Fixed64(97, math.Float64bits(x.Db))
 		}
 		if x.Bl {
-			b = append(b, 104, 1)
+			w = w.Bool(104, 1)
 		}
-		if x.St != "" {
-			b = e.Text(b, 114, x.St)
+		if v13 != "" {
+			w = e.Text(w, 114, v13)
 		}
-		if len(x.By) > 0 {
-			b = append(protoimpl.Varint(append(b, 122), uint64(len(x.By))), x.By...)
+		if len(v14) > 0 {
+			w = w.Bytes(122, v14)
 		}
 		if x.Color != 0 {
-			b = protoimpl.Varint(append(b, 128, 1), uint64(x.Color))
+			w = w.Byte(128).Number(1, uint64(x.Color))
 		}
+		b = w.Upto(b)
 	}
 	if v := x.Leaf; v != nil {
 		at := len(b) + 3
@@ -294,9 +301,12 @@ func (x *All) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	}
-	n38 := 121 + len(x.Oby)
+	v46 := x.Oby
+	n38 := 121 + len(v46)
+	var v45 string
 	if x.Ost != nil {
-		n38 += len(*x.Ost)
+		v45 = *x.Ost
+		n38 += len(v45)
 	}
 	if n38 > cap(b)-len(b) {
 		if b = e.Fresh(b, n38, depth); e.Halt {
@@ -308,36 +318,38 @@ func (x *All) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Oi32 != nil {
-			b = protoimpl.Varint(append(b, 200, 2), uint64(*x.Oi32))
+			w = w.Byte(200).Number(2, uint64(*x.Oi32))
 		}
 		if x.Oi64 != nil {
-			b = protoimpl.Varint(append(b, 208, 2), uint64(*x.Oi64))
+			w = w.Byte(208).Number(2, uint64(*x.Oi64))
 		}
 		if x.Ou32 != nil {
-			b = protoimpl.Varint(append(b, 216, 2), uint64(*x.Ou32))
+			w = w.Byte(216).Number(2, uint64(*x.Ou32))
 		}
 		if x.Os64 != nil {
-			b = protoimpl.Varint(append(b, 224, 2), protoimpl.Zigzag(int64(*x.Os64)))
+			w = w.Byte(224).Number(2, protoimpl.Zigzag(int64(*x.Os64)))
 		}
 		if x.Of32 != nil {
-			b = binary.LittleEndian.AppendUint32(append(b, 237, 2), uint32(*x.Of32))
+			w = w.Byte(237).Fixed32(2, uint32(*x.Of32))
 		}
 		if x.Odb != nil {
-			b = binary.LittleEndian.AppendUint64(append(b, 241, 2), math.Float64bits(*x.Odb))
+			w = w.Byte(241).Fixed64(2, math.Float64bits(*x.Odb))
 		}
 		if x.Obl != nil {
-			b = append(b, 248, 2, protoimpl.Bool(*x.Obl))
+			w = w.Byte(248).Bool(2, protoimpl.Bool(*x.Obl))
 		}
 		if x.Ost != nil {
-			b = e.Text2(b, 898, *x.Ost)
+			w = e.Text(w.Byte(130), 3, v45)
 		}
-		if x.Oby != nil {
-			b = append(protoimpl.Varint(append(b, 138, 3), uint64(len(x.Oby))), x.Oby...)
+		if v46 != nil {
+			w = w.Byte(138).Bytes(3, v46)
 		}
 		if x.Ocolor != nil {
-			b = protoimpl.Varint(append(b, 144, 3), uint64(*x.Ocolor))
+			w = w.Byte(144).Number(3, uint64(*x.Ocolor))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.Mss) > 0 || len(x.Msl) > 0 || len(x.Mil) > 0 || len(x.Mll) > 0 || len(x.Mbb) > 0 || len(x.Msc) > 0 || len(x.Muf) > 0 || len(x.Mzs) > 0 || len(x.Mfd) > 0 || len(x.Msi) > 0 || len(x.Msj) > 0 || len(x.Msb) > 0 || len(x.Msy) > 0 || len(x.Mxa) > 0 || len(x.Muz) > 0 || x.Either != nil || x.Many != nil {
 		if b = e.Fields(b, x, depth, 48, 65); e.Halt {

@@ -4,7 +4,6 @@
 package made
 
 import (
-	"encoding/binary"
 	"math"
 
 	protoimpl "github.com/limosa-rpc/limosa/protobuf/impl"
@@ -28,9 +27,12 @@ func (x *Old) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 55 + len(x.Data)
+	v2 := x.Data
+	n0 := 55 + len(v2)
+	var v1 string
 	if x.Text != nil {
-		n0 += len(*x.Text)
+		v1 = *x.Text
+		n0 += len(v1)
 	}
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
@@ -42,13 +44,15 @@ func (x *Old) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		b = protoimpl.Varint(append(b, 8), uint64(x.ID))
+		w := protoimpl.End(b)
+		w = w.Number(8, uint64(x.ID))
 		if x.Text != nil {
-			b = append(protoimpl.Varint(append(b, 18), uint64(len(*x.Text))), *x.Text...)
+			w = w.AnyText(18, v1)
 		}
-		if x.Data != nil {
-			b = append(protoimpl.Varint(append(b, 26), uint64(len(x.Data))), x.Data...)
+		if v2 != nil {
+			w = w.Bytes(26, v2)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.Loose) > 0 {
 		if b = e.Fields(b, x, depth, 3, 4); e.Halt {
@@ -133,9 +137,11 @@ func (x *OldPart) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Size != nil {
-			b = protoimpl.Varint(append(b, 8), uint64(*x.Size))
+			w = w.Number(8, uint64(*x.Size))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.Inner) > 0 {
 		if b = e.Fields(b, x, depth, 1, 2); e.Halt {
@@ -153,7 +159,9 @@ func (x *OldPart) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 			return b
 		}
 	} else {
-		b = append(b, 24, protoimpl.Bool(x.Live))
+		w := protoimpl.End(b)
+		w = w.Bool(24, protoimpl.Bool(x.Live))
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -180,8 +188,10 @@ func (x *OldPartInner) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []
 		return e.Wrong(b)
 	}
 	n0 := 38
+	var v0 string
 	if x.Name != nil {
-		n0 += len(*x.Name)
+		v0 = *x.Name
+		n0 += len(v0)
 	}
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
@@ -193,9 +203,11 @@ func (x *OldPartInner) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Name != nil {
-			b = append(protoimpl.Varint(append(b, 10), uint64(len(*x.Name))), *x.Name...)
+			w = w.AnyText(10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -249,9 +261,11 @@ func (x *OldParts) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Size != nil {
-			b = protoimpl.Varint(append(b, 8), uint64(*x.Size))
+			w = w.Number(8, uint64(*x.Size))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -294,7 +308,8 @@ func (x *Needs) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 47 + len(x.Raw)
+	v1 := x.Raw
+	n0 := 47 + len(v1)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -305,11 +320,13 @@ func (x *Needs) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		b = binary.LittleEndian.AppendUint64(append(b, 9), math.Float64bits(x.Value))
-		if x.Raw == nil {
+		w := protoimpl.End(b)
+		w = w.Fixed64(9, math.Float64bits(x.Value))
+		if v1 == nil {
 			return e.Wrong(b)
 		}
-		b = append(protoimpl.Varint(append(b, 18), uint64(len(x.Raw))), x.Raw...)
+		w = w.Bytes(18, v1)
+		b = w.Upto(b)
 	}
 	if x.Old == nil {
 		return e.Wrong(b)

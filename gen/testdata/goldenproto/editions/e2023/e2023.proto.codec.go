@@ -72,9 +72,13 @@ func (x *Mixed) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 50 + len(x.Implicit) + len(x.Required)
+	v0 := x.Implicit
+	v2 := x.Required
+	n0 := 50 + len(v0) + len(v2)
+	var v1 string
 	if x.Explicit != nil {
-		n0 += len(*x.Explicit)
+		v1 = *x.Explicit
+		n0 += len(v1)
 	}
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
@@ -86,13 +90,15 @@ func (x *Mixed) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.Implicit != "" {
-			b = e.Text(b, 10, x.Implicit)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
 		if x.Explicit != nil {
-			b = e.Text(b, 18, *x.Explicit)
+			w = e.Text(w, 18, v1)
 		}
-		b = e.Text(b, 26, x.Required)
+		w = e.Text(w, 26, v2)
+		b = w.Upto(b)
 	}
 	if b = protoimpl.Packed(e, b, x, depth, 3, 34, protoimpl.Int32, x.Packed); e.Halt {
 		return b
@@ -102,7 +108,8 @@ func (x *Mixed) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	}
-	n5 := 38 + len(x.AnyBytes)
+	v5 := x.AnyBytes
+	n5 := 38 + len(v5)
 	if n5 > cap(b)-len(b) {
 		if b = e.Fresh(b, n5, depth); e.Halt {
 			return b
@@ -113,9 +120,11 @@ func (x *Mixed) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.AnyBytes != "" {
-			b = append(protoimpl.Varint(append(b, 50), uint64(len(x.AnyBytes))), x.AnyBytes...)
+		w := protoimpl.End(b)
+		if v5 != "" {
+			w = w.AnyText(50, v5)
 		}
+		b = w.Upto(b)
 	}
 	if x.Delimited != nil || len(x.Delimiteds) > 0 {
 		if b = e.Fields(b, x, depth, 6, 8); e.Halt {
@@ -147,12 +156,14 @@ func (x *Mixed) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Closed != nil {
-			b = protoimpl.Varint(append(b, 80), uint64(*x.Closed))
+			w = w.Number(80, uint64(*x.Closed))
 		}
 		if x.Open != 0 {
-			b = protoimpl.Varint(append(b, 88), uint64(x.Open))
+			w = w.Number(88, uint64(x.Open))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.Children) > 0 || x.One != nil {
 		if b = e.Fields(b, x, depth, 11, 13); e.Halt {
@@ -194,9 +205,11 @@ func (x *Child) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.N != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.N))
+			w = w.Number(8, uint64(x.N))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)

@@ -47,8 +47,10 @@ func (x *Visible) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 		return e.Wrong(b)
 	}
 	n0 := 38
+	var v0 string
 	if x.Name != nil {
-		n0 += len(*x.Name)
+		v0 = *x.Name
+		n0 += len(v0)
 	}
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
@@ -60,9 +62,11 @@ func (x *Visible) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Name != nil {
-			b = e.Text(b, 10, *x.Name)
+			w = e.Text(w, 10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if v := x.Mixed; v != nil {
 		at := len(b) + 2
@@ -98,9 +102,11 @@ func (x *Visible) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Kind != nil {
-			b = protoimpl.Varint(append(b, 32), uint64(*x.Kind))
+			w = w.Number(32, uint64(*x.Kind))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -198,9 +204,11 @@ func (x *VisibleHidden) AppendProto(e *protoimpl.Encoder, b []byte, depth int) [
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.N != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.N))
+			w = w.Number(8, uint64(x.N))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)

@@ -54,9 +54,11 @@ func (x *HTTP) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.FullyDecodeReservedExpansion {
-			b = append(b, 16, 1)
+			w = w.Bool(16, 1)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -117,7 +119,8 @@ func (x *HttpRule) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 38 + len(x.Selector)
+	v0 := x.Selector
+	n0 := 38 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -128,16 +131,19 @@ func (x *HttpRule) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 			return b
 		}
 	} else {
-		if x.Selector != "" {
-			b = e.Text(b, 10, x.Selector)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if x.Pattern != nil {
 		if b = e.Fields(b, x, depth, 1, 2); e.Halt {
 			return b
 		}
 	}
-	n2 := 38 + len(x.Body)
+	v2 := x.Body
+	n2 := 38 + len(v2)
 	if n2 > cap(b)-len(b) {
 		if b = e.Fresh(b, n2, depth); e.Halt {
 			return b
@@ -148,9 +154,11 @@ func (x *HttpRule) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 			return b
 		}
 	} else {
-		if x.Body != "" {
-			b = e.Text(b, 58, x.Body)
+		w := protoimpl.End(b)
+		if v2 != "" {
+			w = e.Text(w, 58, v2)
 		}
+		b = w.Upto(b)
 	}
 	wideAdditionalBindings := 1
 	for _, v := range x.AdditionalBindings {
@@ -170,7 +178,8 @@ func (x *HttpRule) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 			wideAdditionalBindings = e.Wide
 		}
 	}
-	n4 := 38 + len(x.ResponseBody)
+	v4 := x.ResponseBody
+	n4 := 38 + len(v4)
 	if n4 > cap(b)-len(b) {
 		if b = e.Fresh(b, n4, depth); e.Halt {
 			return b
@@ -181,9 +190,11 @@ func (x *HttpRule) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 			return b
 		}
 	} else {
-		if x.ResponseBody != "" {
-			b = e.Text(b, 98, x.ResponseBody)
+		w := protoimpl.End(b)
+		if v4 != "" {
+			w = e.Text(w, 98, v4)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -286,7 +297,9 @@ func (x *CustomHttpPattern) AppendProto(e *protoimpl.Encoder, b []byte, depth in
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 44 + len(x.Kind) + len(x.Path)
+	v0 := x.Kind
+	v1 := x.Path
+	n0 := 44 + len(v0) + len(v1)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -297,12 +310,14 @@ func (x *CustomHttpPattern) AppendProto(e *protoimpl.Encoder, b []byte, depth in
 			return b
 		}
 	} else {
-		if x.Kind != "" {
-			b = e.Text(b, 10, x.Kind)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
-		if x.Path != "" {
-			b = e.Text(b, 18, x.Path)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)

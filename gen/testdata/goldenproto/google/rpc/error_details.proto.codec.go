@@ -26,7 +26,9 @@ func (x *ErrorInfo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byt
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 44 + len(x.Reason) + len(x.Domain)
+	v0 := x.Reason
+	v1 := x.Domain
+	n0 := 44 + len(v0) + len(v1)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -37,12 +39,14 @@ func (x *ErrorInfo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byt
 			return b
 		}
 	} else {
-		if x.Reason != "" {
-			b = e.Text(b, 10, x.Reason)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
-		if x.Domain != "" {
-			b = e.Text(b, 18, x.Domain)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.Metadata) > 0 {
 		if b = e.Fields(b, x, depth, 2, 3); e.Halt {
@@ -154,7 +158,8 @@ func (x *DebugInfo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byt
 	if b = e.Texts(b, x, depth, 0, 10, x.StackEntries); e.Halt {
 		return b
 	}
-	n1 := 38 + len(x.Detail)
+	v1 := x.Detail
+	n1 := 38 + len(v1)
 	if n1 > cap(b)-len(b) {
 		if b = e.Fresh(b, n1, depth); e.Halt {
 			return b
@@ -165,9 +170,11 @@ func (x *DebugInfo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byt
 			return b
 		}
 	} else {
-		if x.Detail != "" {
-			b = e.Text(b, 18, x.Detail)
+		w := protoimpl.End(b)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -276,7 +283,12 @@ func (x *QuotaFailureViolation) AppendProto(e *protoimpl.Encoder, b []byte, dept
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 62 + len(x.Subject) + len(x.Description) + len(x.APIService) + len(x.QuotaMetric) + len(x.QuotaID)
+	v0 := x.Subject
+	v1 := x.Description
+	v2 := x.APIService
+	v3 := x.QuotaMetric
+	v4 := x.QuotaID
+	n0 := 62 + len(v0) + len(v1) + len(v2) + len(v3) + len(v4)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -287,21 +299,23 @@ func (x *QuotaFailureViolation) AppendProto(e *protoimpl.Encoder, b []byte, dept
 			return b
 		}
 	} else {
-		if x.Subject != "" {
-			b = e.Text(b, 10, x.Subject)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
-		if x.Description != "" {
-			b = e.Text(b, 18, x.Description)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
-		if x.APIService != "" {
-			b = e.Text(b, 26, x.APIService)
+		if v2 != "" {
+			w = e.Text(w, 26, v2)
 		}
-		if x.QuotaMetric != "" {
-			b = e.Text(b, 34, x.QuotaMetric)
+		if v3 != "" {
+			w = e.Text(w, 34, v3)
 		}
-		if x.QuotaID != "" {
-			b = e.Text(b, 42, x.QuotaID)
+		if v4 != "" {
+			w = e.Text(w, 42, v4)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.QuotaDimensions) > 0 {
 		if b = e.Fields(b, x, depth, 5, 6); e.Halt {
@@ -319,12 +333,14 @@ func (x *QuotaFailureViolation) AppendProto(e *protoimpl.Encoder, b []byte, dept
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.QuotaValue != 0 {
-			b = protoimpl.Varint(append(b, 56), uint64(x.QuotaValue))
+			w = w.Number(56, uint64(x.QuotaValue))
 		}
 		if x.FutureQuotaValue != nil {
-			b = protoimpl.Varint(append(b, 64), uint64(*x.FutureQuotaValue))
+			w = w.Number(64, uint64(*x.FutureQuotaValue))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -486,7 +502,10 @@ func (x *PreconditionFailureViolation) AppendProto(e *protoimpl.Encoder, b []byt
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 50 + len(x.Type) + len(x.Subject) + len(x.Description)
+	v0 := x.Type
+	v1 := x.Subject
+	v2 := x.Description
+	n0 := 50 + len(v0) + len(v1) + len(v2)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -497,15 +516,17 @@ func (x *PreconditionFailureViolation) AppendProto(e *protoimpl.Encoder, b []byt
 			return b
 		}
 	} else {
-		if x.Type != "" {
-			b = e.Text(b, 10, x.Type)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
-		if x.Subject != "" {
-			b = e.Text(b, 18, x.Subject)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
-		if x.Description != "" {
-			b = e.Text(b, 26, x.Description)
+		if v2 != "" {
+			w = e.Text(w, 26, v2)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -623,7 +644,10 @@ func (x *BadRequestFieldViolation) AppendProto(e *protoimpl.Encoder, b []byte, d
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 50 + len(x.Field) + len(x.Description) + len(x.Reason)
+	v0 := x.Field
+	v1 := x.Description
+	v2 := x.Reason
+	n0 := 50 + len(v0) + len(v1) + len(v2)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -634,15 +658,17 @@ func (x *BadRequestFieldViolation) AppendProto(e *protoimpl.Encoder, b []byte, d
 			return b
 		}
 	} else {
-		if x.Field != "" {
-			b = e.Text(b, 10, x.Field)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
-		if x.Description != "" {
-			b = e.Text(b, 18, x.Description)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
-		if x.Reason != "" {
-			b = e.Text(b, 26, x.Reason)
+		if v2 != "" {
+			w = e.Text(w, 26, v2)
 		}
+		b = w.Upto(b)
 	}
 	if v := x.LocalizedMessage; v != nil {
 		at := len(b) + 2
@@ -716,7 +742,9 @@ func (x *RequestInfo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []b
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 44 + len(x.RequestID) + len(x.ServingData)
+	v0 := x.RequestID
+	v1 := x.ServingData
+	n0 := 44 + len(v0) + len(v1)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -727,12 +755,14 @@ func (x *RequestInfo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []b
 			return b
 		}
 	} else {
-		if x.RequestID != "" {
-			b = e.Text(b, 10, x.RequestID)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
-		if x.ServingData != "" {
-			b = e.Text(b, 18, x.ServingData)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -775,7 +805,11 @@ func (x *ResourceInfo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 56 + len(x.ResourceType) + len(x.ResourceName) + len(x.Owner) + len(x.Description)
+	v0 := x.ResourceType
+	v1 := x.ResourceName
+	v2 := x.Owner
+	v3 := x.Description
+	n0 := 56 + len(v0) + len(v1) + len(v2) + len(v3)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -786,18 +820,20 @@ func (x *ResourceInfo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []
 			return b
 		}
 	} else {
-		if x.ResourceType != "" {
-			b = e.Text(b, 10, x.ResourceType)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
-		if x.ResourceName != "" {
-			b = e.Text(b, 18, x.ResourceName)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
-		if x.Owner != "" {
-			b = e.Text(b, 26, x.Owner)
+		if v2 != "" {
+			w = e.Text(w, 26, v2)
 		}
-		if x.Description != "" {
-			b = e.Text(b, 34, x.Description)
+		if v3 != "" {
+			w = e.Text(w, 34, v3)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -922,7 +958,9 @@ func (x *HelpLink) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 44 + len(x.Description) + len(x.URL)
+	v0 := x.Description
+	v1 := x.URL
+	n0 := 44 + len(v0) + len(v1)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -933,12 +971,14 @@ func (x *HelpLink) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte
 			return b
 		}
 	} else {
-		if x.Description != "" {
-			b = e.Text(b, 10, x.Description)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
-		if x.URL != "" {
-			b = e.Text(b, 18, x.URL)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -981,7 +1021,9 @@ func (x *LocalizedMessage) AppendProto(e *protoimpl.Encoder, b []byte, depth int
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 44 + len(x.Locale) + len(x.Message)
+	v0 := x.Locale
+	v1 := x.Message
+	n0 := 44 + len(v0) + len(v1)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -992,12 +1034,14 @@ func (x *LocalizedMessage) AppendProto(e *protoimpl.Encoder, b []byte, depth int
 			return b
 		}
 	} else {
-		if x.Locale != "" {
-			b = e.Text(b, 10, x.Locale)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
-		if x.Message != "" {
-			b = e.Text(b, 18, x.Message)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)

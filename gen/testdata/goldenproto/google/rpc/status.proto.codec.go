@@ -26,7 +26,8 @@ func (x *Status) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 49 + len(x.Message)
+	v1 := x.Message
+	n0 := 49 + len(v1)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -37,12 +38,14 @@ func (x *Status) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Code != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.Code))
+			w = w.Number(8, uint64(x.Code))
 		}
-		if x.Message != "" {
-			b = e.Text(b, 18, x.Message)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
+		b = w.Upto(b)
 	}
 	wideDetails := 1
 	for _, v := range x.Details {

@@ -36,15 +36,17 @@ func (x *Date) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Year != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.Year))
+			w = w.Number(8, uint64(x.Year))
 		}
 		if x.Month != 0 {
-			b = protoimpl.Varint(append(b, 16), uint64(x.Month))
+			w = w.Number(16, uint64(x.Month))
 		}
 		if x.Day != 0 {
-			b = protoimpl.Varint(append(b, 24), uint64(x.Day))
+			w = w.Number(24, uint64(x.Day))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)

@@ -25,7 +25,8 @@ func (x *Money) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 60 + len(x.CurrencyCode)
+	v0 := x.CurrencyCode
+	n0 := 60 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -36,15 +37,17 @@ func (x *Money) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.CurrencyCode != "" {
-			b = e.Text(b, 10, x.CurrencyCode)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
 		if x.Units != 0 {
-			b = protoimpl.Varint(append(b, 16), uint64(x.Units))
+			w = w.Number(16, uint64(x.Units))
 		}
 		if x.Nanos != 0 {
-			b = protoimpl.Varint(append(b, 24), uint64(x.Nanos))
+			w = w.Number(24, uint64(x.Nanos))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)

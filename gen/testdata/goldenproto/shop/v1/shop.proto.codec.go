@@ -50,7 +50,8 @@ func (x *GetOrderRequest) AppendProto(e *protoimpl.Encoder, b []byte, depth int)
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 38 + len(x.ID)
+	v0 := x.ID
+	n0 := 38 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -61,9 +62,11 @@ func (x *GetOrderRequest) AppendProto(e *protoimpl.Encoder, b []byte, depth int)
 			return b
 		}
 	} else {
-		if x.ID != "" {
-			b = e.Text(b, 10, x.ID)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -99,7 +102,8 @@ func (x *ListOrdersRequest) AppendProto(e *protoimpl.Encoder, b []byte, depth in
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 49 + len(x.PageToken)
+	v1 := x.PageToken
+	n0 := 49 + len(v1)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -110,12 +114,14 @@ func (x *ListOrdersRequest) AppendProto(e *protoimpl.Encoder, b []byte, depth in
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.PageSize != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.PageSize))
+			w = w.Number(8, uint64(x.PageSize))
 		}
-		if x.PageToken != "" {
-			b = e.Text(b, 18, x.PageToken)
+		if v1 != "" {
+			w = e.Text(w, 18, v1)
 		}
+		b = w.Upto(b)
 	}
 	if v := x.Mask; v != nil {
 		at := len(b) + 2
@@ -195,9 +201,11 @@ func (x *ImportResponse) AppendProto(e *protoimpl.Encoder, b []byte, depth int) 
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Count != 0 {
-			b = protoimpl.Varint(append(b, 8), uint64(x.Count))
+			w = w.Number(8, uint64(x.Count))
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -235,9 +243,12 @@ func (x *Order) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 44 + len(x.ID)
+	v0 := x.ID
+	n0 := 44 + len(v0)
+	var v1 string
 	if x.Note != nil {
-		n0 += len(*x.Note)
+		v1 = *x.Note
+		n0 += len(v1)
 	}
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
@@ -249,12 +260,14 @@ func (x *Order) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.ID != "" {
-			b = e.Text(b, 10, x.ID)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
 		if x.Note != nil {
-			b = e.Text(b, 18, *x.Note)
+			w = e.Text(w, 18, v1)
 		}
+		b = w.Upto(b)
 	}
 	wideItems := 1
 	for _, v := range x.Items {
@@ -290,12 +303,14 @@ func (x *Order) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Status != 0 {
-			b = protoimpl.Varint(append(b, 128, 1), uint64(x.Status))
+			w = w.Byte(128).Number(1, uint64(x.Status))
 		}
 		if x.LastStatus != nil {
-			b = protoimpl.Varint(append(b, 136, 1), uint64(*x.LastStatus))
+			w = w.Byte(136).Number(1, uint64(*x.LastStatus))
 		}
+		b = w.Upto(b)
 	}
 	if v := x.Created; v != nil {
 		at := len(b) + 3
@@ -394,7 +409,10 @@ func (x *Order) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	}
-	n16 := 53 + len(x.Private) + len(x.GetID) + len(x.String)
+	v16 := x.Private
+	v17 := x.GetID
+	v18 := x.String
+	n16 := 53 + len(v16) + len(v17) + len(v18)
 	if n16 > cap(b)-len(b) {
 		if b = e.Fresh(b, n16, depth); e.Halt {
 			return b
@@ -405,15 +423,17 @@ func (x *Order) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 			return b
 		}
 	} else {
-		if x.Private != "" {
-			b = e.Text2(b, 714, x.Private)
+		w := protoimpl.End(b)
+		if v16 != "" {
+			w = e.Text(w.Byte(202), 2, v16)
 		}
-		if x.GetID != "" {
-			b = e.Text2(b, 722, x.GetID)
+		if v17 != "" {
+			w = e.Text(w.Byte(210), 2, v17)
 		}
-		if x.String != "" {
-			b = e.Text2(b, 730, x.String)
+		if v18 != "" {
+			w = e.Text(w.Byte(218), 2, v18)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -703,7 +723,8 @@ func (x *OrderPayment) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 38 + len(x.Kind)
+	v0 := x.Kind
+	n0 := 38 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -714,9 +735,11 @@ func (x *OrderPayment) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []
 			return b
 		}
 	} else {
-		if x.Kind != "" {
-			b = e.Text(b, 10, x.Kind)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -752,7 +775,8 @@ func (x *OrderItem) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byt
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 44 + len(x.Sku)
+	v0 := x.Sku
+	n0 := 44 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -763,12 +787,14 @@ func (x *OrderItem) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byt
 			return b
 		}
 	} else {
-		if x.Sku != "" {
-			b = e.Text(b, 10, x.Sku)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
 		if x.N != 0 {
-			b = protoimpl.Varint(append(b, 16), uint64(x.N))
+			w = w.Number(16, uint64(x.N))
 		}
+		b = w.Upto(b)
 	}
 	if v := x.PartOf; v != nil {
 		at := len(b) + 2

@@ -65,7 +65,9 @@ func (x *Numbers) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 159 + len(x.N) + len(x.O)
+	v13 := x.N
+	v14 := x.O
+	n0 := 159 + len(v13) + len(v14)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -76,58 +78,63 @@ func (x *Numbers) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if math.Float64bits(x.A) != 0 {
-			b = binary.LittleEndian.AppendUint64(append(b, 9), math.Float64bits(x.A))
+			w = w.Fixed64(9, math.Float64bits(x.A))
 		}
 		if math.Float32bits(x.B) != 0 {
-			b = binary.LittleEndian.AppendUint32(append(b, 21), math.Float32bits(x.B))
+			w = w.Fixed32(21, math.Float32bits(x.B))
 		}
 		if x.C != 0 {
-			b = protoimpl.Varint(append(b, 24), uint64(x.C))
+			w = w.Number(24, uint64(x.C))
 		}
 		if x.D != 0 {
-			b = protoimpl.Varint(append(b, 32), uint64(x.D))
+			w = w.Number(32, uint64(x.D))
 		}
 		if x.E != 0 {
-			b = protoimpl.Varint(append(b, 40), uint64(x.E))
+			w = w.Number(40, uint64(x.E))
 		}
 		if x.F != 0 {
-			b = protoimpl.Varint(append(b, 48), uint64(x.F))
+			w = w.Number(48, uint64(x.F))
 		}
 		if x.G != 0 {
-			b = protoimpl.Varint(append(b, 56), protoimpl.Zigzag(int64(x.G)))
+			w = w.Number(56, protoimpl.Zigzag(int64(x.G)))
 		}
 		if x.H != 0 {
-			b = protoimpl.Varint(append(b, 64), protoimpl.Zigzag(int64(x.H)))
+			w = w.Number(64, protoimpl.Zigzag(int64(x.H)))
 		}
 		if x.I != 0 {
-			b = binary.LittleEndian.AppendUint32(append(b, 77), uint32(x.I))
+			w = w.Fixed32(77, uint32(x.I))
 		}
 		if x.J != 0 {
-			b = binary.LittleEndian.AppendUint64(append(b, 81), uint64(x.J))
+			w = w.Fixed64(81, uint64(x.J))
 		}
 		if x.K != 0 {
-			b = binary.LittleEndian.AppendUint32(append(b, 93), uint32(x.K))
+			w = w.Fixed32(93, uint32(x.K))
 		}
 		if x.L != 0 {
-			b = binary.LittleEndian.AppendUint64(append(b, 97), uint64(x.L))
+			w = w.Fixed64(97, uint64(x.L))
 		}
 		if x.M {
-			b = append(b, 104, 1)
+			w = w.Bool(104, 1)
 		}
-		if x.N != "" {
-			b = e.Text(b, 114, x.N)
+		if v13 != "" {
+			w = e.Text(w, 114, v13)
 		}
-		if len(x.O) > 0 {
-			b = append(protoimpl.Varint(append(b, 122), uint64(len(x.O))), x.O...)
+		if len(v14) > 0 {
+			w = w.Bytes(122, v14)
 		}
 		if x.P != 0 {
-			b = protoimpl.Varint(append(b, 128, 1), uint64(x.P))
+			w = w.Byte(128).Number(1, uint64(x.P))
 		}
+		b = w.Upto(b)
 	}
-	n16 := 174 + len(x.Oo)
+	v30 := x.Oo
+	n16 := 174 + len(v30)
+	var v29 string
 	if x.On != nil {
-		n16 += len(*x.On)
+		v29 = *x.On
+		n16 += len(v29)
 	}
 	if n16 > cap(b)-len(b) {
 		if b = e.Fresh(b, n16, depth); e.Halt {
@@ -139,54 +146,56 @@ func (x *Numbers) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 			return b
 		}
 	} else {
+		w := protoimpl.End(b)
 		if x.Oa != nil {
-			b = binary.LittleEndian.AppendUint64(append(b, 169, 1), math.Float64bits(*x.Oa))
+			w = w.Byte(169).Fixed64(1, math.Float64bits(*x.Oa))
 		}
 		if x.Ob != nil {
-			b = binary.LittleEndian.AppendUint32(append(b, 181, 1), math.Float32bits(*x.Ob))
+			w = w.Byte(181).Fixed32(1, math.Float32bits(*x.Ob))
 		}
 		if x.Oc != nil {
-			b = protoimpl.Varint(append(b, 184, 1), uint64(*x.Oc))
+			w = w.Byte(184).Number(1, uint64(*x.Oc))
 		}
 		if x.Od != nil {
-			b = protoimpl.Varint(append(b, 192, 1), uint64(*x.Od))
+			w = w.Byte(192).Number(1, uint64(*x.Od))
 		}
 		if x.Oe != nil {
-			b = protoimpl.Varint(append(b, 200, 1), uint64(*x.Oe))
+			w = w.Byte(200).Number(1, uint64(*x.Oe))
 		}
 		if x.Of != nil {
-			b = protoimpl.Varint(append(b, 208, 1), uint64(*x.Of))
+			w = w.Byte(208).Number(1, uint64(*x.Of))
 		}
 		if x.Og != nil {
-			b = protoimpl.Varint(append(b, 216, 1), protoimpl.Zigzag(int64(*x.Og)))
+			w = w.Byte(216).Number(1, protoimpl.Zigzag(int64(*x.Og)))
 		}
 		if x.Oh != nil {
-			b = protoimpl.Varint(append(b, 224, 1), protoimpl.Zigzag(int64(*x.Oh)))
+			w = w.Byte(224).Number(1, protoimpl.Zigzag(int64(*x.Oh)))
 		}
 		if x.Oi != nil {
-			b = binary.LittleEndian.AppendUint32(append(b, 237, 1), uint32(*x.Oi))
+			w = w.Byte(237).Fixed32(1, uint32(*x.Oi))
 		}
 		if x.Oj != nil {
-			b = binary.LittleEndian.AppendUint64(append(b, 241, 1), uint64(*x.Oj))
+			w = w.Byte(241).Fixed64(1, uint64(*x.Oj))
 		}
 		if x.Ok != nil {
-			b = binary.LittleEndian.AppendUint32(append(b, 253, 1), uint32(*x.Ok))
+			w = w.Byte(253).Fixed32(1, uint32(*x.Ok))
 		}
 		if x.Ol != nil {
-			b = binary.LittleEndian.AppendUint64(append(b, 129, 2), uint64(*x.Ol))
+			w = w.Byte(129).Fixed64(2, uint64(*x.Ol))
 		}
 		if x.Om != nil {
-			b = append(b, 136, 2, protoimpl.Bool(*x.Om))
+			w = w.Byte(136).Bool(2, protoimpl.Bool(*x.Om))
 		}
 		if x.On != nil {
-			b = e.Text2(b, 658, *x.On)
+			w = e.Text(w.Byte(146), 2, v29)
 		}
-		if x.Oo != nil {
-			b = append(protoimpl.Varint(append(b, 154, 2), uint64(len(x.Oo))), x.Oo...)
+		if v30 != nil {
+			w = w.Byte(154).Bytes(2, v30)
 		}
 		if x.Op != nil {
-			b = protoimpl.Varint(append(b, 160, 2), uint64(*x.Op))
+			w = w.Byte(160).Number(2, uint64(*x.Op))
 		}
+		b = w.Upto(b)
 	}
 	if b = protoimpl.Packed(e, b, x, depth, 32, 714, protoimpl.Fixed64, x.Ra); e.Halt {
 		return b
