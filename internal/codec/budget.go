@@ -9,6 +9,9 @@ import "unsafe"
 // when it is decoded. What is left at the end says what a message weighs.
 type Budget int64
 
+// WhyCostly is what codecs say of a message that would take more than its budget.
+const WhyCostly = "takes more memory than its size allows"
+
 // Unlimited is the budget for what is this program's own.
 const Unlimited Budget = 1 << 62
 

@@ -81,7 +81,7 @@ func (r *reader) ok(n int) bool {
 	case len(r.p)-r.o < n:
 		r.fail(len(r.p), "", "truncated")
 	case len(r.out) > r.max:
-		r.fail(r.o, "", "takes more memory than its size allows")
+		r.fail(r.o, "", raw.TooCostly.Why())
 	default:
 		return true
 	}

@@ -3,6 +3,7 @@ package raw
 import (
 	"strconv"
 
+	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -49,7 +50,7 @@ const (
 var faults = [...]string{
 	Short: "truncated", BadTag: "field number 0 or above 536,870,911", BadWire: "unknown wire type",
 	BadGroup: "end of a group that did not begin", NoEnd: "group without its end",
-	TooDeep: "nested too deeply", TooLarge: "length beyond the end", TooCostly: "takes more memory than its size allows",
+	TooDeep: "nested too deeply", TooLarge: "length beyond the end", TooCostly: codec.WhyCostly,
 	Missing: "required field is missing", LongNumber: "number of more than 64 bits", BadText: "string that is not UTF-8",
 }
 

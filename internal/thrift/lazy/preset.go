@@ -39,6 +39,11 @@ type presets struct {
 	spent codec.Budget
 }
 
+// presetBytes is what a preset takes: with its lease, what that has to do with defaults, and
+// its entry among those that were read.
+const presetBytes = plan.LeaseBytes + codec.Budget(unsafe.Sizeof(preset{})+unsafe.Sizeof(presets{})+
+	codec.MapEntry*(unsafe.Sizeof(uint32(0))+unsafe.Sizeof((*preset)(nil))+codec.MapEntry))
+
 // preset gives the default of a field that the message does not have, as decoding would.
 // It panics as the getter of a value that is decoded does, if the presets of the message
 // take more than decoding it had been allowed to.
@@ -58,10 +63,10 @@ func (x *Message) preset(field int) (*lease, int) {
 	case f.Kind != shape.Ref && !f.Type.Structs():
 		return fixed, valueAt // nobody can change it
 	}
-	if all := l.defaults(true); all.spent+plan.LeaseBytes > *l.budget() {
+	if all := l.defaults(true); all.spent+presetBytes > *l.budget() {
 		panic((&plan.Decoder{B: l.b, Where: x.pl.Go.Name() + "." + x.pl.IDL(f)}).Failed(int(at), raw.TooCostly))
 	} else {
-		all.spent += plan.LeaseBytes
+		all.spent += presetBytes
 	}
 	own := l.defaults(false)
 	if own.read == nil {

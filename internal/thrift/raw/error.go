@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/limosa-rpc/limosa/internal/codec"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
@@ -52,7 +53,7 @@ const (
 
 var faults = [...]string{
 	Short: "truncated", BadType: "unknown wire type", TooDeep: "nested too deeply", Negative: "negative size",
-	TooLarge: "size beyond the end", TooCostly: "takes more memory than its size allows", Missing: "required field is missing",
+	TooLarge: "size beyond the end", TooCostly: codec.WhyCostly, Missing: "required field is missing",
 	Trailing: "bytes after the end", WrongType: "element of another type",
 	longNumber: "number of more than ten bytes",
 }
