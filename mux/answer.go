@@ -216,6 +216,7 @@ func (c *ServerConn) holdLocked(r *request, n int) {
 	} else {
 		c.reserveLocked(r, 0)
 	}
+	c.redeemLocked(r)
 }
 
 // compress compresses a result that is encoded. While it waits for its place the
@@ -272,6 +273,7 @@ func (c *ServerConn) appendLocked(r *request) bool {
 				c.mix.small()
 			}
 			rpc.HintsOf(r.call.Method).NoteResponse(n)
+			c.noteLocked(r.call.Method, n)
 			c.watchKeptLocked()
 			return true
 		case errPieces:

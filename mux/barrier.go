@@ -42,9 +42,7 @@ func (c *ServerConn) needs(r *request) (n int) {
 	}
 	if m := r.h.Method; m != nil && m.Kind <= rpc.Oneway {
 		n += min(rpc.HintsOf(m).DecodedBytes(), c.lim.DecodeBudget(r.ev.Body.Len()))
-		if m.Kind == rpc.Unary {
-			n += rpc.HintsOf(m).ResponseBytes()
-		}
+		n += c.answerBytes(r)
 	}
 	return n
 }

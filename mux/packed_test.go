@@ -249,11 +249,14 @@ func TestCompressingHasPlaces(t *testing.T) {
 			total := mux.NewTotal(6*size, nil, "")
 			open := make(chan struct{})
 			h := handlers{"wait": func(context.Context, string) (string, error) { <-open; return strings.Repeat("x", size), nil }}
+			page, _, _ := h.route("", "wait")
+			page.Method = method("wait", rpc.Unary) // nothing is known of its answers: all are begun
+			route := func(string, string) (rpc.Handler, string, bool) { return page, "", true }
 			lim := rpc.Limits{}.WithDefaults()
 			a, b := pipe.New(pipe.Config{})
 			places := make(chan struct{}, 1)
 			s := &packingSession{Session: ttheader.Protocol{}.Open(wire.Server, lim)}
-			cfg := &mux.ServerConfig{Config: mux.Config{Limits: lim, Total: total}, Base: t.Context(), Handlers: where, Zlib: places, Route: h.route}
+			cfg := &mux.ServerConfig{Config: mux.Config{Limits: lim, Total: total}, Base: t.Context(), Handlers: where, Zlib: places, Route: route}
 			server := mux.NewServerConn(b, s, cfg)
 			ended := make(chan struct{})
 			go server.Run(func(error) { close(ended) })

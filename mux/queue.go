@@ -128,6 +128,9 @@ func (c *ServerConn) beginLocked(r *request, needs int) {
 	r.enter(begun)
 	c.queueUpLocked(r)
 	c.reserveLocked(r, needs)
+	if needs > smallHolder && !r.packed() {
+		c.promiseLocked(r)
+	}
 	if r.ordered {
 		r.ranks = true
 		c.turns.begun++

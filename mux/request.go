@@ -99,6 +99,8 @@ type request struct {
 	held          int    // what the account was charged for it
 	stake         stake  // in the block of its body, until that is released
 	reserved      int    // what was set aside besides, for what it may become: its answer, or its unpacked self
+	promised      int    // what of the server was set aside for its answer
+	wants         int    // what of the server it has to wait for before it is shown; owned by its worker
 	parked        bool   // queued for room
 	prev, next    *request
 	ahead, behind *request // in the queue
@@ -328,6 +330,7 @@ func (r *request) outcome(err error) error {
 func (c *ServerConn) exitLocked(r *request) {
 	c.requests.remove(r)
 	c.reserved -= r.reserved
+	c.redeemLocked(r)
 	c.account.unstakeLocked(&r.stake)
 	c.account.changeLocked(-r.held)
 	if r.ranks {

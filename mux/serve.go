@@ -36,12 +36,13 @@ func (c *ServerConn) unpack(r *request) error {
 	c.account.unstakeLocked(&r.stake)
 	c.chargeLocked(r, r.weight()-r.ev.Body.Len()+r.ev.Body.Footprint()-r.held) // it has a block of its own
 	c.reserveLocked(r, c.needs(r))
+	c.promiseLocked(r)
 	c.unlock()
 	return nil
 }
 
-// zlibLook is how often it is looked whether what waits for a place is wanted still.
-const zlibLook = 100 * time.Millisecond
+// lookEvery is how often it is looked whether what waits for a place, or for room, is wanted still.
+const lookEvery = 100 * time.Millisecond
 
 // enterZlib waits for a place to inflate a request or compress its answer, and
 // returns what gives it back. An error: nobody waits for r any more.
@@ -53,7 +54,7 @@ func (c *ServerConn) enterZlib(r *request) (leave func(), err error) {
 	select {
 	case places <- struct{}{}:
 	default:
-		look := time.NewTicker(zlibLook)
+		look := time.NewTicker(lookEvery)
 		defer look.Stop()
 		for placed := false; !placed; {
 			select {
@@ -89,7 +90,7 @@ func (c *ServerConn) unwanted(r *request) error {
 // lock is held on entry and on return.
 func (c *ServerConn) serveLocked(r *request) {
 	m := r.h.Method
-	if r.place != nil {
+	if r.place != nil || r.wants > 0 {
 		c.lone.left = 0 // somebody has to read on meanwhile
 	}
 	lone := c.lone.next(m)
@@ -141,6 +142,9 @@ func (c *ServerConn) serveLocks(r *request) {
 	err := c.await(r)
 	if err == nil && r.ev.Flags&wire.Packed != 0 {
 		err = c.unpack(r)
+	}
+	if err == nil {
+		err = c.awaitRoom(r)
 	}
 	if err == nil {
 		err = c.admit(r)

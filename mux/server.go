@@ -63,6 +63,7 @@ type intake struct {
 	requests table     // all that live
 	queue    queue     // those that were not begun
 	parked   queue     // and those that wait for room to begin
+	outlook  *outlook  // what answers weighed lately; nil: they were small for all callers
 	turns    turns     // those that are answered in the order of arrival
 	late     turns     // those whose answers wait for room
 	lateRuns bool      // and a goroutine that answers them

@@ -16,7 +16,8 @@ type Total struct {
 	held    *stats.Gauge
 	refused *stats.Counter // of it and its shares
 
-	decoding semaphore
+	decoding semaphore // what requests may become
+	promised semaphore // what answers may weigh that are being made
 }
 
 // Share makes a share of t for limit bytes, 0 being no limit.
