@@ -84,8 +84,9 @@ type Server struct {
 	Logger       *slog.Logger      // nil: slog.Default, for panics of handlers and for errors that their callers are not told, and nothing else
 	Stats        *stats.Set        // where the server counts what it holds and whom it refuses; may be nil
 
-	// Protocols is what a connection may speak, in the order in which its
-	// first bytes are compared; nil: all that Limosa knows.
+	// Protocols is what a connection may speak, in the order in which its first bytes
+	// are compared; nil: every form of Thrift, which is ttheader.Protocol{}. Who wants
+	// gRPC beside them names both: {ttheader.Protocol{}, web.Protocol{}}.
 	Protocols []wire.Protocol
 
 	// ExactServices refuses calls that name a service which is not here. Without
@@ -175,6 +176,10 @@ func (s *Server) check(listeners []*netio.Listener) (*route.Table, error) {
 		return bad(fmt.Sprintf("Handlers is %d: it is Spare, Inline or Goroutines", s.Handlers))
 	case s.TLS != nil && len(s.TLS.Certificates) == 0 && s.TLS.GetCertificate == nil && s.TLS.GetConfigForClient == nil:
 		return bad("TLS has no certificate: set Certificates or GetCertificate")
+	case s.Protocols != nil && len(s.Protocols) == 0:
+		return bad("Protocols is empty, so that nobody can speak; nil stands for every form of Thrift")
+	case slices.Contains(s.Protocols, nil):
+		return bad("a protocol is nil")
 	case len(listeners) == 0:
 		return bad("no listener; limosa.Listen makes one")
 	case slices.Contains(listeners, nil):

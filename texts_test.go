@@ -16,6 +16,8 @@ import (
 	"github.com/limosa-rpc/limosa/netio"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
+	"github.com/limosa-rpc/limosa/ttheader"
+	"github.com/limosa-rpc/limosa/wire"
 )
 
 var updateTexts = flag.Bool("update", false, "write the error texts anew")
@@ -53,21 +55,21 @@ func TestErrorTexts(t *testing.T) {
 			return s.Serve(t.Context(), l)
 		}
 	}
-	wire, local := client(&limosa.Client{Target: target}), s.Caller()
+	overTCP, local := client(&limosa.Client{Target: target}), s.Caller()
 	stranger := func() error {
 		return asked(client(&limosa.Client{Target: mutual, TLS: &tls.Config{RootCAs: pool}}), lookup, "", time.Minute)()
 	}
 	unknown := &rpc.Method{Service: "Book", Name: "burn", Codec: foundCodec{}}
 	for name, f := range map[string]func() error{
-		"handler-fails":          asked(wire, lookup, "foreign", time.Minute),
+		"handler-fails":          asked(overTCP, lookup, "foreign", time.Minute),
 		"handler-fails-local":    asked(local, lookup, "foreign", time.Minute),
-		"handler-panics":         asked(wire, lookup, "panic", time.Minute),
-		"handler-returns-nil":    asked(wire, lookup, "nothing", time.Minute),
-		"handler-says":           asked(wire, lookup, "op", time.Minute),
-		"another-hop-fails":      asked(wire, lookup, "hop", time.Minute),
-		"deadline":               asked(wire, lookup, "late", 30*time.Millisecond),
+		"handler-panics":         asked(overTCP, lookup, "panic", time.Minute),
+		"handler-returns-nil":    asked(overTCP, lookup, "nothing", time.Minute),
+		"handler-says":           asked(overTCP, lookup, "op", time.Minute),
+		"another-hop-fails":      asked(overTCP, lookup, "hop", time.Minute),
+		"deadline":               asked(overTCP, lookup, "late", 30*time.Millisecond),
 		"deadline-local":         asked(local, lookup, "wait", 30*time.Millisecond),
-		"unknown-method":         asked(wire, unknown, "", time.Minute),
+		"unknown-method":         asked(overTCP, unknown, "", time.Minute),
 		"unknown-method-local":   asked(local, unknown, "", time.Minute),
 		"nobody-listens":         asked(client(&limosa.Client{Target: "unix:///nowhere/at/all"}), lookup, "", time.Minute),
 		"plain-client-at-tls":    asked(client(&limosa.Client{Target: secured}), lookup, "", time.Minute),
@@ -75,13 +77,15 @@ func TestErrorTexts(t *testing.T) {
 		"mtls-no-certificate":    atFirst(stranger),
 		"mtls-in-the-pause":      oftener(asked(client(&limosa.Client{Target: mutual, TLS: &tls.Config{RootCAs: pool}}), lookup, "", time.Minute)),
 		"refused":                asked(client(&limosa.Client{Target: "127.0.0.1:1"}), lookup, "", time.Minute),
-		"handler-exits":          asked(wire, lookup, "exit", time.Minute),
+		"handler-exits":          asked(overTCP, lookup, "exit", time.Minute),
 		"serve-no-listener":      func() error { return new(limosa.Server).Serve(t.Context()) },
 		"serve-nil-listener":     func() error { return new(limosa.Server).Serve(t.Context(), (*netio.Listener)(nil)) },
 		"serve-no-certificate":   serve(&limosa.Server{TLS: &tls.Config{ClientCAs: pool}}),
 		"serve-nil-interceptor":  serve(&limosa.Server{Interceptors: []rpc.Interceptor{nil}}),
 		"serve-nil-service":      serve(&limosa.Server{Services: []rpc.Service{{Name: "Book", Unbound: true}}}),
 		"serve-unnamed-service":  serve(&limosa.Server{Services: []rpc.Service{{}}}),
+		"serve-nil-protocol":     serve(&limosa.Server{Protocols: []wire.Protocol{ttheader.Protocol{}, nil}}),
+		"serve-no-protocol":      serve(&limosa.Server{Protocols: []wire.Protocol{}}),
 		"serve-unknown-handlers": serve(&limosa.Server{Handlers: 77}),
 		"serve-negative-timeout": serve(&limosa.Server{Timeout: -1}),
 		"dial-unknown-scheme":    func() error { _, err := limosa.Dial("etcd://a/b"); return err },
@@ -95,7 +99,7 @@ func TestErrorTexts(t *testing.T) {
 		"listen-tls":        func() error { return limosa.Serve(t.Context(), "tls://127.0.0.1:0") },
 		"nil-sequence": func() error {
 			m := &rpc.Method{Service: "Book", Name: "write", Kind: rpc.Bidi, Codec: foundCodec{}}
-			for _, err := range stub.Exchange[string, string](t.Context(), wire, stub.Make(m, "Book", nil, nil), nil) {
+			for _, err := range stub.Exchange[string, string](t.Context(), overTCP, stub.Make(m, "Book", nil, nil), nil) {
 				return err
 			}
 			return nil

@@ -117,7 +117,8 @@ func Errorf(code Code, format string, args ...any) error {
 }
 
 // SentOf finds how far a failed call came: Maybe if err does not tell, and
-// Processed for nil.
+// Processed for nil. An exception of the IDL does not tell, although it is an
+// answer: ask for it first.
 func SentOf(err error) Sent {
 	if err == nil {
 		return Processed

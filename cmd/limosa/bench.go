@@ -16,7 +16,7 @@ import (
 func (a *app) benchCommand() *cli.Command {
 	return &cli.Command{
 		Name: "bench", Usage: "load a method and measure it",
-		UsageText: "limosa bench -idl FILE ADDR Service/Method [JSON] [-c 64] [-d 10s] [-rate N]",
+		UsageText: "limosa bench ADDR Service/Method [JSON] [-c 64] [-d 10s] [-rate N]",
 		Description: `Without -rate every caller makes its next call when the last one has ended (a
 closed loop). With -rate calls are due at that rate whatever the server does,
 and latency counts from when a call was due (an open loop): what a user would
@@ -29,7 +29,7 @@ Several JSON values, one after the other, are requests that are sent in turn;
 the whole stream: all values are sent, or, if it takes one message, one.
 
 Example:
-  limosa bench -idl idl/hello.thrift :8888 Hello/Echo '{"message":"hi"}' -c 64 -d 10s -rate 5000`,
+  limosa bench :8888 Hello/Echo '{"message":"hi"}' -c 64 -d 10s -rate 5000`,
 		Flags: append(targetFlags(),
 			&cli.StringFlag{Name: "json", Usage: "the request, or several, which may also stand behind the method as for call; {} if not given"},
 			&cli.IntFlag{Name: "c", Value: 64, Usage: "callers, each with one call under way (64 if not given)"},

@@ -138,7 +138,7 @@ func bars(h *load.Histogram) string {
 		} else if eighths == 0 {
 			line = "▏"
 		}
-		fmt.Fprintf(&b, "%8v %6.2f %% %s\n", x.upTo, 100*float64(x.n)/float64(total), line)
+		fmt.Fprintf(&b, "≤ %7v %6.2f %% %s\n", x.upTo, 100*float64(x.n)/float64(total), line)
 	}
 	return b.String()
 }

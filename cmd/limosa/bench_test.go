@@ -160,7 +160,7 @@ func TestBars(t *testing.T) {
 	for range 25 {
 		h.Record(400 * time.Microsecond)
 	}
-	want := "\n   200µs  75.00 % " + strings.Repeat("█", 40) + "\n   500µs  25.00 % " + strings.Repeat("█", 13) + "▋\n"
+	want := "\n≤   200µs  75.00 % " + strings.Repeat("█", 40) + "\n≤   500µs  25.00 % " + strings.Repeat("█", 13) + "▋\n"
 	got := bars(&h)
 	if !strings.HasPrefix(got, want[:len(want)-4]) {
 		t.Errorf("drawn are\n%s\nwant\n%s", got, want)

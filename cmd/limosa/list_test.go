@@ -24,7 +24,7 @@ import (
 )
 
 // serveTold serves testIDL's service with its IDL, over TLS if config is set.
-func serveTold(t *testing.T, config *tls.Config) string {
+func serveTold(t *testing.T, config *tls.Config, around ...rpc.Interceptor) string {
 	t.Helper()
 	s := &testServer{notes: make(chan string, 1)}
 	svc := s.service()
@@ -39,7 +39,7 @@ func serveTold(t *testing.T, config *tls.Config) string {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	server := &limosa.Server{Services: reflection.With(svc), Drain: time.Second, TLS: config}
+	server := &limosa.Server{Services: reflection.With(svc), Drain: time.Second, TLS: config, Interceptors: around}
 	go func() { ended <- server.Serve(ctx, l) }()
 	t.Cleanup(func() {
 		stop()
@@ -237,8 +237,8 @@ func TestListIsOfTheServer(t *testing.T) {
 		out, errs string
 	}{
 		{"list", 0, "Other\n  void m()\n", ""},
-		{"list 127.0.0.1:1", 1, "", "limosa list: asking the server for its IDL (give -idl FILE to do without): Unavailable: LimosaReflection/limosaDescribe at 127.0.0.1:1: dial: connect: connection refused\n"},
-		{"describe 127.0.0.1:1 Other", 1, "", "limosa describe: asking the server for its IDL (give -idl FILE to do without): Unavailable: LimosaReflection/limosaDescribe at 127.0.0.1:1: dial: connect: connection refused\n"},
+		{"list 127.0.0.1:1", 1, "", "limosa list: asking the server for its IDL: Unavailable: LimosaReflection/limosaDescribe at 127.0.0.1:1: dial: connect: connection refused\n"},
+		{"describe 127.0.0.1:1 Other", 1, "", "limosa describe: asking the server for its IDL: Unavailable: LimosaReflection/limosaDescribe at 127.0.0.1:1: dial: connect: connection refused\n"},
 		{"list " + mute, 0, "Other\n  void m()\n", "limosa list: the server at " + mute + " does not tell its IDL; this is what idl/* says\n"},
 		{"call 127.0.0.1:1 Other/m", 1, "", "limosa call: Unavailable: Other/m at 127.0.0.1:1: dial: connect: connection refused\n"},
 	} {

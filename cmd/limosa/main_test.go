@@ -83,7 +83,7 @@ func TestBadInput(t *testing.T) {
 		{"new hello -idl thrift -replace " + full + " -dir " + full + "/x", 2, "is no checkout"},
 		{"call :1", 2, "want ADDR Service/Method"},
 		{"call -idl " + full + "/missing.thrift :1 Hello/Echo", 2, "missing.thrift: no such file"},
-		{"call 127.0.0.1:1 Hello/Echo", 1, "asking the server for its IDL (give -idl FILE to do without): "},
+		{"call 127.0.0.1:1 Hello/Echo", 1, "asking the server for its IDL: "},
 		{"list", 2, "which IDL?"},
 		{"list -idl " + idl + " extra extra", 2, "at most one ADDR"},
 		{"describe :8888", 2, "want Service/Method, Service or Type behind :8888 (limosa list :8888 shows what there is)"},

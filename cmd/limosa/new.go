@@ -80,12 +80,10 @@ Example:
 func (a *app) nextSteps(p *project) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "made %s in %s; next:\n\n  cd %s\n", a.bold(p.Service), p.Dir, shellWord(p.Dir))
-	call := [2]string{"limosa call :8888 " + p.Service + `/Echo '{"message":"hi"}'`, "in another terminal"}
-	if p.IDL == "proto" {
-		call = [2]string{"go test .", "calls it"}
-	}
-	steps := [][2]string{{"go run .", "serves on :8888"}, call, {"go generate", "after a change of idl/" + p.Name + "." + p.IDL}}
-	if _, err := exec.LookPath("limosa"); err != nil && p.IDL != "proto" { // this one was begun by go run, or by its path
+	steps := [][2]string{{"go run .", "serves on :8888"},
+		{"limosa call :8888 " + p.Service + `/Echo '{"message":"hi"}'`, "in another terminal"},
+		{"go generate", "after a change of idl/" + p.Name + "." + p.IDL}}
+	if _, err := exec.LookPath("limosa"); err != nil { // this one was begun by go run, or by its path
 		steps = slices.Insert(steps, 1, [2]string{p.Install, "limosa is not in the PATH yet"})
 	}
 	for _, step := range steps {

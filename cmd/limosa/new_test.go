@@ -105,13 +105,16 @@ func TestNewIsClean(t *testing.T) {
 
 func newIsClean(t *testing.T, idl string) {
 	dir := filepath.Join(t.TempDir(), "x")
-	if code, _, errs := runTool(t, "", "new", "example.com/team/my-shop", "-dir", dir, "-idl", idl); code != 0 {
-		t.Fatalf("exit code %d: %s", code, errs)
+	if code, out, errs := runTool(t, "", "new", "example.com/team/my-shop", "-dir", dir, "-idl", idl); code != 0 || !strings.Contains(out, "\n  limosa call :8888 MyShop/Echo ") {
+		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
 	for _, name := range []string{"README.md", "Dockerfile", "main.go", "main_test.go", "go.mod", "go.sum", "idl/my-shop." + idl} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}
+	}
+	if readme, err := os.ReadFile(filepath.Join(dir, "README.md")); err != nil || !strings.Contains(string(readme), "`limosa call :8888 MyShop/Echo ") {
+		t.Errorf("README.md does not say how the service is called: %v\n%s", err, readme)
 	}
 	if other, _ := filepath.Glob(filepath.Join(dir, "idl", "*")); len(other) != 1 {
 		t.Errorf("files of the other IDL: %v", other)

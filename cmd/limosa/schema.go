@@ -75,8 +75,18 @@ func findSchema(ctx context.Context, c *cli.Command, server *link) (*schema, err
 }
 
 // notTold is the error of a command that needs the IDL of a server which could not be asked.
+//
+// It advises only what can help: with a server that cannot be reached the call itself would
+// fail next, and one that lets in only whom it knows may well describe itself to those.
 func notTold(asked error) error {
-	return fmt.Errorf("asking the server for its IDL (give -idl FILE to do without): %w", asked)
+	advice := " (give -idl FILE to do without)"
+	switch code := rpc.CodeOf(asked); {
+	case code == rpc.Unauthenticated || code == rpc.PermissionDenied:
+		advice = " (give what it asks of callers by -H key=value or -cert, or -idl FILE to do without)"
+	case code == rpc.Unavailable && rpc.SentOf(asked) == rpc.NotSent:
+		advice = ""
+	}
+	return fmt.Errorf("asking the server for its IDL%s: %w", advice, asked)
 }
 
 // maxTold is how much IDL of a server is read, in bytes: many times what a large program

@@ -1,18 +1,21 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/limosa-rpc/limosa/rpc"
 )
 
 // A script is what a user types and sees: lines with a dollar, what stdout and
 // then stderr said, and the exit code. ADDR is the server of testIDL that tells
-// its IDL, MUTE one that does not, FLOW the one of flowIDL, GONE an address at
-// which nobody listens. A line "< text" behind a command is its stdin, with \n
+// its IDL, MUTE one that does not, FLOW the one of flowIDL, SHUT one
+// that wants a key, GONE an address at which nobody listens. A line "< text" behind a command is its stdin, with \n
 // for the ends of lines.
 var scripts = map[string]string{
 	"walk": `$ list ADDR
@@ -258,11 +261,25 @@ $ call MUTE Hello/add {"a":1,"b":2} -idl DIR/hello.thrift
 $ call MUTE Flow/twice {"n":1} -idl DIR/flow.thrift
 limosa call: Internal: Flow/twice: decode response: the answer holds no result: the handler has returned nil and no error, or the server's IDL has another result or exception of the method
 [1]
+$ list SHUT
+limosa list: asking the server for its IDL (give what it asks of callers by -H key=value or -cert, or -idl FILE to do without): Unauthenticated: LimosaReflection/limosaDescribe at SHUT: no key
+[1]
+$ describe SHUT Oops -H key=1
+exception Oops {
+  1: string why
+}
+[0]
+$ call SHUT Hello/add {"a":1,"b":2} -idl DIR/hello.thrift
+limosa call: Unauthenticated: Hello/add at SHUT: no key
+[1]
+$ call SHUT Hello/add {"a":1,"b":2} -H key=1
+3
+[0]
 $ list GONE
-limosa list: asking the server for its IDL (give -idl FILE to do without): Unavailable: LimosaReflection/limosaDescribe at GONE: dial: connect: connection refused
+limosa list: asking the server for its IDL: Unavailable: LimosaReflection/limosaDescribe at GONE: dial: connect: connection refused
 [1]
 $ call GONE Hello/Echo
-limosa call: asking the server for its IDL (give -idl FILE to do without): Unavailable: LimosaReflection/limosaDescribe at GONE: dial: connect: connection refused
+limosa call: asking the server for its IDL: Unavailable: LimosaReflection/limosaDescribe at GONE: dial: connect: connection refused
 [1]
 $ call GONE Hello/Echo -idl DIR/hello.thrift
 limosa call: Unavailable: Hello/Echo at GONE: dial: connect: connection refused
@@ -676,7 +693,7 @@ func TestScripts(t *testing.T) {
 	}
 	f := new(flowServer)
 	// The last one is the beginning of others.
-	places := [][2]string{{"DIR", dir}, {"ADDR", serveTold(t, nil)}, {"MUTE", new(testServer).serve(t)}, {"FLOW", f.serve(t)}, {"GONE", "127.0.0.1:1"}}
+	places := [][2]string{{"DIR", dir}, {"ADDR", serveTold(t, nil)}, {"MUTE", new(testServer).serve(t)}, {"FLOW", f.serve(t)}, {"SHUT", serveTold(t, nil, onlyWithKey)}, {"GONE", "127.0.0.1:1"}}
 	var there, back []string
 	for _, p := range places {
 		there, back = append(there, p[0], p[1]), append(back, p[1], p[0])
@@ -703,6 +720,14 @@ func TestScripts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// onlyWithKey lets calls in that have a key, those that ask for the IDL as well.
+func onlyWithKey(ctx context.Context, c *rpc.Call, next rpc.Next) error {
+	if c.Header.Get("key") == "" {
+		return rpc.Errorf(rpc.Unauthenticated, "no key")
+	}
+	return next(ctx, c)
 }
 
 // took is what differs from one run to the next.
