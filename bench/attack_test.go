@@ -127,7 +127,7 @@ func TestAttackRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	for _, name := range []string{"pipeline", "server-garbage"} {
+	for _, name := range []string{"pipeline", "server-garbage", "h2-empty-data"} {
 		p, err := parseAttack([]string{"-k", name, "-d", "200ms"})
 		if err != nil {
 			t.Fatal(err)
