@@ -133,15 +133,15 @@ func TestMetadata(t *testing.T) {
 		t.Errorf("fields %v", fields)
 	}
 	fields = append(fields, http2.Field{Name: "content-type", Value: "x"}, http2.Field{Name: "grpc-timeout", Value: "1S"}, http2.Field{Name: "two-bin", Value: "AP8=, AQ"})
-	got, ok := ParseMetadata(nil, fields, rpc.Leading, 64)
+	got, e := ParseMetadata(nil, fields, rpc.Leading, 64)
 	back := rpc.Metadata{{Key: "tenant", Value: "t1"}, {Key: "tenant", Value: "t2"}, {Key: "raw-bin", Value: "\x00\xff"}, {Key: "empty"}, {Key: "two-bin", Value: "\x00\xff"}, {Key: "two-bin", Value: "\x01"}}
 	for i := range back {
 		back[i].Scope = rpc.Leading
 	}
-	if !ok || !slices.Equal(got, back) {
-		t.Errorf("metadata %v, %v", got, ok)
+	if e != nil || !slices.Equal(got, back) {
+		t.Errorf("metadata %v, %v", got, e)
 	}
-	if _, ok := ParseMetadata(nil, []http2.Field{{Name: "a-bin", Value: "%"}}, rpc.Transient, 64); ok {
+	if _, e := ParseMetadata(nil, []http2.Field{{Name: "a-bin", Value: "%"}}, rpc.Transient, 64); e == nil || e.Code != rpc.Internal {
 		t.Error("what is no base64 is taken")
 	}
 }
@@ -381,9 +381,9 @@ func FuzzInflate(f *testing.F) {
 // A value of many in base64 is not worth more than a list of as many fields.
 func TestManyValues(t *testing.T) {
 	for n, want := range map[int]bool{100: true, 256: true, 257: false, 16 << 10: false} {
-		md, ok := ParseMetadata(nil, []http2.Field{{Name: "x-bin", Value: strings.Repeat(",", n-1)}}, rpc.Transient, 256)
-		if ok != want || len(md) > 256 {
-			t.Errorf("%d values: %t, %d pairs", n, ok, len(md))
+		md, e := ParseMetadata(nil, []http2.Field{{Name: "x-bin", Value: strings.Repeat(",", n-1)}}, rpc.Transient, 256)
+		if (e == nil) != want || e != nil && (e.Code != rpc.ResourceExhausted || len(md) > 0) {
+			t.Errorf("%d values: %v, %d pairs", n, e, len(md))
 		}
 	}
 }

@@ -22,10 +22,11 @@ func AppendPair(fields []http2.Field, p rpc.Pair) []http2.Field {
 	return append(fields, http2.Field{Name: key, Value: value})
 }
 
-// ParseMetadata appends to md what users see of fields, with a scope. false: a value
-// that is to be base64 is none, or more values than one make md more than most pairs:
-// a byte of a value may be another one, and a byte on the wire a field of thousands.
-func ParseMetadata(md rpc.Metadata, fields []http2.Field, scope rpc.Scope, most int) (rpc.Metadata, bool) {
+// ParseMetadata appends to md what users see of fields, with a scope. An error, of which
+// code and text are set, says that a value which is to be base64 is none, or that the values
+// in one would make md more than most pairs: a byte of a value may be another one, and a
+// byte on the wire a field of thousands.
+func ParseMetadata(md rpc.Metadata, fields []http2.Field, scope rpc.Scope, most int) (rpc.Metadata, *rpc.Error) {
 	for _, f := range fields {
 		if own(f.Name) || rpc.Reserved(f.Name) {
 			continue
@@ -34,15 +35,18 @@ func ParseMetadata(md rpc.Metadata, fields []http2.Field, scope rpc.Scope, most 
 			md = append(md, rpc.Pair{Key: f.Name, Value: f.Value, Scope: scope})
 			continue
 		}
+		if n := strings.Count(f.Value, ","); n > 0 && len(md)+n >= most {
+			return md, &rpc.Error{Code: rpc.ResourceExhausted, Msg: "metadata beyond the limits"}
+		}
 		for v := range strings.SplitSeq(f.Value, ",") { // HTTP joins values so
 			p, ok := decodeBinary(strings.TrimSpace(v))
-			if !ok || len(md) >= most && len(v) < len(f.Value) {
-				return md, false
+			if !ok {
+				return md, &rpc.Error{Code: rpc.Internal, Msg: "metadata that is not base64"}
 			}
 			md = append(md, rpc.Pair{Key: f.Name, Value: p, Scope: scope})
 		}
 	}
-	return md, true
+	return md, nil
 }
 
 // own names fields that belong to HTTP and gRPC themselves.

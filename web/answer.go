@@ -42,10 +42,9 @@ func (s *Session) answerHead(hev *http2.Event) (lead rpc.Metadata, bad *rpc.Erro
 	if bare(hev) {
 		return nil, nil // it is all trailers
 	}
-	ok := true
 	for _, list := range [][]http2.Field{hev.Fields.List, hev.Rest} {
-		if lead, ok = grpc.ParseMetadata(lead, list, rpc.Leading, 2*s.lim.HeaderEntries); !ok {
-			return fail(rpc.Internal, "metadata that is not base64")
+		if lead, bad = grpc.ParseMetadata(lead, list, rpc.Leading, 2*s.lim.HeaderEntries); bad != nil {
+			return fail(bad.Code, bad.Msg)
 		}
 	}
 	if lead == nil && len(hev.Rest) == 0 {
@@ -82,10 +81,11 @@ func (s *Session) answerEnd(hev *http2.Event, lead rpc.Metadata, bad *rpc.Error)
 	if e == nil {
 		e = bad
 	}
-	had, ok := len(lead), true
+	had := len(lead)
 	for _, list := range lists {
-		if lead, ok = grpc.ParseMetadata(lead, list, rpc.Transient, 2*s.lim.HeaderEntries); !ok && e == nil {
-			e = &rpc.Error{Code: rpc.Internal, Op: "receive", Msg: "metadata that is not base64", Sent: rpc.Processed, Remote: true}
+		var wrong *rpc.Error
+		if lead, wrong = grpc.ParseMetadata(lead, list, rpc.Transient, 2*s.lim.HeaderEntries); wrong != nil && e == nil {
+			e = &rpc.Error{Code: wrong.Code, Op: "receive", Msg: wrong.Msg, Sent: rpc.Processed, Remote: true}
 		}
 	}
 	if e == nil && hev.Trailer != nil && len(hev.Tail) == 0 && len(lead) == had {

@@ -160,12 +160,9 @@ func (h *head) take(fields []http2.Field, most int) {
 			}
 		}
 	}
-	md, ok := grpc.ParseMetadata(h.md, fields, rpc.Transient, most)
-	switch h.md = md; {
-	case !ok && len(md) >= most:
-		h.fail(rpc.ResourceExhausted, "metadata beyond the limits")
-	case !ok:
-		h.fail(rpc.Internal, "metadata that is not base64")
+	md, e := grpc.ParseMetadata(h.md, fields, rpc.Transient, most)
+	if h.md = md; e != nil {
+		h.fail(e.Code, e.Msg)
 	}
 }
 
