@@ -42,7 +42,7 @@ func isWord(c byte) bool {
 // over which others may complain.
 func tokens(text string) []token {
 	var list []token
-	for i := 0; i < len(text); {
+	for i := len(text) - len(strings.TrimPrefix(text, "\ufeff")); i < len(text); {
 		start, c := i, text[i]
 		switch {
 		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
@@ -97,13 +97,6 @@ func lower(text string) *lowered {
 		return nil
 	}
 	b := []byte(text)
-	blank := func(from, to int) {
-		for i := from; i < to; i++ {
-			if b[i] != '\n' {
-				b[i] = ' '
-			}
-		}
-	}
 	l := &lowered{options: map[string]bool{}, seen: map[int]descriptorpb.SymbolVisibility{}}
 	b[toks[2].at+4] = '3'
 	defined := -1 // the last definition whose visibility could be said
@@ -112,10 +105,10 @@ func lower(text string) *lowered {
 		begins := i > 0 && is(i-1, ";", "{", "}")
 		switch {
 		case begins && is(i, "import") && is(i+1, "option") && i+2 < len(toks):
-			blank(toks[i+1].at, toks[i+1].at+len("option"))
+			blank(b, toks[i+1].at, toks[i+1].at+len("option"))
 			l.options[strings.Trim(toks[i+2].text, `"'`)] = true
 		case begins && is(i, "export", "local") && is(i+1, "message", "enum") && is(i+3, "{"):
-			blank(t.at, end)
+			blank(b, t.at, end)
 			l.seen[defined+1] = descriptorpb.SymbolVisibility_VISIBILITY_EXPORT
 			if t.text == "local" {
 				l.seen[defined+1] = descriptorpb.SymbolVisibility_VISIBILITY_LOCAL
@@ -123,9 +116,7 @@ func lower(text string) *lowered {
 		case is(i, "message", "enum") && is(i+2, "{") && (begins || is(i-1, "export", "local")):
 			defined++
 		case is(i, "features") && is(i-1, "option", "[", ","):
-			if from, to, ok := newFeature(toks, i); ok {
-				blank(from, to)
-			}
+			blankFeature(b, toks, i)
 		}
 	}
 	l.text = string(b)
@@ -139,29 +130,37 @@ var newFeatures = []string{
 	"strip_enum_prefix", "enum_name_uses_string_view", "nest_in_file_class", "large_enum", // of Go, C++, Java
 }
 
-// newFeature finds the option that begins with token i, "features", and tells from where
-// to where it is to be blanked out if it is a new one: of a statement all but the
-// semicolon, in brackets with one comma beside it, or the brackets if it is alone.
-func newFeature(toks []token, i int) (from, to int, ok bool) {
+// blankFeature blanks out the option that begins with token i, "features", if it is a new one: of a statement all but the
+// semicolon, in brackets with one comma beside it, or the brackets if nothing is left in them.
+func blankFeature(b []byte, toks []token, i int) {
 	eq := i
 	for eq < len(toks) && toks[eq].text != "=" && toks[eq].text != ";" {
 		eq++
 	}
 	if eq+2 >= len(toks) || !slices.Contains(newFeatures, toks[eq-1].text) {
-		return 0, 0, false
+		return
 	}
-	before, after := toks[i-1], toks[eq+2]
-	switch {
-	case before.text == "option" && after.text == ";":
-		return before.at, after.at, true
-	case before.text == "[" && after.text == "]":
-		return before.at, after.at + 1, true
+	before, after := i-1, toks[eq+2]
+	for before > 0 && b[toks[before].at] == ' ' { // options that were blanked out before
+		before--
+	}
+	switch first := toks[before]; {
+	case first.text == "option" && after.text == ";", first.text == "," && after.text == "]":
+		blank(b, first.at, after.at)
+	case first.text == "[" && after.text == "]":
+		blank(b, first.at, after.at+1)
 	case after.text == ",":
-		return toks[i].at, after.at + 1, true
-	case before.text == "," && after.text == "]":
-		return before.at, after.at, true
+		blank(b, toks[i].at, after.at+1)
 	}
-	return 0, 0, false
+}
+
+// blank makes blanks of a part of a text, in which lines stay lines.
+func blank(b []byte, from, to int) {
+	for i := from; i < to; i++ {
+		if b[i] != '\n' {
+			b[i] = ' '
+		}
+	}
 }
 
 // raise makes a descriptor of edition 2024 of one of 2023. Definitions are counted in the

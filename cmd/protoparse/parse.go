@@ -17,6 +17,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/bufbuild/protocompile"
 	"github.com/bufbuild/protocompile/linker"
@@ -153,6 +154,8 @@ func (l *loader) finding(err reporter.ErrorWithPos) *idl.Error {
 		e.Pos = protoidl.Pos(text, at.Line-1, max(at.Col-1, 0))
 		e.Source = idl.SourceLine(text, at.Line)
 	}
+	// protocompile knows 2023 only; 2024 is what lower makes of it.
+	e.Msg = strings.Replace(e.Msg, `should be one of ["2023"]`, `should be "2023" or "2024"`, 1)
 	if missing, ok := errors.AsType[*fs.PathError](err); ok {
 		e.Msg = "cannot import " + missing.Path + ": " + missing.Err.Error()
 	}

@@ -73,6 +73,9 @@ func (r Reader) builder(set *descriptorpb.FileDescriptorSet) (*builder, error) {
 			return nil, b.failed(fd.GetName(), "edition "+e.String()+" is not known here: 2023 and 2024 are")
 		}
 	}
+	if name := b.entangled(set); name != "" {
+		return nil, b.failed(name, "its public imports lead to other files in too many ways")
+	}
 	var err error
 	set = b.withoutMessageSets(set)
 	if b.registry, err = protodesc.NewFiles(set); err != nil {
@@ -80,6 +83,41 @@ func (r Reader) builder(set *descriptorpb.FileDescriptorSet) (*builder, error) {
 	}
 	b.types = dynamicpb.NewTypes(b.registry)
 	return b, nil
+}
+
+// maxWays is how many ways public imports may lead in all, from all files of a set together.
+const maxWays = 1 << 20
+
+// entangled gives the file with which there are too many ways through public imports, "" if there are not. The official
+// run time goes each of them, for each file that imports the first: with two imports a layer twice as many for each
+// layer more.
+func (b *builder) entangled(set *descriptorpb.FileDescriptorSet) string {
+	ways := map[string]int{} // that begin with a file, itself included
+	var count func(name string) int
+	count = func(name string) int {
+		fd, n := b.protos[name], 1
+		if known := ways[name]; known != 0 || fd == nil {
+			return max(known, 1)
+		}
+		ways[name] = 1 // in a circle, which the run time refuses
+		for _, i := range fd.GetPublicDependency() {
+			if i >= 0 && int(i) < len(fd.Dependency) {
+				n = min(n+count(fd.Dependency[i]), maxWays)
+			}
+		}
+		ways[name] = n
+		return n
+	}
+	all := 0
+	for _, fd := range set.GetFile() {
+		for _, name := range fd.GetDependency() {
+			all += count(name)
+		}
+		if all > maxWays {
+			return fd.GetName()
+		}
+	}
+	return ""
 }
 
 // withoutMessageSets gives a set in which message sets are messages with extensions like
@@ -138,25 +176,30 @@ func (b *builder) names(f, of *idl.File, d protoreflect.Descriptor, pos idl.Pos)
 	}
 }
 
-// blamed finds the file that the run time refuses: the first one that it refuses
-// with all that it imports and no others.
+// blamed finds the file that the run time refuses: the first one that it refuses behind those that it imports.
 func (b *builder) blamed(set *descriptorpb.FileDescriptorSet) string {
-	for _, fd := range set.GetFile() {
-		own := new(descriptorpb.FileDescriptorSet)
-		seen := map[string]bool{}
-		var add func(name string)
-		add = func(name string) {
-			if x := b.protos[name]; x != nil && !seen[name] {
-				seen[name] = true
-				own.File = append(own.File, x)
-				for _, dep := range x.GetDependency() {
-					add(dep)
-				}
+	taken, seen := new(protoregistry.Files), map[string]bool{}
+	var add func(name string) (refused string)
+	add = func(name string) string {
+		x := b.protos[name]
+		if x == nil || seen[name] {
+			return ""
+		}
+		seen[name] = true
+		for _, dep := range x.GetDependency() {
+			if refused := add(dep); refused != "" {
+				return refused
 			}
 		}
-		add(fd.GetName())
-		if _, err := protodesc.NewFiles(own); err != nil {
-			return fd.GetName()
+		f, err := protodesc.NewFile(x, taken)
+		if err != nil || taken.RegisterFile(f) != nil {
+			return name
+		}
+		return ""
+	}
+	for _, fd := range set.GetFile() {
+		if refused := add(fd.GetName()); refused != "" {
+			return refused
 		}
 	}
 	return ""
