@@ -98,7 +98,8 @@ func (c *ServerConn) loseLocked(err error, fx *aftermath) {
 	c.granted.raise()
 	c.account.easeLocked()
 	c.input, c.err = inputLost, cmp.Or(c.probe.why, err)
-	if errors.Is(err, io.EOF) && !c.broken && !c.sess.Caps().Mux {
+	// Who has ended the connection of a Closer, HTTP's, has given up what it asked for: it has no other way.
+	if errors.Is(err, io.EOF) && !c.broken && !c.sess.Caps().Mux && c.closer == nil {
 		c.input = inputEnded
 	}
 	if c.leftLocked(err) {

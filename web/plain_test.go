@@ -239,3 +239,22 @@ func TestDrainOfHTTP1(t *testing.T) {
 		}
 	})
 }
+
+// A peer that ends the connection has given up what it asked for: its handler is told.
+func TestPeerGivesUp(t *testing.T) {
+	for _, ending := range []func(*plainRig){func(r *plainRig) { r.peer.CloseWrite() }, func(r *plainRig) { r.peer.Abort() }} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newPlainRig(t, rpc.Limits{})
+			r.say(post1("Held", "a"))
+			synctest.Wait()
+			if n := r.runs.Load(); n != 1 {
+				t.Fatalf("%d run", n)
+			}
+			ending(r)
+			synctest.Wait()
+			if n := r.runs.Load(); n != 0 {
+				t.Errorf("%d run still", n)
+			}
+		})
+	}
+}

@@ -40,7 +40,8 @@ type Orderer interface {
 }
 
 // A Closer ends its connection with an answer: in HTTP/1 the last one is followed by the
-// end. The engine asks whenever a call has ended, and after each batch.
+// end. The engine asks whenever a call has ended, and after each batch. A peer that ends the
+// connection, or its side of it, has given up its calls.
 type Closer interface {
 	// Closes says that nothing more is said on the connection, which ends once the output
 	// has left; the output lock is held.

@@ -1,0 +1,2 @@
+// Package connect has clients of connect-go call Limosa.
+package connect
