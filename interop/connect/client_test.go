@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,7 +90,7 @@ func noise(n int) string {
 func TestSay(t *testing.T) {
 	url := serve(t, func(_ context.Context, _ *rpc.Call, text string) (string, error) { return text, nil })
 	for name, c := range clients(t, url) {
-		for _, n := range []int{0, 1, 1000, 100_000, 3_000_000} {
+		for _, n := range []int{0, 1, 1000, 100_000, 700_000} {
 			if n > 1000 && strings.HasPrefix(name, "GET") {
 				continue // no server takes a target so long
 			}
@@ -147,13 +148,16 @@ func TestErrorsAndMetadata(t *testing.T) {
 
 // Every code is read as what was said.
 func TestCodes(t *testing.T) {
-	var code rpc.Code
-	url := serve(t, func(context.Context, *rpc.Call, string) (string, error) { return "", rpc.Errorf(code, "on purpose") })
+	var code atomic.Uint32
+	url := serve(t, func(context.Context, *rpc.Call, string) (string, error) {
+		return "", rpc.Errorf(rpc.Code(code.Load()), "on purpose")
+	})
 	c := clients(t, url)["JSON"]
-	for code = 1; int(code) < rpc.Codes; code++ {
+	for want := rpc.Code(1); int(want) < rpc.Codes; want++ {
+		code.Store(uint32(want))
 		_, err := c.CallUnary(t.Context(), connect.NewRequest(wrapperspb.String("")))
-		if got := connect.CodeOf(err); uint32(got) != uint32(code) {
-			t.Errorf("%v arrives as %v", code, got)
+		if got := connect.CodeOf(err); uint32(got) != uint32(want) {
+			t.Errorf("%v arrives as %v", want, got)
 		}
 	}
 	other := connect.NewClient[wrapperspb.StringValue, wrapperspb.StringValue](http.DefaultClient, url+"/test.Words/Nothing")
