@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -187,8 +188,20 @@ func TestWhatCrossesTheLastWordResetsNothing(t *testing.T) {
 	for name, dial := range sockets(t, cfg) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, b := dial(t)
-			crossByHand(t, a, b)
+			// Real time: sockets of the kernel. Where the client is kept from running while the
+			// server waits for it, a second twice, nothing is shown.
+			var took time.Duration
+			for range 5 {
+				a, b := dial(t)
+				var wrong []string
+				if took, wrong = crossByHand(t, a, b); took < 2*time.Second-cancelGraceLeft {
+					for _, w := range wrong {
+						t.Error(w)
+					}
+					return
+				}
+			}
+			t.Errorf("the drain took %v, five times over", took)
 		})
 	}
 }
@@ -197,15 +210,17 @@ func TestWhatCrossesTheLastWordResetsNothing(t *testing.T) {
 func TestWhatCrossesTheLastWordIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pipe.New(pipe.Config{})
-		if took := crossByHand(t, a, b); took > 2*time.Second-cancelGraceLeft {
-			t.Errorf("the drain took %v", took)
+		took, wrong := crossByHand(t, a, b)
+		if len(wrong) > 0 || took > 2*time.Second-cancelGraceLeft {
+			t.Errorf("the drain took %v; %v", took, wrong)
 		}
 	})
 }
 
-// crossByHand has requests of the client a cross the last word of the server b, and gives
-// what the server's drain took.
-func crossByHand(t *testing.T, a, b netio.Conn) (took time.Duration) {
+// crossByHand has requests of the client a cross the last word of the server b. It gives
+// what the server's drain took, and what was wrong.
+func crossByHand(t *testing.T, a, b netio.Conn) (took time.Duration, wrong []string) {
+	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	lim := rpc.Limits{}.WithDefaults()
 	p := ttheader.Protocol{}
 	var begun atomic.Int32
@@ -259,17 +274,17 @@ func crossByHand(t *testing.T, a, b netio.Conn) (took time.Duration) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	if why, err := a.Receive(false, func(in *buf.In) (bool, error) { return in.Len() == 0, nil }); why != netio.Lost || err != io.EOF {
-		t.Errorf("behind the last word: %v, %v", why, err)
+		bad("behind the last word: %v, %v", why, err)
 	}
 	if err := a.Output().Err(); err != nil {
-		t.Errorf("what crosses the last word: %v", err)
+		bad("what crosses the last word: %v", err)
 	}
 	netio.CloseWithin(a, time.Second) //nolint:errcheck // it is over
 	took = <-drained
 	if err := <-ended; err != io.EOF || begun.Load() != 1 {
-		t.Errorf("ended with %v; %d calls were begun", err, begun.Load())
+		bad("ended with %v; %d calls were begun", err, begun.Load())
 	}
-	return took
+	return took, wrong
 }
 
 // cancelGraceLeft is what a drain may not take of the second that it gives its
