@@ -177,36 +177,41 @@ func FuzzOracle(f *testing.F) {
 		f.Add(uint8(3), []byte(s))
 	}
 	f.Fuzz(func(t *testing.T, which uint8, b []byte) {
-		p := withMade()[int(which)%len(withMade())]
-		their, ours := p.their(), p.ours()
-		saved := bytes.Clone(b)
-		bad := proto.Unmarshal(b, their)
-		err := protobuf.Codec{}.Decode(buf.ViewOf(b), ours, deep)
-		if !bytes.Equal(b, saved) {
-			t.Fatal("the body was written to")
-		}
-		if err != nil {
-			var syntax *protobuf.SyntaxError
-			if !errors.As(err, &syntax) || rpc.CodeOf(err) != rpc.InvalidArgument || syntax.Offset < 0 || syntax.Offset > len(b) {
-				t.Fatal(err)
-			}
-			// Within groups that are unknown the official run time takes numbers that no field can have.
-			if bad == nil && !strings.Contains(syntax.Why, "field number") && !strings.Contains(syntax.Why, "more memory") {
-				t.Fatalf("%v, which the official run time takes", err)
-			}
-			return
-		}
-		if bad != nil {
-			t.Fatalf("taken, and the official run time says %v", bad)
-		}
-		got, err := ordered.AppendBytes(nil, ours)
-		want, bad := official.Marshal(their)
-		if err != nil || bad != nil || !bytes.Equal(got, want) {
-			t.Fatalf("%v %v\n%x\n%x", err, bad, got, want)
-		}
-		again := p.ours()
-		if err := (protobuf.Codec{}).Decode(buf.ViewOf(got), again, deep); err != nil || !protobuf.Equal(again, ours) {
-			t.Fatalf("decoded, encoded and not decoded to the same: %v", err)
-		}
+		agree(t, withMade()[int(which)%len(withMade())], b)
 	})
+}
+
+// agree gives bytes to both run times.
+func agree(t *testing.T, p pair, b []byte) {
+	t.Helper()
+	their, ours := p.their(), p.ours()
+	saved := bytes.Clone(b)
+	bad := proto.Unmarshal(b, their)
+	err := protobuf.Codec{}.Decode(buf.ViewOf(b), ours, deep)
+	if !bytes.Equal(b, saved) {
+		t.Fatal("the body was written to")
+	}
+	if err != nil {
+		var syntax *protobuf.SyntaxError
+		if !errors.As(err, &syntax) || rpc.CodeOf(err) != rpc.InvalidArgument || syntax.Offset < 0 || syntax.Offset > len(b) {
+			t.Fatal(err)
+		}
+		// Within groups that are unknown the official run time takes numbers that no field can have.
+		if bad == nil && !strings.Contains(syntax.Why, "field number") && !strings.Contains(syntax.Why, "more memory") {
+			t.Fatalf("%v, which the official run time takes", err)
+		}
+		return
+	}
+	if bad != nil {
+		t.Fatalf("taken, and the official run time says %v", bad)
+	}
+	got, err := ordered.AppendBytes(nil, ours)
+	want, bad := official.Marshal(their)
+	if err != nil || bad != nil || !bytes.Equal(got, want) {
+		t.Fatalf("%v %v\n%x\n%x", err, bad, got, want)
+	}
+	again := p.ours()
+	if err := (protobuf.Codec{}).Decode(buf.ViewOf(got), again, deep); err != nil || !protobuf.Equal(again, ours) {
+		t.Fatalf("decoded, encoded and not decoded to the same: %v", err)
+	}
 }
