@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/endpoint"
+	"github.com/limosa-rpc/limosa/internal/secure"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/stats"
-	"github.com/limosa-rpc/limosa/ttheader"
+	"github.com/limosa-rpc/limosa/wire"
 )
 
 // Gen1 is referred to by generated code: code of a generator that this
@@ -50,29 +51,22 @@ func (f Form) String() string {
 	return fmt.Sprintf("Form(%d)", uint8(f))
 }
 
-// formOf is the form that a target asks for, else what the client was given.
-func formOf(t endpoint.Target, given Form) (Form, error) {
-	for key := range t.Settings {
-		if key != "thrift" {
-			return given, t.Bad(fmt.Sprintf("unknown setting %q", key))
-		}
-		i := slices.Index(forms[:], t.Settings.Get(key))
-		if i < 0 {
-			return given, t.Bad("thrift is one of " + strings.Join(forms[:], ", "))
-		}
-		given = Form(i)
-	}
-	return given, nil
-}
-
 // A Client makes calls to one target. The zero value with a Target works; its
 // fields are not changed after the first call. All methods may be called
 // concurrently. Connections are made when calls need them and shared by all
 // calls; one that breaks is replaced, with a growing pause while that fails.
 type Client struct {
-	Target        string // host:port, tcp://host:port, tls://host:port, unix:///path; ?thrift=framed and the like may follow
-	Thrift        Form
-	Multiplexed   bool              // send Service:Method as the name, as Apache's TMultiplexedProtocol does
+	// Target is host:port, tcp://host:port, tls://host:port or unix:///path; settings may
+	// follow: ?thrift=framed for a form of Thrift, with &multiplexed=true to send
+	// Service:Method as the name, as Apache's TMultiplexedProtocol does; or ?protocol=grpc
+	// for one of Protocols.
+	Target string
+	Thrift Form // unless the target names one
+
+	// Protocols is what the client may speak besides Thrift, as a program links it, such as
+	// web.Protocol{} for gRPC: the first one, unless the target names another, or Thrift.
+	Protocols []wire.Protocol
+
 	Timeout       time.Duration     // of each call of one message; 0: the context's deadline only
 	StreamTimeout time.Duration     // of each stream, from its opening to its end; 0: the context's deadline only
 	Interceptors  []rpc.Interceptor // around every call, the first one outermost
@@ -113,45 +107,50 @@ type DialOption = func(*Client)
 
 // start makes the client ready; its result is in err.
 func (c *Client) start() {
-	t, form, err := c.check()
+	t, speaks, err := c.check()
 	if err != nil {
 		c.err = err
 		return
 	}
-	secure := c.TLS
-	if t.TLS && secure == nil {
-		secure = &tls.Config{}
+	config := c.TLS
+	if t.TLS && config == nil {
+		config = &tls.Config{}
 	}
-	proto := c.protocol(form)
-	plain := proto
-	plain.NoOffer = true
+	if t.Network != "tcp" {
+		config = nil
+	}
+	proto, plain := speaks.to(t, config != nil)
+	if n, ok := proto.(wire.Named); ok {
+		config = secure.Ask(config, n.ALPN())
+	}
 	c.endpoint = endpoint.New(endpoint.Config{
 		Network: t.Network, Addr: t.Addr, Protocol: proto, WithoutOffer: plain, Limits: c.Limits.WithDefaults(),
-		TLS: secure, Logger: c.Logger, Stats: c.Stats,
+		TLS: config, Logger: c.Logger, Stats: c.Stats,
 	})
 	do := rpc.Next(c.endpoint.Do)
-	if !form.metadata() {
-		do = c.without(form, do)
+	if a, ok := proto.(wire.Addressed); ok {
+		do = carried(a, do)
+	}
+	if speaks.other == nil && !speaks.form.metadata() {
+		do = c.without(speaks.form, do)
 	}
 	c.call = rpc.Chain(named(do), c.Interceptors...)
 }
 
 // check tells what is wrong with the client before it connects.
-func (c *Client) check() (endpoint.Target, Form, error) {
-	t, err := endpoint.ParseTarget(c.Target)
-	if err != nil {
-		return t, 0, err
+func (c *Client) check() (t endpoint.Target, speaks speech, err error) {
+	if t, err = endpoint.ParseTarget(c.Target); err != nil {
+		return t, speaks, err
 	}
-	form, err := formOf(t, c.Thrift)
-	if err != nil {
-		return t, 0, err
+	if speaks, err = c.speech(t); err != nil {
+		return t, speaks, err
 	}
-	bad := func(msg string) (endpoint.Target, Form, error) {
-		return t, 0, &rpc.Error{Code: rpc.InvalidArgument, Op: "client", Sent: rpc.NotSent, Msg: msg}
+	bad := func(msg string) (endpoint.Target, speech, error) {
+		return t, speaks, &rpc.Error{Code: rpc.InvalidArgument, Op: "client", Sent: rpc.NotSent, Msg: msg}
 	}
 	switch {
 	case t.Network == "tcp" && (strings.HasSuffix(t.Addr, ":") || strings.HasSuffix(t.Addr, ":0")):
-		return t, 0, t.Bad("no port")
+		return t, speaks, t.Bad("no port")
 	case c.Timeout < 0 || c.StreamTimeout < 0:
 		return bad("a timeout is below zero; zero is none")
 	case c.Thrift > THeaderCompact:
@@ -159,7 +158,7 @@ func (c *Client) check() (endpoint.Target, Form, error) {
 	case slices.ContainsFunc(c.Interceptors, func(x rpc.Interceptor) bool { return x == nil }):
 		return bad("an interceptor is nil")
 	}
-	return t, form, c.Limits.Check()
+	return t, speaks, c.Limits.Check()
 }
 
 // metadata reports whether the form has a place for it.
@@ -180,20 +179,6 @@ func (c *Client) without(form Form, next rpc.Next) rpc.Next {
 		}
 		return next(ctx, call)
 	}
-}
-
-func (c *Client) protocol(form Form) ttheader.Protocol {
-	p := ttheader.Protocol{Multiplexed: c.Multiplexed}
-	switch form {
-	case Framed, FramedCompact:
-		p.Form = ttheader.Framed
-	case Buffered, BufferedCompact:
-		p.Form = ttheader.Buffered
-	case THeader, THeaderCompact:
-		p.Form = ttheader.THeader
-	}
-	p.Compact = form >= FramedCompact
-	return p
 }
 
 // Do makes one call. It is rpc.Caller's method, which generated clients use.

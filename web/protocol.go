@@ -21,8 +21,11 @@ type Protocol struct {
 }
 
 var (
-	_ wire.Router  = Protocol{}
-	_ wire.Named   = Protocol{}
+	_ wire.Router = Protocol{}
+	_ wire.Named  = Protocol{}
+
+	_ wire.Addressed = Protocol{}
+
 	_ wire.Clocked = (*Session)(nil)
 	_ wire.Keeper  = (*Session)(nil)
 	_ wire.Awaiter = (*Session)(nil)
@@ -52,6 +55,20 @@ func (p Protocol) Sniff(prefix []byte) wire.Match {
 func (p Protocol) Serving(find func(service, method string) *rpc.Method) wire.Protocol {
 	p.Find, p.answers = find, newAnswers()
 	return p
+}
+
+// Calling implements [wire.Addressed].
+func (p Protocol) Calling(host string, secure bool) wire.Protocol {
+	p.Authority, p.Secure = host, secure
+	return p
+}
+
+// Refuses implements [wire.Addressed]: messages of Thrift are none of gRPC's.
+func (p Protocol) Refuses(m *rpc.Method) string {
+	if m.Kind == rpc.Oneway || thrift(m) {
+		return m.String() + " is a method of Thrift, which gRPC does not carry"
+	}
+	return ""
 }
 
 // Open implements [wire.Protocol].

@@ -65,3 +65,14 @@ type Named interface {
 	// ALPN is its name there.
 	ALPN() string
 }
+
+// An Addressed Protocol is one whose requests say whom they are for. A client looks when
+// it begins.
+type Addressed interface {
+	Protocol
+	// Calling gives the Protocol for a client of the server at host, as requests name it,
+	// with its port; secure: over TLS.
+	Calling(host string, secure bool) Protocol
+	// Refuses says why calls of m cannot be made in this protocol; "": they can.
+	Refuses(m *rpc.Method) string
+}

@@ -97,8 +97,19 @@ func openLink(c *cli.Command, addr string) (*link, error) {
 		return nil, usageError{err}
 	}
 	_ = probe.Close() // it has no connection that could fail to close
-	l.client = &limosa.Client{Target: addr, Thrift: form, Multiplexed: c.Bool("multiplexed"), TLS: config}
+	if c.Bool("multiplexed") {
+		addr = withSetting(addr, "multiplexed=true")
+	}
+	l.client = &limosa.Client{Target: addr, Thrift: form, TLS: config}
 	return l, nil
+}
+
+// withSetting is a target with one setting more.
+func withSetting(addr, setting string) string {
+	if strings.Contains(addr, "?") {
+		return addr + "&" + setting
+	}
+	return addr + "?" + setting
 }
 
 // parseForm finds a form by its name in a target.

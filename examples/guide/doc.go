@@ -8,3 +8,4 @@
 package guide
 
 //go:generate go run github.com/limosa-rpc/limosa/gen/limosa-gen -out gen idl
+//go:generate sh -c "cd ../../cmd && go run ./limosa-gen -q -prefix github.com/limosa-rpc/limosa/examples/guide/gen -M greet.proto=github.com/limosa-rpc/limosa/examples/guide/gen/greet -out ../examples/guide/gen -I ../examples/guide/proto ../examples/guide/proto/greet.proto"

@@ -36,7 +36,7 @@ func Example_multiplexed() {
 	addr, stop := running(&limosa.Server{Services: []rpc.Service{books.Service(newShop())}})
 	defer stop()
 	//guide:begin multiplexed
-	client := &limosa.Client{Target: addr, Thrift: limosa.Framed, Multiplexed: true} // for a TMultiplexedProcessor
+	client := &limosa.Client{Target: addr + "?thrift=framed&multiplexed=true"} // for a TMultiplexedProcessor
 	defer client.Close()
 	b, err := books.NewClient(client).Get(context.Background(), 1)
 	//guide:end

@@ -39,7 +39,7 @@ func runClient(ctx context.Context, l link) error {
 		return fmt.Errorf("no form for transport %q and protocol %q", l.transport, l.protocol)
 	}
 	multi := strings.HasPrefix(l.protocol, "multi")
-	target := &limosa.Client{Target: fmt.Sprintf("tcp://127.0.0.1:%d", l.port), Thrift: form, Multiplexed: multi}
+	target := &limosa.Client{Target: fmt.Sprintf("tcp://127.0.0.1:%d?multiplexed=%t", l.port, multi), Thrift: form}
 	defer target.Close()
 
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
