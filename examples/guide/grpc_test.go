@@ -58,6 +58,7 @@ func Example_grpc() {
 		return
 	}
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	served := make(chan error, 1)
 	go func() { served <- newGreeter().Serve(ctx, l) }()
 	addr := l.Addr().String()
