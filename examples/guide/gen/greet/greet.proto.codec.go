@@ -28,7 +28,8 @@ func (x *GreetRequest) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 38 + len(x.Name)
+	v0 := x.Name
+	n0 := 38 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -39,9 +40,11 @@ func (x *GreetRequest) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []
 			return b
 		}
 	} else {
-		if x.Name != "" {
-			b = e.Text(b, 10, x.Name)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
@@ -77,7 +80,8 @@ func (x *GreetResponse) AppendProto(e *protoimpl.Encoder, b []byte, depth int) [
 	if x == nil || depth <= 0 {
 		return e.Wrong(b)
 	}
-	n0 := 38 + len(x.Text)
+	v0 := x.Text
+	n0 := 38 + len(v0)
 	if n0 > cap(b)-len(b) {
 		if b = e.Fresh(b, n0, depth); e.Halt {
 			return b
@@ -88,9 +92,11 @@ func (x *GreetResponse) AppendProto(e *protoimpl.Encoder, b []byte, depth int) [
 			return b
 		}
 	} else {
-		if x.Text != "" {
-			b = e.Text(b, 10, x.Text)
+		w := protoimpl.End(b)
+		if v0 != "" {
+			w = e.Text(w, 10, v0)
 		}
+		b = w.Upto(b)
 	}
 	if len(x.unknown) > 0 {
 		return e.Unknown(b, x, depth)
