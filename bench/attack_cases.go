@@ -140,7 +140,7 @@ const seqBase = 1 << 16
 
 // attacks are all cases, in the order in which they run.
 func attacks() []*attack {
-	return slices.Concat(packedAttacks(), heldAttacks(), crowdAttacks(), pieceAttacks(), streamAttacks(), workAttacks(), connAttacks(), hostileAttacks(), http2Attacks())
+	return slices.Concat(packedAttacks(), heldAttacks(), crowdAttacks(), slowAttacks(), pieceAttacks(), streamAttacks(), workAttacks(), connAttacks(), hostileAttacks(), http2Attacks())
 }
 
 // pieceAttacks begin messages that do not end.

@@ -37,6 +37,8 @@ type victimResult struct {
 }
 
 // victimService has one method for each way in which a handler may behave.
+//
+// Its length is that of the table of methods, of which each stands for itself.
 func victimService() rpc.Service {
 	unary := func(name string, f func(ctx context.Context, m *limosaecho.Message) (*limosaecho.Message, error)) rpc.Handler {
 		return rpc.Handler{
@@ -71,6 +73,15 @@ func victimService() rpc.Service {
 		// answer answers with as many bytes as its id says.
 		unary("answer", func(_ context.Context, m *limosaecho.Message) (*limosaecho.Message, error) {
 			return &limosaecho.Message{Text: strings.Repeat("x", int(min(m.ID, 8<<20)))}, nil
+		}),
+		// later is answer, after a while.
+		unary("later", func(_ context.Context, m *limosaecho.Message) (*limosaecho.Message, error) {
+			time.Sleep(50 * time.Millisecond)
+			return &limosaecho.Message{Text: strings.Repeat("x", int(min(m.ID, 15<<20)))}, nil
+		}),
+		// fail fails with what it was given.
+		unary("fail", func(_ context.Context, m *limosaecho.Message) (*limosaecho.Message, error) {
+			return nil, fmt.Errorf("cannot: %s", m.Text)
 		}),
 		// wait ends with its caller.
 		unary("wait", func(ctx context.Context, _ *limosaecho.Message) (*limosaecho.Message, error) {
