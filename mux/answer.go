@@ -268,13 +268,12 @@ func (c *ServerConn) appendLocked(r *request) bool {
 		}
 		switch r.err = encodeUpTo(out, c.sess, reply, r.appendResult, most, func() { go c.codecExitedUnlocks(r) }); r.err {
 		case nil:
-			n := max(out.Len()-before, reply.Total)
+			n := max(out.Len()-before+c.watchKeptLocked(), reply.Total)
 			if n <= pieceFrom {
 				c.mix.small()
 			}
 			rpc.HintsOf(r.call.Method).NoteResponse(n)
 			c.noteLocked(r.call.Method, n)
-			c.watchKeptLocked()
 			return true
 		case errPieces:
 			if !overflows {

@@ -326,14 +326,14 @@ func (c *Conn) frameLocked(call *rpc.Call, r *registered, s *slot, timeout time.
 	if err := encodeUpTo(out, c.sess, ev, body, most, exitsUnlocks); err != nil {
 		return err
 	}
-	c.watchKeptLocked()
+	kept := c.watchKeptLocked()
 	s.size = uint64(out.Len() - before)
 	c.appended += s.size
 	s.end = c.appended
 	if r.total == 0 && s.size <= pieceFrom {
 		c.mix.small()
 	}
-	rpc.HintsOf(call.Method).NoteRequest(max(int(s.size), r.total))
+	rpc.HintsOf(call.Method).NoteRequest(max(int(s.size)+kept, r.total))
 	return nil
 }
 

@@ -55,23 +55,25 @@ type keeping struct {
 
 // watchKeptLocked is called after each frame and whatever else may leave something with
 // the session, or take it away, and charges it: while anything waits, some of it has to
-// leave within Limits.WriteStall.
-func (h *half) watchKeptLocked() {
+// leave within Limits.WriteStall. It returns how many bytes more wait than before: of a
+// frame that is as much a part as what is in the output.
+func (h *half) watchKeptLocked() (more int) {
 	k := &h.keeping
 	if k.by == nil {
-		return
+		return 0
 	}
 	n, moved := k.by.Kept()
-	if d := n - k.bytes; d != 0 {
+	if more = n - k.bytes; more != 0 {
 		k.bytes = n
-		h.account.keepLocked(d)
+		h.account.keepLocked(more)
 	}
 	if n == 0 || k.armed {
-		return
+		return more
 	}
 	if k.moved = moved; !k.again(h.lim.WriteStall) {
 		k.start(h.lim.WriteStall, h.lookKept)
 	}
+	return more
 }
 
 // lookKept ends a connection whose peer has granted nothing for too long.

@@ -290,11 +290,11 @@ func (s *stream) appendLocked(flags wire.Flags, body func(*buf.Out) error) (n in
 	}
 	s.leads = s.leads && !leads
 	s.h.side.wroteLocked(s, before)
-	s.h.watchKeptLocked()
+	kept := s.h.watchKeptLocked()
 	s.opened = true
 	s.ev.Header, s.ev.Timeout = nil, 0
 	s.sendDone = s.sendDone || ev.Flags&wire.End != 0
-	return out.Len() - before, nil
+	return out.Len() - before + kept, nil
 }
 
 // unsentLocked is the error of a message that could not be encoded or framed. Once

@@ -440,6 +440,23 @@ func TestServerSaysLittle(t *testing.T) {
 	})
 }
 
+// What is learnt of the size of a method's answers and messages is all of them, also what waits
+// for the peer's windows: else a server would take large ones on for ever.
+func TestSizesAreLearnt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newServerRig(t, rpc.Limits{})
+		e := newEnd(t, r.peer, http2.Client)
+		text := strings.Repeat("word ", 60_000)
+		e.send(http2.Send{Flags: whole, ID: 1, Head: head("/test.Words/Say")}, message(text))
+		for range 50 {
+			e.hears() // the windows go on
+		}
+		if n := rpc.HintsOf(r.find("test.Words", "Say")).ResponseBytes(); n < len(text) {
+			t.Errorf("answers of %d bytes are taken for %d", len(text), n)
+		}
+	})
+}
+
 // Messages of streams that have arrived in part are held within a bound of their connection.
 func TestPartsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

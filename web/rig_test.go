@@ -125,6 +125,7 @@ type rig struct {
 	server *mux.ServerConn
 	peer   *pipe.Conn
 	sess   wire.Session
+	find   func(service, method string) *rpc.Method
 	done   chan error
 }
 
@@ -145,6 +146,7 @@ func (r *rig) serve(t *testing.T, nc *pipe.Conn, lim rpc.Limits) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.find = table.Exact
 	limits := lim.WithDefaults()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	r.done = make(chan error, 1)
