@@ -94,7 +94,7 @@ type Conn struct {
 	found   []*slot // of each event of the batch
 	unsends bool    // sending has failed, and the connection is read to its end
 	cutErr  error   // why nothing more can be cut
-	parts   bool    // the peer was told why the connection ends: it is given the time to read that
+	parting bool    // the peer was told why the connection ends: it is given the time to read that
 
 	pulse pulse
 }

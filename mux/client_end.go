@@ -101,13 +101,13 @@ func (c *Conn) end() {
 // It runs once, by whom the role closed was reached.
 func (c *Conn) fail(cause error, own *slot) {
 	c.frames.stop()
-	if !c.parts {
+	if !c.parting {
 		c.nc.Abort()
 		c.nc.Receive(false, nil) // gives back the memory of what was lent
 	}
 	handed := c.out.HandedToKernel()
 	c.out.Lock()
-	if c.parts { // all that is queued leaves beside what the peer is told
+	if c.parting { // all that is queued leaves beside what the peer is told
 		handed = c.appended
 	}
 	cause = cmp.Or(c.why, cause)
@@ -121,7 +121,7 @@ func (c *Conn) fail(cause error, own *slot) {
 	c.unlock()
 	c.granted.raise()
 	c.carryOut(fx.and(met))
-	if !c.parts {
+	if !c.parting {
 		close(c.ended) // after it, so that who has waited for Close is told nothing more
 		return
 	}

@@ -141,7 +141,7 @@ func (c *Conn) settle(d *delivery, after roleAfter) {
 	if d.over || d.shut || after != keepRole { // who reads from now on owes nothing
 		d.owed = c.payFirst(d.owed)
 	}
-	if d.shut && !c.parts {
+	if d.shut && !c.parting {
 		c.nc.Abort()
 	}
 	c.carryOut(d.fx)
@@ -256,7 +256,7 @@ func (c *Conn) takeLocked(ev *wire.Event, d *delivery, list *waiter) *waiter {
 	n, list := c.applyLocked(ev, list)
 	c.appended += uint64(n)
 	if n > 0 && flags&wire.Close != 0 {
-		c.parts = true
+		c.parting = true
 		d.fx = d.fx.and(c.life.close(leaving)) // what is queued behind the last word might leave as well
 	}
 	if flags&wire.Settings != 0 {

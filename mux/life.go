@@ -13,7 +13,7 @@ import (
 //
 //	role     nobody ──enter──► caller ──────pass──────► reader
 //	           ▲ ▲                │                      │  ▲
-//	           │ └────answered────┘                      │  │ enter(parts), read, readKept, hangUp
+//	           │ └────answered────┘                      │  │ enter(cannot lead), read, readKept, hangUp
 //	           └───────────nobody waits──────────────────┘  │ (from nobody)
 //	         any ──lost, or idle with the door closed──► closed
 //

@@ -102,7 +102,7 @@ func (c *Conn) leadOn(l leader, owed bool) (p progress, owes bool) {
 // receive is Receive that takes no failure to send for the end: what the peer has said
 // last is read before that, since it may say what became of the calls.
 func (c *Conn) receive(owed bool) (why netio.Outcome, err error) {
-	if c.parts {
+	if c.parting {
 		return netio.Lost, cmp.Or(c.cutErr, errParted)
 	}
 	why, err = c.nc.Receive(owed, c.step)
