@@ -16,9 +16,9 @@ import (
 // It must never park in the send: two sides that both write more than the sockets hold
 // would wait for each other. So it returns Full, and the debt is the caller's again.
 
-// much is more than a connection takes at once: whoever makes sockets for the
-// suite bounds their buffers, which the kernel may let grow to more than that.
-const much = 25 << 20
+// much is more than a connection takes at once, by more than a MiB: whoever makes sockets
+// for the suite bounds each of their buffers to a MiB, of which the kernel makes two.
+const much = 9 << 20
 
 // testReceiveFirst has an owed Receive look for input before it sends.
 func testReceiveFirst(t *testing.T, e *env) {

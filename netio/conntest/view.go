@@ -179,7 +179,7 @@ func testNetConnTrickle(t *testing.T, e *env) {
 	within(t, "Write", func() {
 		start := time.Now()
 		na.SetWriteDeadline(start.Add(50 * time.Millisecond)) //nolint:errcheck // Write tells
-		_, err := na.Write(make([]byte, 4*much))
+		_, err := na.Write(make([]byte, 100<<20))
 		d := time.Since(start)
 		if err == nil { // a peer that takes that much so soon does not trickle
 			t.Logf("everything was written after %v", d)
