@@ -3,6 +3,7 @@ package rpc
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"reflect"
 	"time"
 )
@@ -121,4 +122,13 @@ func (l *Limits) Check() error {
 
 // DecodeBudget gives the bytes of memory that the decode of a message of n
 // bytes may allocate: a small message must not declare a large one.
-func (l *Limits) DecodeBudget(n int) int { return l.DecodeFactor*n + 64<<10 }
+//
+// It is at most 8 PiB, 512 MiB where an int has 32 bits: a factor that stands for no bound
+// gives none, and the budgets of many decodes can be added up.
+func (l *Limits) DecodeBudget(n int) int {
+	const most = math.MaxInt >> (bits.UintSize/4 - 6)
+	if hi, all := bits.Mul(uint(max(l.DecodeFactor, 0)), uint(n)); hi == 0 && all <= most-64<<10 {
+		return int(all) + 64<<10
+	}
+	return most
+}

@@ -1,6 +1,8 @@
 package rpc_test
 
 import (
+	"math"
+	"math/bits"
 	"reflect"
 	"strings"
 	"testing"
@@ -18,6 +20,19 @@ func TestLimitsBelowZero(t *testing.T) {
 		err := lim.Check()
 		if rpc.CodeOf(err) != rpc.InvalidArgument || !strings.Contains(err.Error(), "Limits."+f.Name+" is -1") {
 			t.Errorf("%s below zero: %v", f.Name, err)
+		}
+	}
+}
+
+// A factor that stands for no bound gives a budget that is as good as none, and room to add to.
+func TestDecodeBudgetDoesNotOverflow(t *testing.T) {
+	const most = math.MaxInt >> (bits.UintSize/4 - 6)
+	for _, tt := range []struct{ factor, n, least int }{
+		{16, 1 << 20, 16<<20 + 64<<10}, {0, 100, 64 << 10}, {math.MaxInt, 0, 64 << 10}, {math.MaxInt, 1, most},
+		{math.MaxInt, 3, most}, {math.MaxInt / 4, 1000, most}, {-1, 1000, 64 << 10},
+	} {
+		if got := (&rpc.Limits{DecodeFactor: tt.factor}).DecodeBudget(tt.n); got != tt.least {
+			t.Errorf("factor %d, %d bytes: %d; want %d", tt.factor, tt.n, got, tt.least)
 		}
 	}
 }
