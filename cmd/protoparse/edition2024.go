@@ -56,6 +56,7 @@ func tokens(text string) []token {
 			}
 			continue
 		case strings.HasPrefix(text[i:], "/*"):
+			// From i+2 on: /*/ opens a comment and does not close it.
 			if n := strings.Index(text[i+2:], "*/"); n >= 0 {
 				i += n + 4
 			} else {
@@ -63,6 +64,8 @@ func tokens(text string) []token {
 			}
 			continue
 		case c == '"' || c == '\'':
+			// A string ends with its line at the latest: a quote that was forgotten does not
+			// swallow the file.
 			for i++; i < len(text) && text[i] != c && text[i] != '\n'; i++ {
 				if text[i] == '\\' {
 					i++
@@ -86,6 +89,7 @@ func tokens(text string) []token {
 // It is one loop over the tokens with a case for each construct that edition 2024 has added;
 // they share the place in the text, so that what they replace keeps its line.
 func lower(text string) *lowered {
+	// Most files are of other editions, and need not be cut up.
 	if !strings.Contains(text, "2024") {
 		return nil
 	}
@@ -98,10 +102,13 @@ func lower(text string) *lowered {
 	}
 	b := []byte(text)
 	l := &lowered{options: map[string]bool{}, seen: map[int]descriptorpb.SymbolVisibility{}}
+	// The last digit of the year, behind the quote.
 	b[toks[2].at+4] = '3'
 	defined := -1 // the last definition whose visibility could be said
 	for i, t := range toks {
 		end := t.at + len(t.text)
+		// Only where a statement begins are these words what they say: fields and packages may
+		// have them as names.
 		begins := i > 0 && is(i-1, ";", "{", "}")
 		switch {
 		case begins && is(i, "import") && is(i+1, "option") && i+2 < len(toks):
@@ -133,6 +140,8 @@ var newFeatures = []string{
 // blankFeature blanks out the option that begins with token i, "features", if it is a new one: of a statement all but the
 // semicolon, in brackets with one comma beside it, or the brackets if nothing is left in them.
 func blankFeature(b []byte, toks []token, i int) {
+	// The name ends before the equals sign: features.enforce_naming_style is three tokens,
+	// and one of a language, features.(pb.go).strip_enum_prefix, more.
 	eq := i
 	for eq < len(toks) && toks[eq].text != "=" && toks[eq].text != ";" {
 		eq++
@@ -178,6 +187,7 @@ func (l *lowered) raise(from *descriptorpb.FileDescriptorProto) *descriptorpb.Fi
 			continue
 		}
 		if slices.Contains(public, int32(i)) {
+			// It holds indexes into Dependency, from which names were taken out.
 			fd.PublicDependency = append(fd.PublicDependency, int32(len(fd.Dependency)))
 		}
 		fd.Dependency = append(fd.Dependency, name)
@@ -202,6 +212,7 @@ func (l *lowered) setVisibility(fd *descriptorpb.FileDescriptorProto) {
 	}
 	var all []visible
 	add := func(p []int32, set func(*descriptorpb.SymbolVisibility)) {
+		// A span is line, column, perhaps a last line, and a last column.
 		if span := at[pathKey(p)]; len(span) >= 2 {
 			all = append(all, visible{span[0], span[1], set})
 		}
@@ -214,6 +225,7 @@ func (l *lowered) setVisibility(fd *descriptorpb.FileDescriptorProto) {
 			add(append(slices.Clone(p), enumsOfMessage, int32(i)), func(v *descriptorpb.SymbolVisibility) { e.Visibility = v })
 		}
 		for i, n := range m.NestedType {
+			// An entry of a map is a message that no word in the text stands for.
 			if !n.GetOptions().GetMapEntry() {
 				walk(append(slices.Clone(p), messagesOfMessage, int32(i)), n)
 			}

@@ -42,6 +42,7 @@ func (l *loader) name(paths []string) []string {
 			imports[name] = true
 		}
 	}
+	// In two passes, since a file may be imported by one that is named after it.
 	for _, f := range all {
 		f.name, f.root = l.nameOf(f, imports)
 	}
@@ -53,6 +54,7 @@ func (l *loader) name(paths []string) []string {
 		case old == nil:
 			l.keep(f.name, f.path, f.text)
 			names = append(names, f.name)
+		// The same file named twice is taken once, without a word.
 		case absolute(old.path) != absolute(f.path):
 			l.errs = append(l.errs, &idl.Error{Path: f.path, Msg: fmt.Sprintf("%s would be imported as %q too: give the directories that imports are relative to with -I", old.path, f.name)})
 			continue
@@ -68,6 +70,7 @@ type named struct{ path, text, name, root string }
 // nameOf gives the name of a file, and the root that it is relative to, by what is said
 // of it: by -I, by imports, by its package; "" if nothing is.
 func (l *loader) nameOf(f *named, imports map[string]bool) (name, root string) {
+	// The first directory that has it wins, as with protoc's -I.
 	for _, dir := range l.Include {
 		if name, ok := below(dir, f.path); ok {
 			return name, dir
@@ -81,6 +84,8 @@ func (l *loader) nameOf(f *named, imports map[string]bool) (name, root string) {
 		}
 		return filepath.FromSlash(cmp.Or(rest, "/")), ok
 	}
+	// The longest end of the path that anybody imports: a shorter one may be the name of
+	// another file.
 	parts := strings.Split(whole, "/")
 	for i := range parts {
 		if name := strings.Join(parts[i:], "/"); imports[name] {
@@ -99,6 +104,7 @@ func (l *loader) nameOf(f *named, imports map[string]bool) (name, root string) {
 
 // nameRest names the files of which nothing is said.
 func nameRest(all []*named) {
+	// The folder that has all files of which nothing is said; it climbs until they are below it.
 	common := ""
 	for _, f := range all {
 		if f.name != "" {
@@ -188,6 +194,7 @@ func (l *loader) keep(name, p, text string) *source {
 func (l *loader) read(p string) (string, error) {
 	data, err := l.Open(p)
 	if err == nil && len(data) > maxFileBytes {
+		// After reading: Open may be any function, which tells no size before.
 		err = fmt.Errorf("file of %d bytes; %d are allowed", len(data), maxFileBytes)
 	}
 	return string(data), err
@@ -219,6 +226,8 @@ func importsOf(text string) []string {
 			continue
 		}
 		for _, t := range toks[i+1 : min(i+3, len(toks))] { // perhaps behind public, weak or option
+			// A string that does not end on its line has no second quote, and the compiler's error;
+			// here it only must not be cut out of range.
 			if n := len(t.text); n >= 2 && (t.text[0] == '"' || t.text[0] == '\'') {
 				list = append(list, t.text[1:n-1])
 			}

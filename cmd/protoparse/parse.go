@@ -78,6 +78,7 @@ func (r Reader) Load(paths ...string) (*idl.Schema, error) {
 		return nil, l.errs
 	}
 	set := new(descriptorpb.FileDescriptorSet)
+	// Several files may import one: it is added where it is needed first.
 	seen := map[string]bool{}
 	for _, f := range files {
 		l.add(set, f, seen)
@@ -86,6 +87,7 @@ func (r Reader) Load(paths ...string) (*idl.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Warnings are given only with a schema: behind an error nobody reads them.
 	schema.Warnings = l.warns
 	return schema, nil
 }
@@ -110,16 +112,19 @@ type source struct {
 func (l *loader) compile(names []string) linker.Files {
 	report := reporter.NewReporter(func(err reporter.ErrorWithPos) error {
 		l.errs = append(l.errs, l.finding(err))
+		// Any error that a reporter returns ends the compiling; nil goes on to the next fault.
 		if len(l.errs) >= maxErrors {
 			return err
 		}
 		return nil
+		// The second function hears warnings, which end nothing.
 	}, func(err reporter.ErrorWithPos) {
 		if w := l.finding(err); !l.expected(err) {
 			l.warns = append(l.warns, w)
 		}
 	})
 	c := protocompile.Compiler{
+		// Comments and places come from the source info: without it the schema would have none.
 		MaxParallelism: 1, SourceInfoMode: protocompile.SourceInfoStandard, Reporter: report,
 		Resolver: standard(&protocompile.SourceResolver{Accessor: l.open}),
 	}
@@ -136,6 +141,7 @@ func (l *loader) compile(names []string) linker.Files {
 
 // standard finds what every compiler brings along: google/protobuf/*.proto.
 func standard(r protocompile.Resolver) protocompile.Resolver {
+	// Files with options for Go's API import these, which protocompile does not bring along.
 	features := protodesc.ToFileDescriptorProto(gofeaturespb.File_google_protobuf_go_features_proto)
 	return wellknownimports.WithStandardImports(protocompile.CompositeResolver{r, protocompile.ResolverFunc(func(name string) (protocompile.SearchResult, error) {
 		if name == features.GetName() {
@@ -151,6 +157,7 @@ func (l *loader) finding(err reporter.ErrorWithPos) *idl.Error {
 	path, text := l.source(at.Filename)
 	e := &idl.Error{Path: path, Msg: err.Unwrap().Error(), Err: err.Unwrap()}
 	if at.Line > 0 {
+		// protocompile counts lines and columns from 1, Pos takes both from 0.
 		e.Pos = protoidl.Pos(text, at.Line-1, max(at.Col-1, 0))
 		e.Source = idl.SourceLine(text, at.Line)
 	}
@@ -204,9 +211,12 @@ func (l *loader) add(set *descriptorpb.FileDescriptorSet, f protoreflect.FileDes
 		return
 	}
 	seen[f.Path()] = true
+	// What it imports comes first, as in a descriptor set of protoc: who reads the set in
+	// its order finds everything defined before it is used.
 	for i := range f.Imports().Len() {
 		l.add(set, f.Imports().Get(i).FileDescriptor, seen)
 	}
+	// What it gives may be shared with the compiler's: raise changes a clone.
 	fd := protoutil.ProtoFromFileDescriptor(f)
 	if src := l.sources[f.Path()]; src != nil && src.from2024 != nil {
 		fd = src.from2024.raise(fd)

@@ -37,6 +37,8 @@ func Decode(body buf.View, msg any, o Options, lim *rpc.Limits) error {
 	if lim == nil {
 		lim = rpc.Limits{Depth: plan.DefaultDepth}.WithDefaults()
 	}
+	// Before the first byte is looked at: after an error msg holds what was read until
+	// then, and nothing of what it held before.
 	pl.Clear(p)
 	b := body.Bytes()
 	d := decoder{Options: o, Scanner: json.Scanner{Text: b, Strict: true}, Budget: codec.Budget(lim.DecodeBudget(len(b)))}
@@ -44,6 +46,7 @@ func Decode(body buf.View, msg any, o Options, lim *rpc.Limits) error {
 	if d.err == nil && d.Peek() != 0 {
 		d.fail("bytes after the end")
 	}
+	// Peek gives 0 at the end, and for a NUL in the text, which is none.
 	if d.err == nil && d.At < len(b) {
 		d.fail("bytes after the end")
 	}
@@ -60,7 +63,9 @@ type decoder struct {
 	Options
 	json.Scanner
 	codec.Budget
-	err  error
+	err error
+	// The way to the value at hand. A fault takes its text at once, so that nobody has to
+	// take steps back behind an error.
 	path []step
 }
 
@@ -101,6 +106,7 @@ func (d *decoder) isNull() bool {
 		return false
 	}
 	_, bad := d.Scanner.Value()
+	// A word that only begins like null is a fault of the scanner, not an absent value.
 	return d.ok(bad)
 }
 
@@ -158,6 +164,7 @@ func (d *decoder) members(pl *plan.Plan, p unsafe.Pointer, depth int, inAny bool
 			d.failAt(name.At, noField(pl, text))
 			return
 		}
+		// A null sets nothing, so that it does not count as the first of two either.
 		if d.Peek() == 'n' && !takesNull(o) {
 			d.isNull()
 			continue
@@ -174,6 +181,8 @@ func (d *decoder) members(pl *plan.Plan, p unsafe.Pointer, depth int, inAny bool
 		}
 		d.path = d.path[:len(d.path)-1]
 	}
+	// What was read of extensions becomes unknown fields only now: until here any of them
+	// could still have come.
 	d.keep(pl, p, exts)
 	ops := pl.Ops()
 	for i := range ops {
@@ -221,6 +230,7 @@ func (d *decoder) field(o *plan.Op, p unsafe.Pointer, depth int) {
 		if !d.pay(o.OneSize()) {
 			return
 		}
+		// A struct of its own, which the oneof gets once its field is read: it never holds half.
 		f, one := o.One()
 		if d.value(one, one.Do, one.Type, unsafe.Add(f.Data, one.Offset), depth) {
 			*(*shape.Face)(p) = f
@@ -240,6 +250,7 @@ func (d *decoder) list(o *plan.Op, p unsafe.Pointer, depth int) {
 	}
 	// Safety: p points to a slice of that type.
 	s, t := reflect.NewAt(o.Type.Go, p).Elem(), o.Type.Elem
+	// One value for all elements: Append copies it.
 	x := reflect.New(t.Go)
 	d.path = append(d.path, step{kind: byIndex})
 	for i := 0; ; i++ {
@@ -273,6 +284,7 @@ func (d *decoder) entries(o *plan.Op, p unsafe.Pointer, depth int) {
 	}
 	// Safety: p points to a map of that type.
 	m, t := reflect.NewAt(o.Type.Go, p).Elem(), o.Type
+	// An empty object makes an empty map, not nil: it was there.
 	m.Set(reflect.MakeMap(t.Go))
 	k, v := reflect.New(t.Key.Go).Elem(), reflect.New(t.Elem.Go)
 	for first := true; ; first = false {
@@ -417,6 +429,7 @@ func (d *decoder) enum(t *shape.Type, p *int32, tok json.Token) (set bool) {
 	case tok.Kind == 'n' && nullValue(t):
 		*p = 0
 		return true
+	// What begins as a number does is no name: "1" in quotes is neither.
 	case tok.Kind == '"' && len(tok.Text) > 0 && tok.Text[0] != '-' && tok.Text[0] != '+' && tok.Text[0]-'0' > 9:
 		if enumNamed(t, p, tok.Text) {
 			return true
@@ -555,6 +568,7 @@ func (d *decoder) skip(depth int) {
 		return
 	}
 	for first := true; ; first = false {
+		// In ASCII a closing brace is two behind its opening one, as is a bracket.
 		more, bad := d.More(first, tok.Kind+2)
 		if !d.ok(bad) || !more {
 			return

@@ -40,6 +40,8 @@ type Options struct {
 // the program's fault.
 func Append(out *buf.Out, msg any, o Options, depth int) error {
 	pl, p, err := plan.Of(msg)
+	// Faults of the type, such as no struct at all, come from the plan; those of the value
+	// from the encoder.
 	if err == nil {
 		if depth == 0 {
 			depth = plan.DefaultDepth
@@ -114,12 +116,14 @@ func (e *encoder) members(pl *plan.Plan, p unsafe.Pointer, depth int, first bool
 		}
 		// Safety: p points to a pl.Go, and offset is that of one of its fields.
 		f := unsafe.Add(p, o.Offset)
+		// Its variants have names of their own; the oneof has none in JSON.
 		if o.Do == plan.Union {
 			first = e.union(pl, o, *(*shape.Face)(f), depth, first)
 			continue
 		}
 		if pl.Absent(o, p) {
 			switch {
+			// Before Defaults: a zero in the place of what must be set would hide the fault.
 			case pl.Required(o):
 				e.failAt(pl, o, shape.WhyRequired)
 				return
@@ -152,6 +156,7 @@ func (e *encoder) name(pl *plan.Plan, o *plan.Op, first bool) bool {
 //
 // The field is written even if its value is zero: that it is the one which is set is what the oneof says.
 func (e *encoder) union(pl *plan.Plan, o *plan.Op, f shape.Face, depth int, first bool) bool {
+	// No variant, or a nil pointer to one: both are an empty oneof, as in the binary format.
 	if f.Itab == 0 || f.Data == nil {
 		return first
 	}
@@ -166,6 +171,7 @@ func (e *encoder) union(pl *plan.Plan, o *plan.Op, f shape.Face, depth int, firs
 		e.failAt(one, v, shape.WhyNil)
 		return first
 	}
+	// Errors from here on name the struct of the variant, where the field is in Go.
 	first = e.name(one, v, first)
 	e.field(one, v, p, depth)
 	return first
@@ -211,6 +217,7 @@ func (e *encoder) entries(pl *plan.Plan, o *plan.Op, p unsafe.Pointer, depth int
 	}
 	slices.SortFunc(all, func(a, b entry) int { return strings.Compare(a.key, b.key) })
 	e.add("{")
+	// One value with an address for all: what a map holds has none.
 	v := reflect.New(o.Type.Elem.Go)
 	for i, x := range all {
 		if i > 0 {
@@ -314,6 +321,8 @@ func (e *encoder) enum(t *shape.Type, n int32) {
 		e.add("null")
 		return
 	}
+	// A type that is known by its schema alone has a table of names; a generated one has
+	// them in its code.
 	if t.Enum != nil && !e.Numbers {
 		if name, ok := t.Enum.Names[n]; ok {
 			e.b = json.AppendString(e.b, name)
@@ -323,6 +332,7 @@ func (e *encoder) enum(t *shape.Type, n int32) {
 		x := reflect.New(t.Go).Elem()
 		x.SetInt(int64(n))
 		if m, ok := reflect.TypeAssert[textual](x); ok {
+			// Digits mean that it has no name. They are written below, without quotes.
 			if name, err := m.MarshalText(); err == nil && len(name) > 0 && name[0] != '-' && name[0]-'0' > 9 {
 				e.b = json.AppendString(e.b, name)
 				return

@@ -41,12 +41,15 @@ func (e *encoder) extend(pl *plan.Plan, p unsafe.Pointer, depth int, first bool)
 	}
 	all, err := e.extensions(pl)
 	for _, x := range all {
+		// Each struct is made of all unknown fields and takes those that it has: a field of two
+		// structs would be written twice, which is the fault of who gave both.
 		if err == nil {
 			_, err = plan.Decode(buf.ViewOf(*pl.Kept(p)), x.msg, nil, false)
 		}
 		if err == nil {
 			n := len(e.b)
 			e.members(x.pl, x.p, depth, first)
+			// Nothing was written if the message has none of this struct.
 			first = first && len(e.b) == n
 		}
 	}
@@ -72,6 +75,7 @@ func (d *decoder) extension(name string, all []extension, depth int) (found bool
 			d.fail("the extension " + strconv.Quote(name) + " comes twice")
 			return true
 		}
+		// Made when the first one comes: most messages have none.
 		if x.seen == nil {
 			x.seen = map[int]bool{}
 		}
@@ -90,6 +94,7 @@ func (d *decoder) keep(pl *plan.Plan, p unsafe.Pointer, all []extension) {
 			continue
 		}
 		var out buf.Out
+		// In the binary format, since that is what unknown fields are.
 		if err := plan.Append(&out, x.msg, 0, true, false); err != nil {
 			d.fail(err.Error())
 		} else if d.pay(2 * out.Len()) {

@@ -33,6 +33,7 @@ func pathText(path []step) string {
 	for _, s := range path {
 		switch s.kind {
 		case byKey:
+			// A key is the sender's, and may be as long as the message.
 			fmt.Fprintf(&b, "[%.40q]", s.name)
 		case byIndex:
 			fmt.Fprintf(&b, "[%d]", s.index)
@@ -59,11 +60,13 @@ func noValue(t *shape.Type, tok json.Token) string {
 	if t.Enum == nil {
 		return "no value of " + t.Go.String() + ": " + tok.String()
 	}
+	// In the order of their numbers, as in the file; names of one number by the alphabet.
 	names := make([]string, 0, len(t.Enum.Numbers))
 	for name := range t.Enum.Numbers {
 		names = append(names, name)
 	}
 	slices.SortFunc(names, func(a, b string) int {
+		// Of 64 bits, since the difference of two numbers of 32 may not fit into 32.
 		if d := int64(t.Enum.Numbers[a]) - int64(t.Enum.Numbers[b]); d != 0 {
 			return int(max(-1, min(1, d)))
 		}

@@ -58,6 +58,8 @@ func (d *decoder) timestamp(pl *plan.Plan, seconds *int64, nanos *int32) {
 		return
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
+	// Behind a fraction the last of these begins the zone; without one it may be of the date,
+	// which nobody asks for then.
 	dot, zone := strings.LastIndexByte(s, '.'), strings.LastIndexAny(s, "Z-+")
 	if err != nil || t.Unix() < leastTime || t.Unix() > mostTime || dot >= 0 && zone >= dot && zone-dot > len(".999999999") {
 		d.failAt(begin, "no time between the years 1 and 9999 as RFC 3339 writes it: "+strconv.Quote(s))
@@ -72,6 +74,7 @@ func (d *decoder) duration(pl *plan.Plan, seconds *int64, nanos *int32) {
 	if !ok {
 		return
 	}
+	// After a fault both are zero, as they were.
 	if *seconds, *nanos, ok = parseDuration(s); !ok {
 		d.failAt(begin, "no seconds within 10,000 years, with an s: "+strconv.Quote(s))
 	}
@@ -97,10 +100,13 @@ func parseDuration(s string) (seconds int64, nanos int32, ok bool) {
 	if s == "" || before == "" && !point || len(before) > 1 && before[0] == '0' || len(behind) > 9 || strings.Trim(before+behind, "0123456789") != "" {
 		return 0, 0, false
 	}
+	// The zero makes ".5" a number; digits are all that is left, so that only the range can
+	// be wrong.
 	n, err := strconv.ParseInt("0"+before, 10, 64)
 	if err != nil || n > mostSeconds {
 		return 0, 0, false
 	}
+	// Filled up to nine digits, which are nanoseconds.
 	parts, _ := strconv.ParseInt((behind + "000000000")[:9], 10, 64)
 	return sign * n, int32(sign * parts), true
 }
@@ -118,6 +124,7 @@ func (d *decoder) fieldMask(pl *plan.Plan, paths *[]string) {
 			d.failAt(begin, "no path of a field mask: "+strconv.Quote(name))
 			return
 		}
+		// Its bytes, and a string's header of 16 bytes in a list that may be half empty.
 		if !d.pay(2*len(path) + 32) {
 			return
 		}
@@ -129,6 +136,8 @@ func (d *decoder) fieldMask(pl *plan.Plan, paths *[]string) {
 //
 // Whatever follows is then held to the type of that field, with its own errors.
 func (d *decoder) kind(pl *plan.Plan, p unsafe.Pointer, depth int) {
+	// The fields of Value: 1 null, 2 number, 3 string, 4 bool, 5 struct, 6 list. What begins
+	// as nothing known is read as a number, which has the error for it.
 	number := uint32(2)
 	switch d.Peek() {
 	case 'n':
@@ -159,12 +168,14 @@ func (d *decoder) any(pl *plan.Plan, p unsafe.Pointer, depth int) {
 	if !d.ok(d.Want('{')) {
 		return
 	}
+	// Behind the brace: there the second reading begins.
 	begin := d.At
 	url, found := d.findType(depth)
 	if d.err != nil {
 		return
 	}
 	if !found {
+		// Only an object without any member may lack a type.
 		if d.At = begin; d.Peek() != '}' {
 			d.fail("an Any without @type")
 			return
@@ -177,6 +188,7 @@ func (d *decoder) any(pl *plan.Plan, p unsafe.Pointer, depth int) {
 		d.failAt(begin, "an Any of "+strconv.Quote(url)+": "+err.Error())
 		return
 	}
+	// Before it is filled; what its fields take they pay for themselves.
 	if !d.pay(held.Size) {
 		return
 	}
@@ -191,6 +203,7 @@ func (d *decoder) any(pl *plan.Plan, p unsafe.Pointer, depth int) {
 	}
 	var out buf.Out
 	defer out.Reset()
+	// Depth 0 is the default: how deep it may be was checked while it was read.
 	if err := plan.Append(&out, inner, 0, true, false); err != nil {
 		d.failAt(begin, err.Error())
 		return
