@@ -43,9 +43,11 @@ Example:
 			if err := nargs(c, 2, 3, "ADDR Service/Method [JSON]"); err != nil {
 				return err
 			}
+			// One of the two would be ignored, and nothing in the figures would show which.
 			if c.NArg() == 3 && c.IsSet("json") {
 				return usagef("the request is given twice: as an argument and with -json")
 			}
+			// Before the server is asked for anything: a wrong flag must not cost a connection.
 			cfg, err := benchConfig(c)
 			if err != nil {
 				return err
@@ -110,6 +112,7 @@ func (a *app) bench(ctx context.Context, calls *benchCalls, cfg load.Config, asJ
 		return fmt.Errorf("the first call failed: %w", err)
 	}
 
+	// The cause tells a server at which nothing succeeds from an interrupt.
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	cfg.Call = patient(cfg.Callers, cfg.Call, stop)
@@ -126,11 +129,14 @@ func (a *app) bench(ctx context.Context, calls *benchCalls, cfg load.Config, asJ
 	v.line("%s/%s at %s: %d callers for %v, after %v of warm-up", t.service.Name, t.method.Name, t.client.Target, cfg.Callers, cfg.Duration, cfg.Warmup)
 	res, err := load.Run(ctx, cfg)
 	v.end()
+	// Load that was cut short is no error: what was measured until then is told below.
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
 	// Ctrl-C ends the run early; what it has shown until then is told.
 	r := report(t, cfg, res)
+	// With warm-up, which the other figures are without: these two only show that both sides
+	// count the same.
 	r.Sent, r.Received = calls.sent.Load(), calls.received.Load()
 	if asJSON {
 		err = a.printLine(r)

@@ -36,6 +36,7 @@ func (a *app) benchCalls(t *target, arg string, callers int) (*benchCalls, error
 	if err != nil {
 		return nil, err
 	}
+	// The same reader as that of call's streams, so that errors have the message's number.
 	in := newMessages(from, maxBody)
 	defer in.close()
 	for total := 0; ; {
@@ -56,6 +57,7 @@ func (a *app) benchCalls(t *target, arg string, callers int) (*benchCalls, error
 		if total += len(body); total > maxBody {
 			return nil, usagef("the requests are longer than %d bytes", maxBody)
 		}
+		// arguments gives a part of a buffer that is used again.
 		x.bodies = append(x.bodies, bytes.Clone(body))
 		if !t.method.ClientStream && t.method.ServerStream {
 			return x, nil // it takes one message
@@ -72,6 +74,8 @@ func (x *benchCalls) call(ctx context.Context, worker int, seq uint64) error {
 		return x.stream(ctx)
 	}
 	raw := &x.room[worker]
+	// By the number of the call and not of the caller: all requests come in turn, however
+	// many callers there are.
 	raw.sent = x.bodies[seq%uint64(len(x.bodies))]
 	c := stub.Make(x.method, x.method.Service, raw, raw)
 	c.Header = x.target.header.Clone()
@@ -98,6 +102,7 @@ func (x *benchCalls) stream(ctx context.Context) error {
 		} else {
 			go func() { sent <- x.send(s) }()
 		}
+		// One for all messages: what was received is counted, and not kept.
 		var raw rawBody
 		for {
 			if err := s.Receive(&raw); err == io.EOF {

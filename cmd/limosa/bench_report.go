@@ -116,6 +116,8 @@ func bars(h *load.Histogram) string {
 	total, last := h.Count(), h.Quantile(.999)
 	h.Buckets(func(high time.Duration, n uint64) {
 		upTo := step(high)
+		// What lies beyond the 99.9th is one bar, up to the longest: each of these calls alone
+		// would have a line.
 		if high > last {
 			upTo = step(h.Max())
 		}

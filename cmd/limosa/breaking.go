@@ -66,6 +66,7 @@ func (a *app) breaking(ctx context.Context, c *cli.Command) error {
 	}
 	args := c.Args().Slice()
 	if len(args) == 0 {
+		// Where a project of limosa new has its files, or else wherever one stands.
 		args = []string{"."}
 		if isDir("idl") {
 			args = []string{"idl"}
@@ -88,6 +89,7 @@ func (a *app) breaking(ctx context.Context, c *cli.Command) error {
 			}
 			continue
 		}
+		// Both trees are asked: what is only in the old one is what was removed.
 		found, err := idls().Below(arg)
 		if err != nil {
 			return err
@@ -144,6 +146,7 @@ func (a *app) load(from readers.Source, shown func(string) string, paths []strin
 		return schema, err
 	}
 	for _, e := range errs {
+		// A copy: the finding belongs to the schema's reader.
 		there := *e
 		there.Path = shown(e.Path)
 		fmt.Fprintf(a.stderr, "limosa breaking: %s\n", oneLine(there.Head()))
@@ -171,6 +174,7 @@ func (a *app) tellBreaking(found []*breaking.Change, before *oldTree, format str
 		if b.Old {
 			tree, path = "old", before.shown(b.Path)
 		}
+		// The message ends with a path in the new tree, which is put as the old tree shows it.
 		if b.Was != "" {
 			b.Msg = strings.TrimSuffix(b.Msg, b.Was) + before.shown(b.Was)
 		}

@@ -51,6 +51,7 @@ func openOldTree(ctx context.Context, against string, args []string) (*oldTree, 
 	}
 	t := &oldTree{root: wd, dir: against}
 	for _, arg := range args {
+		// One argument that has a twin below it is enough: the others may be new.
 		if p, err := t.path(arg); err == nil && exists(p) {
 			return t, nil
 		}
@@ -104,12 +105,14 @@ func (t *oldTree) open(name string) ([]byte, error) {
 	}
 	if t.git == nil {
 		data, err := os.ReadFile(filepath.Join(t.dir, rel))
+		// An include that leads out of both trees, to what both have in common.
 		if errors.Is(err, fs.ErrNotExist) && !filepath.IsLocal(rel) {
 			return os.ReadFile(name)
 		}
 		return data, err
 	}
 	blob, ok := t.git.blobs[filepath.ToSlash(rel)]
+	// The bare error: readers look for the next directory of -I then.
 	if !ok {
 		return nil, fs.ErrNotExist
 	}

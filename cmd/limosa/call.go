@@ -85,6 +85,8 @@ Example:
 			if err != nil {
 				return err
 			}
+			// It bounds the question for the IDL as well: who gives a second wants to wait for no
+			// longer, whatever it is that takes the time.
 			ctx, cancel, err := withTimeout(ctx, c) // of all, with asking the server for its IDL
 			if err != nil {
 				return err
@@ -95,6 +97,7 @@ Example:
 				return err
 			}
 			defer t.client.Close()
+			// Only the IDL tells which methods have streams; so this comes after it.
 			if o.limit > 0 && !t.method.ServerStream {
 				return usagef("-limit counts the messages of a server's stream, and %s/%s sends none", t.service.Name, t.method.Name)
 			}
@@ -137,6 +140,7 @@ func (a *app) body(arg string) ([]byte, error) {
 	case arg == "":
 		return []byte("{}"), nil
 	case arg == "-":
+		// One byte more than is allowed, to tell a text that is too long from one that just fits.
 		text, err = io.ReadAll(io.LimitReader(a.stdin, maxBody+1))
 	case isFile:
 		if text, err = os.ReadFile(name); err != nil {
@@ -151,6 +155,7 @@ func (a *app) body(arg string) ([]byte, error) {
 	if len(text) > maxBody {
 		return nil, usagef("the request is longer than %d bytes", maxBody)
 	}
+	// Into a raw message: only whether it is JSON is asked, and numbers stay as they are.
 	var whole json.RawMessage
 	if err := json.Unmarshal(text, &whole); err != nil {
 		if at, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -176,12 +181,15 @@ func (a *app) call(ctx context.Context, t *target, args *dynamic.Args, o callOpt
 	err := t.client.Do(ctx, c)
 	var report callReport
 	a.finished(t, c, time.Since(start), o.verbose, "", &report)
+	// A declared exception comes as an error and is none: the method has answered.
 	x, declared := errors.AsType[*dynamic.Exception](err)
 	switch {
 	case declared:
 		report.Exception, report.Value = x.Type, x.JSON
 	case err != nil:
 		report.Error = &callError{Code: rpc.CodeOf(err).String(), Message: oneLine(err.Error()), Sent: rpc.SentOf(err).String()}
+	// void is null, so that a line of -o json has a result unless something failed. A oneway
+	// call has none at all: nobody knows whether it was carried out.
 	case !t.method.Oneway && t.method.Result == nil:
 		report.Result = json.RawMessage("null")
 	case !t.method.Oneway:
@@ -218,6 +226,7 @@ func (a *app) finished(t *target, c *rpc.Call, took time.Duration, verbose bool,
 	if verbose {
 		fmt.Fprintf(a.stderr, "%s/%s at %s took %v%s\n", t.service.Name, t.method.Name, c.Peer, took.Round(time.Microsecond), more)
 	}
+	// Of a failed call too: a server says there why, or when to come again.
 	for _, p := range c.Trailer {
 		if report.Metadata == nil {
 			report.Metadata = make(map[string][]string)
@@ -256,6 +265,7 @@ func (t *target) arguments(body []byte) (*dynamic.Args, []byte, error) {
 	var out buf.Out
 	defer out.Reset()
 	if err := t.rpc.Codec.Append(&out, args); err != nil {
+		// Without the code and the stage that a call would have: no call was made.
 		if inner, ok := errors.AsType[*dynamic.Error](err); ok {
 			err = inner
 		}
@@ -277,6 +287,7 @@ func (t *target) byName(body []byte) ([]byte, error) {
 	}
 	arg := t.method.Args[0]
 	var fields map[string]json.RawMessage
+	// null is no object, though it can be read into a map.
 	isObject := json.Unmarshal(body, &fields) == nil && fields != nil
 	inner, named := fields[arg.Name]
 	typ := arg.Type.True()

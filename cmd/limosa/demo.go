@@ -196,9 +196,11 @@ func (d *demoRun) row(ctx context.Context, path string, s *shopClients, m demoMe
 	if err != nil {
 		return err
 	}
+	// Whole calls: digits behind the point would claim what a short run cannot know.
 	row.CallsPerS = float64(int64(peak.PerSecond()))
 	// Callers of their own for what is due while others wait.
 	cfg.Rate, cfg.Poisson, cfg.Precise, cfg.Callers = max(demoLoad*row.CallsPerS, 1), true, true, 4*demoCallers
+	// What is left of the row's time, both warm-ups taken off.
 	cfg.Duration = d.each - cfg.Warmup - cfg.Duration - cfg.Warmup
 	res, err := load.Run(ctx, cfg)
 	if err != nil {
@@ -218,6 +220,7 @@ func (d *demoRun) row(ctx context.Context, path string, s *shopClients, m demoMe
 
 // live draws the rows that are done and the one that is under way.
 func (d *demoRun) live(now demoRow) []viewLine {
+	// The longest bar is the fastest row so far, also while the first one still has no calls.
 	most := max(now.CallsPerS, 1)
 	for _, r := range d.rows {
 		most = max(most, r.CallsPerS)

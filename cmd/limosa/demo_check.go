@@ -93,6 +93,7 @@ func callBrowse(ctx context.Context, s *shopClients, want *goods, seq uint64) er
 		return err
 	}
 	ids := found(q)
+	// Of the demo itself, not of the services: the default is in the IDL, the offsets here.
 	if len(ids) != 50 {
 		return fmt.Errorf("the demo expects %d listings, not 50", len(ids))
 	}
@@ -117,6 +118,7 @@ func cartOf(seq uint64) *shop.Cart {
 	cart := &shop.Cart{Customer: fmt.Sprintf("c-%d", seq)}
 	for n := range 2 + seq%3 {
 		id := someID(seq + n*1000)
+		// Its neighbour is in stock: 1002 is not divisible by 7.
 		if stockOf(id) == 0 {
 			id = firstID + 1
 		}

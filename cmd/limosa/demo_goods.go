@@ -23,6 +23,7 @@ func categoryOf(id int64) shop.Category { return shop.Category(id%categories + 1
 
 // inCategory gives the n-th id of a category, from 0.
 func inCategory(c shop.Category, n int64) int64 {
+	// The first id that leaves the remainder which categoryOf gives the category for.
 	first := firstID + ((int64(c)-1-firstID%categories)+categories)%categories
 	return first + n*categories
 }
@@ -109,6 +110,7 @@ func relatedTo(id int64, limit int32) []int64 {
 	for n := int64(1); n <= int64(limit); n++ {
 		next := id + n*categories
 		if next > lastID {
+			// The number of products is a multiple of the categories, so that it stays in its own.
 			next -= (lastID - firstID + 1)
 		}
 		ids = append(ids, next)
@@ -123,6 +125,7 @@ const relatedShown = 4
 func found(q *shop.Query) []int64 {
 	var ids []int64
 	from, to := int64(q.Offset), int64(q.Offset)+int64(max(q.Limit, 0))
+	// Of 64 bits, so that an offset and a limit at the end of their range do not wrap around.
 	for n := max(from, 0); n < to; n++ {
 		id := inCategory(q.Category, n)
 		if id > lastID {

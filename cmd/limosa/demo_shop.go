@@ -85,6 +85,7 @@ type storefrontServer struct {
 func together(each ...func() error) error {
 	errs := make([]error, len(each))
 	var wg sync.WaitGroup
+	// All but the first, which runs here: a goroutine less for each.
 	for i, f := range each[1:] {
 		wg.Go(func() { errs[i+1] = f() })
 	}
@@ -201,7 +202,9 @@ func demoPaths() []string { return []string{"tcp", "unix", "inproc"} }
 // It does not end with ctx: an interrupt ends the calls, and close the shop, so that none
 // fails because its server was gone first.
 func openShop(ctx context.Context, path string, all *goods) (*shopClients, error) {
+	// Values of ctx stay, its end does not.
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	// Room for what each of three servers ends with: none waits for close to read it.
 	s := &shopClients{stop: stop, failed: make(chan error, 3)}
 	ok := false
 	defer func() {
@@ -274,11 +277,13 @@ func (s *shopClients) reach(ctx context.Context, path string, service rpc.Servic
 // close ends the shop and waits for it; the error is the first of all.
 func (s *shopClients) close() error {
 	var errs []error
+	// Clients before servers: a server that drains has nobody to send away then.
 	for _, c := range s.callers {
 		errs = append(errs, c.Close())
 	}
 	s.stop()
 	s.serving.Wait()
+	// No server writes any more: all have returned.
 	close(s.failed)
 	for err := range s.failed {
 		errs = append(errs, err)

@@ -38,6 +38,7 @@ Example:
 				return err
 			}
 			addr, what := "", c.Args().First()
+			// No name of an IDL has a colon, and every address has one.
 			if c.NArg() == 1 && strings.Contains(what, ":") {
 				return usagef("want Service/Method, Service or Type behind %s (limosa list %[1]s shows what there is)", what)
 			}
@@ -63,6 +64,7 @@ func (a *app) describe(s *schema, addr, what string, asJSON bool) error {
 		return a.describeMethod(s, addr, what, asJSON)
 	}
 	if svc, known := findNamed(s, what, func(f *idl.File) []*idl.Service { return f.Services }, func(s *idl.Service) string { return s.Name }); svc != nil {
+		// A schema of that service alone, for list to print.
 		one := &schema{Schema: &idl.Schema{Files: []*idl.File{{Listed: true, Services: []*idl.Service{svc}}}}}
 		return a.list(one, asJSON)
 	} else if text, others := definition(s, what); text == "" {
@@ -169,6 +171,7 @@ func typesOf(m *idl.Method) (texts []string) {
 		if t == nil {
 			return
 		}
+		// Before what it stands for: a reader meets the new name first.
 		if t.Kind == idl.TypedefRef && t.Typedef != nil && !seen[t.Typedef] {
 			seen[t.Typedef] = true
 			texts = append(texts, "typedef "+t.Typedef.Type.String()+" "+t.Typedef.Name)
@@ -177,8 +180,10 @@ func typesOf(m *idl.Method) (texts []string) {
 		case t.Kind == idl.EnumRef && !seen[t.Enum]:
 			seen[t.Enum] = true
 			texts = append(texts, enumText(t.Enum))
+		// A oneof has no definition of its own in the file; its variants' types do.
 		case t.Kind == idl.StructRef && t.Struct.Oneof:
 			fields(t.Struct.Fields)
+		// Well-known types have a form of their own in JSON, which their fields would hide.
 		case t.Kind == idl.StructRef && knownType(t.Struct) != "":
 		case t.Kind == idl.StructRef && !seen[t.Struct]:
 			seen[t.Struct] = true

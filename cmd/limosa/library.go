@@ -57,6 +57,7 @@ func findLibrary(ctx context.Context, named string) (*library, error) {
 		starts = append(starts, wd)
 	}
 	for _, dir := range starts {
+		// Upwards to the root of the volume, whose folder is its own.
 		for ; ; dir = filepath.Dir(dir) {
 			if isCheckout(dir) {
 				return replacedBy(dir), nil
@@ -210,6 +211,7 @@ func (l *library) modules(dir string) (mod *modfile.File, sums []byte, err error
 
 // mergeLines gives the lines of both texts, sorted, each once.
 func mergeLines(a, b []byte) []byte {
+	// The go command keeps go.sum in this order too, so that it finds nothing to change.
 	lines := slices.Sorted(strings.Lines(string(a) + string(b)))
 	return []byte(strings.Join(slices.Compact(lines), ""))
 }

@@ -61,6 +61,7 @@ type link struct {
 //
 // What can be known to be wrong without the server is an error of usage here.
 func openLink(c *cli.Command, addr string) (*link, error) {
+	// Taken off here, since -cacert and the like add to what the address asks for.
 	addr, secure := strings.CutPrefix(addr, "tls://")
 	form, err := parseForm(c.String("transport"))
 	if err != nil {
@@ -78,6 +79,7 @@ func openLink(c *cli.Command, addr string) (*link, error) {
 	if l.header, err = parseHeader(c.StringSlice("H"), c.StringSlice("P")); err != nil {
 		return nil, err
 	}
+	// A client would make the call without, and log it once; who typed a flag wants it sent.
 	if len(l.header) > 0 && bare(form) {
 		return nil, usagef("-H and -P need ttheader or theader: %v messages have no place for metadata", form)
 	}
@@ -92,6 +94,8 @@ func openLink(c *cli.Command, addr string) (*link, error) {
 		config.ServerName = "localhost" // which :port is
 	}
 	// Dial tells at once what is wrong with an address.
+	// The client itself has settings that Dial takes by functions, and checks them with its
+	// first call.
 	probe, err := limosa.Dial(addr)
 	if err != nil {
 		return nil, usageError{err}
@@ -126,6 +130,7 @@ func parseForm(s string) (limosa.Form, error) {
 // so that what is wrong is an error of usage and not of each call.
 func parseHeader(once, persistent []string) (rpc.Metadata, error) {
 	var m rpc.Metadata
+	// Whether one is persistent its place tells: all of -H come first.
 	for i, p := range slices.Concat(once, persistent) {
 		key, value, ok := strings.Cut(p, "=")
 		switch {
@@ -173,6 +178,7 @@ func tlsConfig(c *cli.Command, secure bool) (*tls.Config, error) {
 	if cert != "" {
 		pair, err := tls.LoadX509KeyPair(cert, key)
 		if err != nil {
+			// The error names the file; other faults, such as a key of another certificate, name none.
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil, usageError{err}
 			}

@@ -38,6 +38,8 @@ type app struct {
 
 // A first signal ends the command in its own way, a second one the process: the handler is taken off by then.
 func main() {
+	// Commands end by ctx: a call is cancelled and says so to its server, a load prints what it
+	// has measured, a demo closes its sockets.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the tool at once
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, live: isatty.IsTerminal(os.Stderr.Fd())}
@@ -72,8 +74,10 @@ func (e codeError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // log says which of several has failed. An interrupt is told as such, whatever error the
 // call under way came back with.
 func (a *app) run(ctx context.Context, args []string) int {
+	// What servers say is shown as text and never obeyed: everything passes here.
 	a.stdout, a.stderr = screen{a.stdout}, screen{a.stderr}
 	switch {
+	// limosa help call is limosa call --help, for who knows it from git and go.
 	case len(args) > 1 && args[1] == "help":
 		args = append([]string{args[0]}, append(args[2:], "--help")...)
 	case len(args) == 2 && (args[1] == "-version" || args[1] == "--version"):
@@ -88,10 +92,12 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err == nil {
 		return exitOK
 	}
+	// Before anything is printed: the command has said what there was to say.
 	if code, ok := errors.AsType[codeError](err); ok {
 		return int(code)
 	}
 	text := err.Error()
+	// An error that only came at the same time as the interrupt is told as what it is.
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		text = "interrupted"
 	}
@@ -161,6 +167,8 @@ func badFlag(_ context.Context, c *cli.Command, err error, _ bool) error {
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: "); ok {
 		text = "unknown flag " + name + didYouMean(name, flagNames(c))
 	}
+	// The reason stands last, behind the text that could not be parsed, which the flag library
+	// has named already.
 	for _, noise := range []string{"strconv.ParseInt: parsing ", "strconv.ParseUint: parsing ", "strconv.ParseFloat: parsing ", "time: "} {
 		if before, after, ok := strings.Cut(text, noise); ok {
 			text = before + after[strings.LastIndex(after, ": ")+1:]
@@ -181,6 +189,7 @@ func flagNames(c *cli.Command) (names []string) {
 
 // oneLine makes a text fit on one line.
 func oneLine(s string) string {
+	// With a semicolon, since lines of one error are often findings side by side.
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
@@ -199,6 +208,7 @@ func outputFlag() cli.Flag {
 // printLine prints a line of -o json. Nobody puts it into a page of HTML, so that
 // < and > stay what they are.
 func (a *app) printLine(v any) error {
+	// Encode ends with the end of the line, which is what separates two values.
 	enc := json.NewEncoder(a.stdout)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)

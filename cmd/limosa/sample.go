@@ -58,6 +58,7 @@ func (s *sampler) object(fields []*idl.Field) {
 	s.depth++
 	first := true
 	for _, f := range fields {
+		// Between fields, so that what was begun is whole: the text stays JSON.
 		if s.b.Len() > maxSample {
 			break
 		}
@@ -110,6 +111,7 @@ func (s *sampler) value(t *idl.Type) {
 			s.b.WriteString("0")
 			return
 		}
+		// The first one: where there is a zero it is mostly that.
 		s.text(t.Enum.Values[0].Name)
 	case idl.List, idl.Set:
 		s.b.WriteByte('[')
@@ -143,6 +145,7 @@ func (s *sampler) pairs(t *idl.Type) {
 		s.value(t.Elem)
 		s.b.WriteString("}]")
 	default:
+		// A sampler of its own: keys are scalars, and are names in quotes whatever they are.
 		k := sampler{}
 		k.value(t.Key)
 		name := k.b.String()

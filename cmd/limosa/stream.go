@@ -63,6 +63,8 @@ func (a *app) callStream(ctx context.Context, t *target, arg string, given bool,
 	}
 	c := stub.Make(t.rpc, t.rpc.Service, nil, nil)
 	c.Header = t.header.Clone()
+	// A context within that of the command, to tell what this side has cancelled for from an
+	// interrupt and from the end of -timeout.
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	start := time.Now()
@@ -71,6 +73,7 @@ func (a *app) callStream(ctx context.Context, t *target, arg string, given bool,
 	if x.in != nil && !rpc.EngineOf(c).Driven() {
 		x.in.close() // nobody else does
 	}
+	// Of the call's own error, before another one stands in its place.
 	sent := rpc.SentOf(err)
 	if own := context.Cause(within); own != nil && ctx.Err() == nil && rpc.CodeOf(err) == rpc.Canceled {
 		err = own // what this side has cancelled the call for
@@ -109,6 +112,7 @@ func (x *streamCall) drive(s rpc.Stream, fail context.CancelCauseFunc) error {
 		if err := x.received(r.JSON); err != nil {
 			return err
 		}
+		// A limit of zero is never met: got is one by now.
 		if x.got == x.options.limit {
 			return rpc.ErrStopped
 		}
@@ -250,6 +254,7 @@ var errLong = errors.New("too long")
 
 // Read reads the text, as long as the value at hand does not become too long.
 func (m *messages) Read(p []byte) (int, error) {
+	// The decoder asks for more only if the value has not ended in what it has read.
 	if m.left <= 0 {
 		return 0, errLong
 	}
@@ -262,6 +267,7 @@ func (m *messages) Read(p []byte) (int, error) {
 // next gives the next value, in memory of its own, and the place where it
 // begins. io.EOF: there is none.
 func (m *messages) next() (text json.RawMessage, at int64, err error) {
+	// What was read ahead of this value is not counted again: it is at most a buffer's length.
 	m.left = m.most
 	switch err = m.dec.Decode(&text); {
 	case err == nil:
