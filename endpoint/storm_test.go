@@ -18,6 +18,7 @@ import (
 	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/stats"
 )
 
 // A server that accepts connections and closes them at once is not dialled for
@@ -186,8 +187,9 @@ func TestClientTLSCodeThatPanics(t *testing.T) {
 	for _, form := range []limosa.Form{limosa.TTHeader, limosa.Framed} {
 		target, _ := rig.Start(t, &limosa.Server{Services: []rpc.Service{rig.Service(nil)}, TLS: &tls.Config{Certificates: []tls.Certificate{cert}}}, "127.0.0.1:0")
 		var how atomic.Int32
-		idle := rpc.Limits{Idle: 10 * time.Millisecond}
-		c := &limosa.Client{Target: target, Thrift: form, Limits: idle, TLS: &tls.Config{RootCAs: pool, VerifyConnection: func(tls.ConnectionState) error {
+		idle, counts := rpc.Limits{Idle: 10 * time.Millisecond}, new(stats.Set)
+		conns := counts.Gauge("rpc_client_conns", "")
+		c := &limosa.Client{Target: target, Thrift: form, Limits: idle, Stats: counts, TLS: &tls.Config{RootCAs: pool, VerifyConnection: func(tls.ConnectionState) error {
 			switch how.Load() {
 			case 1:
 				panic("mine")
@@ -199,8 +201,9 @@ func TestClientTLSCodeThatPanics(t *testing.T) {
 		for i, want := range []string{"", "panic", "goroutine", ""} {
 			how.Store(int32(i % 3))
 			if i > 0 {
-				// Real time: the connection of the call before goes, and the pause behind a failure.
+				// Real time: the pause behind a failure.
 				time.Sleep(60 * time.Millisecond)
+				rig.Eventually(t, "the connection of the call before goes", func() bool { return conns.Value() == 0 })
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			_, err := rig.Call(ctx, c, rig.Echo, "")

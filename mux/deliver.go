@@ -254,6 +254,7 @@ func errStrange() *rpc.Error {
 func (c *Conn) takeLocked(ev *wire.Event, d *delivery, list *waiter) *waiter {
 	flags := ev.Flags
 	n, list := c.applyLocked(ev, list)
+	flags |= ev.Flags & wire.Close // which the session may find out only now
 	c.appended += uint64(n)
 	if n > 0 && flags&wire.Close != 0 {
 		c.parting = true

@@ -67,9 +67,11 @@ func (m *semaphore) enter(n int, limit func() int, unwanted func() error) error 
 			err = unwanted()
 		}
 		m.mu.Lock()
-		if i := slices.Index(m.mu.queue, e); err != nil && i >= 0 {
-			m.mu.queue = slices.Delete(m.mu.queue, i, i+1)
-			m.waits.Add(-1)
+		if err != nil {
+			if i := slices.Index(m.mu.queue, e); i >= 0 {
+				m.mu.queue = slices.Delete(m.mu.queue, i, i+1)
+				m.waits.Add(-1)
+			}
 		}
 		m.admitLocked(limit())
 		m.mu.Unlock()

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -40,4 +41,38 @@ func TestClientHearsGoodbye(t *testing.T) {
 			t.Error("the connection takes calls still")
 		}
 	})
+}
+
+// A server that breaks the rules of HTTP/2 is told which before the connection ends: what a
+// client finds wrong as it applies a frame leaves as what it finds wrong as it cuts one.
+func TestClientSaysGoodbye(t *testing.T) {
+	for name, frame := range map[string]string{
+		"more than the connection's window": "\x00\x00\x04\x08\x00\x00\x00\x00\x00\x7f\xff\xff\xff",
+		"no credit for the connection":      "\x00\x00\x04\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00",
+		"an answer to nothing":              "\x00\x00\x01\x00\x00\x00\x00\x00\x07x",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newClientRig(t)
+			e := newEnd(t, r.peer, http2.Server)
+			got := make(chan error, 1)
+			go func() {
+				_, _, err := say(t.Context(), r.client, "question")
+				got <- err
+			}()
+			e.hears()
+			o := e.nc.Output()
+			o.Lock()
+			o.Out().AppendString(frame)
+			if o.Unlock() {
+				o.Flush() //nolint:errcheck // what does not come is missed
+			}
+			said := e.hears()
+			if err := <-got; rpc.CodeOf(err) != rpc.Unavailable && rpc.CodeOf(err) != rpc.Internal {
+				t.Errorf("%s: the call: %v", name, err)
+			}
+			if !strings.HasPrefix(said, "goaway:") || strings.HasPrefix(said, "goaway:NO_ERROR") {
+				t.Errorf("%s: the server hears %q", name, said)
+			}
+		})
+	}
 }
