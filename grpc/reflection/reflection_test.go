@@ -233,23 +233,23 @@ func TestStreamsAreBounded(t *testing.T) {
 	c := reflectpb.NewClient(limosa.Local(reflection.With()...))
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
-	open := func() (res *response, err error, stop func()) {
+	open := func() (stop func(), err error) {
 		next, stop := iter.Pull2(c.ServerReflectionInfo(ctx, func(yield func(*request, error) bool) {
 			yield(list, nil)
 			<-ctx.Done()
 		}))
-		res, err, _ = next()
-		return res, err, stop
+		_, err, _ = next()
+		return stop, err
 	}
 	for range reflection.StreamsMost {
-		_, err, stop := open()
+		stop, err := open()
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer stop()
 	}
 	defer leave() // before the stops, which wait
-	if _, err, stop := open(); rpc.CodeOf(err) != rpc.ResourceExhausted {
+	if stop, err := open(); rpc.CodeOf(err) != rpc.ResourceExhausted {
 		t.Errorf("one too many: %v", err)
 	} else {
 		stop()
