@@ -190,6 +190,11 @@ func TestRoomIsGivenInOrder(t *testing.T) {
 			t.Error("what is alone does not get what it needs")
 		}
 		mux.Redeem(share, 1000)
+		mux.Count(share, 60)
+		if mux.Promise(share, 10, func() error { return errors.New("over") }) {
+			t.Error("a share that is full has room for one at a time")
+		}
+		mux.Count(share, -60)
 		if want := []int{0, 2, 3}; !slices.Equal(came, want) || mux.Promised(share) != 0 || mux.Promised(total) != 0 {
 			t.Errorf("%v entered, %v expected; %d and %d bytes are promised", came, want, mux.Promised(share), mux.Promised(total))
 		}

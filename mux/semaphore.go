@@ -26,14 +26,15 @@ type entrant struct {
 	come chan struct{} // closed once they are its own
 }
 
-// try takes n bytes if of limit so many are free, or nothing is taken at all, and nobody waits.
+// try takes n bytes if of limit so many are free, or there is room and nothing of it is taken,
+// and nobody waits.
 func (m *semaphore) try(n, limit int) bool { return m.waits.Load() == 0 && m.take(n, limit) }
 
 // take is try whoever waits.
 func (m *semaphore) take(n, limit int) bool {
 	for {
 		have := m.taken.Load()
-		if have > 0 && have+int64(n) > int64(limit) {
+		if have+int64(n) > int64(limit) && (have > 0 || limit <= 0) {
 			return false
 		}
 		if m.taken.CompareAndSwap(have, have+int64(n)) {
