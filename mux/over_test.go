@@ -51,8 +51,8 @@ func (c *crowd) end(t *testing.T) {
 	}
 }
 
-// ownMethods serves h with methods of its own, of which nothing is known: their answers
-// are not waited for room for before they are made.
+// ownMethods serves h with methods of its own, which learn, and of which nothing is known at
+// first: there is no wait for room before their answers are made.
 func ownMethods(h handlers) mux.Router {
 	served := map[string]rpc.Handler{}
 	for name := range h {

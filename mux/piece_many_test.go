@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/limosa-rpc/limosa/mux"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/ttheader"
 )
@@ -20,12 +21,12 @@ func TestManyLargeMessagesAtOnce(t *testing.T) {
 	for name, arg := range map[string]string{"down": "", "up": large, "both": large[:size]} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, ttheader.TTHeader, rpc.Limits{}, handlers{
+				r := newRigOver(t, ttheader.Protocol{}, rpc.Limits{}, ownMethods(handlers{
 					"echo": echo["echo"],
 					"down": func(context.Context, string) (string, error) { return large, nil },
 					"up":   func(context.Context, string) (string, error) { return "", nil },
 					"both": func(_ context.Context, arg string) (string, error) { return arg, nil },
-				})
+				}), mux.Spare)
 				// From the first one it is known how large the next may be: what is begun before that
 				// may be more than there is room for, and is refused.
 				for _, first := range []string{"echo", name} {
