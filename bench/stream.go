@@ -56,7 +56,7 @@ var streamPeers = []string{"limosa", "limosa-grpc", "grpc-go"}
 // streamMain runs the stream benchmark.
 func streamMain(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("stream", flag.ContinueOnError)
-	list := fs.String("peers", "limosa,grpc-go", "peers to measure, separated by commas")
+	list := fs.String("peers", "limosa,limosa-grpc,grpc-go", "peers to measure, separated by commas")
 	var s streamSetting
 	fs.IntVar(&s.Messages, "messages", 100_000, "messages on the stream")
 	fs.IntVar(&s.Payload, "payload", 1024, "bytes of the message's string")
