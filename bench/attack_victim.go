@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -79,9 +80,9 @@ func victimService() rpc.Service {
 			time.Sleep(50 * time.Millisecond)
 			return &limosaecho.Message{Text: strings.Repeat("x", int(min(m.ID, 15<<20)))}, nil
 		}),
-		// fail fails with what it was given.
+		// fail fails with what it was given, and makes no copies of its own.
 		unary("fail", func(_ context.Context, m *limosaecho.Message) (*limosaecho.Message, error) {
-			return nil, fmt.Errorf("cannot: %s", m.Text)
+			return nil, errors.New(m.Text)
 		}),
 		// wait ends with its caller.
 		unary("wait", func(ctx context.Context, _ *limosaecho.Message) (*limosaecho.Message, error) {
