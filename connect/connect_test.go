@@ -38,11 +38,11 @@ func find(service, method string) *rpc.Method {
 
 // read reads a request, whose fields are name and value in turn.
 func read(method, target string, fields ...string) connect.Request {
-	r := connect.Read(method, target, find)
+	r := connect.Read(method, target, find, limits)
 	for i := 0; i < len(fields); i += 2 {
 		r.Take(fields[i], fields[i+1])
 	}
-	r.Done(limits)
+	r.Done()
 	return r
 }
 

@@ -19,14 +19,15 @@ func ExampleRead() {
 		}
 		return nil
 	}
-	r := connect.Read("POST", "/a.Words/Say", find)
+	lim := rpc.Limits{}.WithDefaults()
+	r := connect.Read("POST", "/a.Words/Say", find, lim)
 	r.Take("content-type", "application/json")
 	r.Take("connect-timeout-ms", "1500")
 	r.Take("word", "hello")
-	r.Done(rpc.Limits{}.WithDefaults())
+	r.Done()
 	fmt.Println(r.Service, r.Method, r.Encoding, r.Timeout, r.Header.Get("word"), r.Err)
 
-	r = connect.Read("POST", "/a.Words/Shout", find)
+	r = connect.Read("POST", "/a.Words/Shout", find, lim)
 	fmt.Println(r.Status, r.Err)
 	// Output:
 	// a.Words Say JSON 1.5s hello <nil>

@@ -35,23 +35,28 @@ func AppendMetadata[F Field](fields []F, md rpc.Metadata) []F {
 	return fields
 }
 
-// parsePair appends to md what users see of a field, with a scope. false: a value that
-// is to be base64 is none.
-func parsePair(md rpc.Metadata, name, value string, scope rpc.Scope) (rpc.Metadata, bool) {
+// parsePair appends to md what users see of a field, with a scope. A code other than rpc.OK
+// says what is wrong: a value that is to be base64 is none, or the values in one would make md
+// more than most pairs. They are counted before any is read: each byte of a value may be a
+// comma, and so a pair, which takes forty times as much memory.
+func parsePair(md rpc.Metadata, name, value string, scope rpc.Scope, most int) (rpc.Metadata, rpc.Code) {
 	if own(name) || rpc.Reserved(name) {
-		return md, true
+		return md, rpc.OK
 	}
 	if !strings.HasSuffix(name, "-bin") {
-		return append(md, rpc.Pair{Key: name, Value: value, Scope: scope}), true
+		return append(md, rpc.Pair{Key: name, Value: value, Scope: scope}), rpc.OK
+	}
+	if n := strings.Count(value, ","); n > 0 && len(md)+n >= most {
+		return md, rpc.ResourceExhausted
 	}
 	for v := range strings.SplitSeq(value, ",") { // HTTP joins values so
 		p, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(v), "="))
 		if err != nil {
-			return md, false
+			return md, rpc.InvalidArgument
 		}
 		md = append(md, rpc.Pair{Key: name, Value: string(p), Scope: scope})
 	}
-	return md, true
+	return md, rpc.OK
 }
 
 // own names fields that belong to HTTP, to the connection or to its next hop only.

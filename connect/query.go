@@ -17,7 +17,7 @@ type query struct {
 
 // readQuery reads the message off the target of a GET. Of a parameter that comes twice the
 // first one counts; those that are not known are passed over.
-func (r *Request) readQuery(lim *rpc.Limits) {
+func (r *Request) readQuery() {
 	var q query
 	for part := range strings.SplitSeq(r.query, "&") {
 		name, value, _ := strings.Cut(part, "=")
@@ -49,7 +49,7 @@ func (r *Request) readQuery(lim *rpc.Limits) {
 			r.refuse(0, rpc.InvalidArgument, "message is not base64")
 		}
 	}
-	if len(r.Message) > lim.MessageBytes {
+	if len(r.Message) > r.lim.MessageBytes {
 		r.refuse(0, rpc.ResourceExhausted, "message beyond the limit")
 	}
 }

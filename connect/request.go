@@ -30,6 +30,7 @@ type Request struct {
 	Err             *rpc.Error // why it cannot be served
 	Allow           string     // with Status 405, the methods of HTTP that are taken
 
+	lim     *rpc.Limits
 	found   *rpc.Method
 	kind    string // content-type
 	accepts bool
@@ -38,8 +39,9 @@ type Request struct {
 }
 
 // Read begins to read a request, by the method of HTTP and the target that its first line has.
-func Read(httpMethod, target string, find Find) Request {
-	var r Request
+// lim bounds its metadata, and its message if the target has that; it is referred to.
+func Read(httpMethod, target string, find Find, lim *rpc.Limits) Request {
+	r := Request{lim: lim}
 	path, query, _ := strings.Cut(target, "?")
 	r.resolve(path, find)
 	r.query = query
@@ -126,9 +128,12 @@ func (r *Request) Take(name, value string) {
 	case "connect-protocol-version":
 		r.version = value
 	default:
-		md, ok := parsePair(r.Header, name, value, rpc.Transient)
-		if r.Header = md; !ok {
-			r.refuse(0, rpc.InvalidArgument, "metadata that is not base64")
+		md, code := parsePair(r.Header, name, value, rpc.Transient, r.lim.HeaderEntries)
+		switch r.Header = md; code {
+		case rpc.InvalidArgument:
+			r.refuse(0, code, "metadata that is not base64")
+		case rpc.ResourceExhausted:
+			r.refuse(0, code, "metadata beyond the limits")
 		}
 	}
 }
@@ -162,7 +167,7 @@ func brief(s string) string { return strconv.QuoteToASCII(s[:min(len(s), 32)]) }
 
 // Done ends the reading: what the fields say together. r may be copied before, to take
 // more fields of another request that begins as this one.
-func (r *Request) Done(lim *rpc.Limits) {
+func (r *Request) Done() {
 	if r.Err != nil {
 		return
 	}
@@ -170,13 +175,13 @@ func (r *Request) Done(lim *rpc.Limits) {
 		r.refuse(0, rpc.InvalidArgument, "connect-protocol-version is "+brief(r.version)+", not 1")
 	}
 	if r.Get {
-		r.readQuery(lim)
+		r.readQuery()
 	} else {
 		kind, _, _ := strings.Cut(r.kind, ";")
 		r.encoded(strings.ToLower(strings.TrimSpace(kind)))
 	}
 	r.Unpacked = !r.accepts
-	if err := r.Header.Fits(lim); err != nil {
+	if err := r.Header.Fits(r.lim); err != nil {
 		r.refuse(0, rpc.ResourceExhausted, "metadata beyond the limits")
 	}
 }

@@ -2,6 +2,7 @@ package connect
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/limosa-rpc/limosa/buf"
@@ -118,12 +119,13 @@ func hasField(t reflect.Type, name string) bool {
 }
 
 // readMembers reads an object with the arguments by name. Members that are no argument are
-// passed over.
+// passed over. The type that it makes is one for each method, whatever the text has: package
+// reflect never forgets a type, so a peer must have no part in one.
 func readMembers(list []member, text []byte, lim *rpc.Limits) (bytes int, err error) {
 	fields := make([]reflect.StructField, len(list))
 	for i, m := range list {
 		// A type of its own has the reader see the names of the IDL, and one budget for all.
-		fields[i] = reflect.StructField{Name: "A" + string(rune('A'+i/26)) + string(rune('A'+i%26)), Type: m.value.Type(), Tag: reflect.StructTag(`json:"` + m.name + `"`)}
+		fields[i] = reflect.StructField{Name: "A" + strconv.Itoa(i), Type: m.value.Type(), Tag: reflect.StructTag(`json:"` + m.name + `"`)}
 	}
 	all := reflect.New(reflect.StructOf(fields))
 	for i, m := range list {

@@ -118,7 +118,7 @@ func (s *plain) head(st *http1.Event) connect.Request {
 	list := st.Fields
 	r := c.r
 	if c.list != list {
-		r = connect.Read(list.Method, list.Path, s.p.Find)
+		r = connect.Read(list.Method, list.Path, s.p.Find, s.lim)
 		size := len(list.Path)
 		for _, f := range list.List {
 			r.Take(f.Name, f.Value)
@@ -132,7 +132,7 @@ func (s *plain) head(st *http1.Event) connect.Request {
 	for _, f := range st.Rest {
 		r.Take(f.Name, f.Value)
 	}
-	r.Done(s.lim)
+	r.Done()
 	return r
 }
 
