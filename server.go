@@ -142,7 +142,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...*netio.Listener) error 
 	}
 	protocols, config := s.spoken(routes)
 	return serve.Run(ctx, serve.Config{
-		Route: routes.Find, Chain: s.chain(), Timeout: s.Timeout, Limits: s.Limits.WithDefaults(), TLS: config, Protocols: protocols,
+		Route: routes.Find, Chain: s.chain(), Timeout: s.Timeout, Limits: s.Limits.WithDefaults(), TLS: config, TLSAsks: secure.Asks(s.TLS), Protocols: protocols,
 		Handlers: s.Handlers, Gate: s.gate(), Drain: cmp.Or(s.Drain, defaultDrain),
 		HandlerLog: s.handlerLog(), ConnLog: s.Logger, Stats: s.Stats,
 	}, listeners)

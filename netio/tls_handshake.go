@@ -39,9 +39,16 @@ func Client(ctx context.Context, c Conn, config *tls.Config) (*TLS, error) {
 // Server is Client for the other side; config is that of tls.Server. A peer that is
 // not asked for a certificate may say 16 KB in its handshake.
 func Server(ctx context.Context, c Conn, config *tls.Config) (*TLS, error) {
-	most := math.MaxInt
-	if config != nil && config.ClientAuth == tls.NoClientCert && config.GetConfigForClient == nil {
-		most = clientsHello
+	return ServerAsking(ctx, c, config, config == nil || config.ClientAuth != tls.NoClientCert || config.GetConfigForClient != nil)
+}
+
+// ServerAsking is Server for a config that may choose another one for each client, by its
+// GetConfigForClient: asks says whether any of them asks for a certificate, which cannot be
+// seen in it.
+func ServerAsking(ctx context.Context, c Conn, config *tls.Config, asks bool) (*TLS, error) {
+	most := clientsHello
+	if asks {
+		most = math.MaxInt
 	}
 	t, err := handshake(ctx, c, most, func(nc net.Conn) *tls.Conn { return tls.Server(nc, config) })
 	switch {

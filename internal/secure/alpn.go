@@ -49,3 +49,9 @@ func withName(cfg *tls.Config, name string) *tls.Config {
 	}
 	return cfg
 }
+
+// Asks reports whether a server with cfg may ask a client for a certificate: what its user
+// chooses for each client may do so too.
+func Asks(cfg *tls.Config) bool {
+	return cfg != nil && (cfg.ClientAuth != tls.NoClientCert || cfg.GetConfigForClient != nil)
+}

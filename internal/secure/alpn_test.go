@@ -84,3 +84,17 @@ func TestAsk(t *testing.T) {
 		}
 	}
 }
+
+// A client may be asked for a certificate if its server says so, or leaves it to a function.
+func TestAsks(t *testing.T) {
+	for _, x := range []struct {
+		cfg  *tls.Config
+		asks bool
+	}{
+		{nil, false}, {&tls.Config{}, false}, {&tls.Config{ClientAuth: tls.RequestClientCert}, true}, {choosing(nil, nil), true},
+	} {
+		if got := secure.Asks(x.cfg); got != x.asks {
+			t.Errorf("%v: %v", x.cfg, got)
+		}
+	}
+}

@@ -69,7 +69,7 @@ func (v *serving) handshake(nc netio.Conn) (netio.Conn, error) {
 	if err := v.hello(ctx, nc); err != nil {
 		return nil, err
 	}
-	return secure.Handshake(nc.Remote().String(), v.panicked, func() (netio.Conn, error) { return netio.Server(ctx, nc, v.cfg.TLS) })
+	return secure.Handshake(nc.Remote().String(), v.panicked, func() (netio.Conn, error) { return netio.ServerAsking(ctx, nc, v.cfg.TLS, v.cfg.TLSAsks) })
 }
 
 // panicked logs a panic of the user's TLS code, as sparsely as one of a handler: with

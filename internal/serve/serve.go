@@ -60,6 +60,7 @@ type Config struct {
 	Chain      func(final rpc.Next) rpc.Next // the interceptors, for calls that are refused; nil: none
 	Limits     *rpc.Limits                   // with all fields set
 	TLS        *tls.Config                   // not nil: TCP connections must speak TLS
+	TLSAsks    bool                          // a client may be asked for a certificate, by TLS or by what it chooses
 	Protocols  []wire.Protocol               // what a connection may speak, in the order in which its first bytes are compared
 	Handlers   mux.Handlers
 	Gate       *mux.Gate     // bounds the calls in flight
