@@ -56,8 +56,8 @@ func (a *app) callCommand() *cli.Command {
 	return &cli.Command{
 		Name: "call", Usage: "make one call, JSON in and JSON out",
 		UsageText: "limosa call ADDR Service/Method [JSON | @FILE | -]",
-		Description: `ADDR is host:port, :port, tls://host:port or unix:///path. The IDL is that of
--idl; without it the server is asked, then ./idl/* is read. limosa
+		Description: `ADDR is host:port, :port, tls://host:port or unix:///path; with ?protocol=grpc
+behind it any server of gRPC is called. The IDL is that of -idl; without it the server is asked, then ./idl/* is read. limosa
 describe ADDR Service/Method shows a request to fill in. The JSON is an object with the
 arguments by name; a method with one argument takes that argument itself as
 well. Names of services and methods may be written in any case. - reads the
@@ -70,6 +70,7 @@ each is sent once it was read. -timeout is for the whole call.
 
 Example:
   limosa call :8888 Hello/Echo '{"message":"hi"}'
+  limosa call ':50051?protocol=grpc' helloworld.Greeter/SayHello '{"name":"you"}'
   limosa call -idl idl/hello.thrift :8888 Hello/Count '{"n":1000}' -limit 3`,
 		Flags: append(targetFlags(),
 			timeoutFlag(),

@@ -105,10 +105,11 @@ func (a *app) describeMethod(s *schema, addr, what string, asJSON bool) error {
 	for _, t := range d.Types {
 		b.WriteString("\n" + t + "\n")
 	}
-	if addr == "" {
-		addr = "ADDR"
+	to := "ADDR"
+	if addr != "" {
+		to = shellWord(addr)
 	}
-	fmt.Fprintf(&b, "\n%s\nlimosa call %s %s/%s", a.faint("# a request to fill in"), addr, serviceName(svc), m.Name)
+	fmt.Fprintf(&b, "\n%s\nlimosa call %s %s/%s", a.faint("# a request to fill in"), to, serviceName(svc), m.Name)
 	if request != "" {
 		b.WriteString(" '" + strings.ReplaceAll(request, "'", `'\''`) + "'")
 	}

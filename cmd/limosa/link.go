@@ -13,7 +13,11 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/endpoint"
+	"github.com/limosa-rpc/limosa/grpc"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/web"
+	"github.com/limosa-rpc/limosa/wire"
 )
 
 // linkFlags are those of the commands that connect to a server.
@@ -55,6 +59,7 @@ func bare(f limosa.Form) bool {
 type link struct {
 	client *limosa.Client
 	header rpc.Metadata
+	grpc   bool // the address asks for it
 }
 
 // openLink makes the client; it does not connect.
@@ -63,25 +68,38 @@ type link struct {
 func openLink(c *cli.Command, addr string) (*link, error) {
 	// Taken off here, since -cacert and the like add to what the address asks for.
 	addr, secure := strings.CutPrefix(addr, "tls://")
+	to, err := endpoint.ParseTarget(addr)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	l := &link{}
+	protocols, err := l.protocols(c, to.Settings.Get("protocol"))
+	if err != nil {
+		return nil, err
+	}
 	form, err := parseForm(c.String("transport"))
 	if err != nil {
 		return nil, err
 	}
-	if _, in, ok := strings.Cut(addr, "?thrift="); ok {
+	if in := to.Settings.Get("thrift"); in != "" {
 		if c.IsSet("transport") {
-			return nil, usagef("-transport and ?thrift= in the address: give one of them")
+			return nil, usagef("-transport and thrift= in the address: give one of them")
 		}
 		if f, err := parseForm(in); err == nil {
 			form = f
 		} // else Dial tells
 	}
-	l := &link{}
 	if l.header, err = parseHeader(c.StringSlice("H"), c.StringSlice("P")); err != nil {
 		return nil, err
 	}
 	// A client would make the call without, and log it once; who typed a flag wants it sent.
 	if len(l.header) > 0 && bare(form) {
 		return nil, usagef("-H and -P need ttheader or theader: %v messages have no place for metadata", form)
+	}
+	if l.grpc {
+		if err := carriedByGRPC(l.header); err != nil {
+			return nil, err
+		}
 	}
 	config, err := tlsConfig(c, secure)
 	if err != nil {
@@ -96,7 +114,7 @@ func openLink(c *cli.Command, addr string) (*link, error) {
 	// Dial tells at once what is wrong with an address.
 	// The client itself has settings that Dial takes by functions, and checks them with its
 	// first call.
-	probe, err := limosa.Dial(addr)
+	probe, err := limosa.Dial(addr, func(c *limosa.Client) { c.Protocols = protocols })
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -104,8 +122,40 @@ func openLink(c *cli.Command, addr string) (*link, error) {
 	if c.Bool("multiplexed") {
 		addr = withSetting(addr, "multiplexed=true")
 	}
-	l.client = &limosa.Client{Target: addr, Thrift: form, TLS: config}
+	l.client = &limosa.Client{Target: addr, Thrift: form, Protocols: protocols, TLS: config}
 	return l, nil
+}
+
+// protocols are those that the client needs besides Thrift: the one that is named. Flags that have no meaning for it
+// are refused.
+func (l *link) protocols(c *cli.Command, name string) ([]wire.Protocol, error) {
+	switch name {
+	case "", "thrift":
+		return nil, nil
+	case "grpc":
+		l.grpc = true
+	default:
+		return nil, usagef("unknown ?protocol=%s in the address%s; it is thrift or grpc", name, didYouMean(name, []string{"thrift", "grpc"}))
+	}
+	for _, flag := range []string{"transport", "multiplexed"} {
+		if c.IsSet(flag) {
+			return nil, usagef("-%s is for Thrift, and the address asks for gRPC", flag)
+		}
+	}
+	return []wire.Protocol{web.Protocol{}}, nil
+}
+
+// carriedByGRPC refuses metadata that gRPC would leave out, or not treat as was asked for.
+func carriedByGRPC(header rpc.Metadata) error {
+	for _, p := range header {
+		switch {
+		case p.Scope == rpc.Persistent:
+			return usagef("-P %s: gRPC has no metadata that servers pass on; give it with -H", p.Key)
+		case len(grpc.AppendPair(nil, p)) == 0:
+			return usagef("-H %s: that name belongs to HTTP and gRPC themselves", p.Key)
+		}
+	}
+	return nil
 }
 
 // withSetting is a target with one setting more.

@@ -53,9 +53,12 @@ func (a *app) listCommand() *cli.Command {
 		UsageText: "limosa list [ADDR | -idl FILE]",
 		Description: `Asks the server at ADDR, or reads the IDL: -idl FILE, or ./idl/* if
 there is neither. A server answers if its program says so, with reflection.With.
+With ?protocol=grpc behind ADDR it is any server of gRPC, asked by gRPC's own
+reflection.
 
 Example:
-  limosa list :8888`,
+  limosa list :8888
+  limosa list ':50051?protocol=grpc'`,
 		Flags: slices.Concat(schemaFlags(), linkFlags(), []cli.Flag{timeoutFlag(), outputFlag()}),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if err := nargs(c, 0, 1, "at most one ADDR"); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -26,28 +25,19 @@ import (
 // serveTold serves testIDL's service with its IDL, over TLS if config is set.
 func serveTold(t *testing.T, config *tls.Config, around ...rpc.Interceptor) string {
 	t.Helper()
-	s := &testServer{notes: make(chan string, 1)}
-	svc := s.service()
+	return serveAll(t, &limosa.Server{Services: reflection.With(describedThrift(t)), TLS: config, Interceptors: around})
+}
+
+// describedThrift is testIDL's service with its IDL.
+func describedThrift(t *testing.T) rpc.Service {
+	t.Helper()
+	svc := (&testServer{notes: make(chan string, 1)}).service()
 	schema, err := thriftidl.Reader{}.Load(writeFile(t, "hello.thrift", testIDL))
 	if err != nil {
 		t.Fatal(err)
 	}
 	svc.IDL = thriftidl.Pack(schema.Files[0], func(*idl.File) string { return "hello.thrift" })
-	l, err := limosa.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	server := &limosa.Server{Services: reflection.With(svc), Drain: time.Second, TLS: config, Interceptors: around}
-	go func() { ended <- server.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
-	})
-	return l.Addr().String()
+	return svc
 }
 
 const helloListed = `Hello

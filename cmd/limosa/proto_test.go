@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/cmd/protoparse"
@@ -47,6 +46,13 @@ service Shop {
 // serveProto serves testProto's service, which tells its descriptors, and gives the address and the file.
 func serveProto(t *testing.T) (addr, file string) {
 	t.Helper()
+	svc, file := protoService(t)
+	return serveAll(t, &limosa.Server{Services: reflection.With(svc)}), file
+}
+
+// protoService is testProto's service, and the file.
+func protoService(t *testing.T) (svc rpc.Service, file string) {
+	t.Helper()
 	file = writeFile(t, "shop.proto", testProto)
 	schema, err := protoparse.Reader{}.Load(file)
 	if err != nil {
@@ -57,7 +63,7 @@ func serveProto(t *testing.T) (addr, file string) {
 		t.Fatal(err)
 	}
 	f := schema.Files[len(schema.Files)-1]
-	svc := rpc.Service{Name: "shop.v1.Shop"}
+	svc = rpc.Service{Name: "shop.v1.Shop"}
 	for _, m := range f.Services[0].Methods {
 		x, err := types.Method(f.Services[0], m)
 		if err != nil {
@@ -72,21 +78,7 @@ func serveProto(t *testing.T) (addr, file string) {
 		}
 		svc.IDL += string(append(append(head, byte(n)), f.Compiled...))
 	}
-	l, err := limosa.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	server := &limosa.Server{Services: reflection.With(svc), Drain: time.Second}
-	go func() { ended <- server.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
-	})
-	return l.Addr().String(), file
+	return svc, file
 }
 
 // protoHandler serves one method.

@@ -28,7 +28,7 @@ func TestRecoder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &target{}
+	x := &target{link: &link{}}
 	if err := x.of(schema, "S/echo"); err != nil {
 		t.Fatal(err)
 	}

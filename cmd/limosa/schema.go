@@ -12,6 +12,7 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/cmd/protoparse"
+	grpcreflection "github.com/limosa-rpc/limosa/grpc/reflection"
 	"github.com/limosa-rpc/limosa/idl"
 	"github.com/limosa-rpc/limosa/idl/readers"
 	"github.com/limosa-rpc/limosa/idl/thriftidl"
@@ -68,6 +69,8 @@ func findSchema(ctx context.Context, c *cli.Command, server *link) (*schema, err
 		return s, err
 	case asked == nil:
 		return nil, usagef("which IDL? give -idl FILE, or run where idl/* lies")
+	case rpc.CodeOf(asked) == rpc.Unimplemented && server.grpc:
+		return nil, usagef("the server at %s has no reflection of gRPC (grpc/reflection.With in a Limosa server's main.go adds it, reflection.Register in one of grpc-go); give -idl FILE, or run where idl/* lies", server.client.Target)
 	case rpc.CodeOf(asked) == rpc.Unimplemented:
 		return nil, usagef("the server at %s does not tell its IDL (reflection.With in its main.go would); give -idl FILE, or run where idl/* lies", server.client.Target)
 	}
@@ -95,7 +98,8 @@ const maxTold = 4 << 20
 
 // askSchema asks the server, with the metadata of the calls to come: a server
 // that lets in only callers with a token asks for it here too. Services of one
-// file have one IDL, and Unpack takes a file that comes twice once.
+// file have one IDL, and Unpack takes a file that comes twice once. By gRPC it is
+// asked as everybody asks.
 //
 // The text is somebody else's: Unpack trusts it no more than any other file.
 func askSchema(ctx context.Context, server *link) (*schema, error) {
@@ -106,7 +110,11 @@ func askSchema(ctx context.Context, server *link) (*schema, error) {
 			ctx = limosa.With(ctx, limosa.Header(p.Key, p.Value))
 		}
 	}
-	served, err := reflection.Services(ctx, server.client)
+	ask := reflection.Services
+	if server.grpc {
+		ask = grpcreflection.Services
+	}
+	served, err := ask(ctx, server.client)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +145,10 @@ func told(served []rpc.Service) (*idl.Schema, error) {
 	if total > maxTold {
 		return nil, fmt.Errorf("the server's IDL has %d bytes; %d are read", total, maxTold)
 	}
-	all, err := thriftidl.Unpack(packed.String())
+	all, err := new(idl.Schema), error(nil)
+	if packed.Len() > 0 {
+		all, err = thriftidl.Unpack(packed.String())
+	}
 	if err == nil && len(descriptors) > 0 {
 		var more *idl.Schema
 		if more, err = unpackProto(descriptors); err == nil {

@@ -511,9 +511,12 @@ Usage:
 
 Asks the server at ADDR, or reads the IDL: -idl FILE, or ./idl/* if
 there is neither. A server answers if its program says so, with reflection.With.
+With ?protocol=grpc behind ADDR it is any server of gRPC, asked by gRPC's own
+reflection.
 
 Example:
   limosa list :8888
+  limosa list ':50051?protocol=grpc'
 
 Flags:
   -idl string         IDL FILE that has the service; if not given the server is asked, then ./idl/* is read
@@ -694,6 +697,11 @@ func TestScripts(t *testing.T) {
 	f := new(flowServer)
 	// The last one is the beginning of others.
 	places := [][2]string{{"DIR", dir}, {"ADDR", serveTold(t, nil)}, {"MUTE", new(testServer).serve(t)}, {"FLOW", f.serve(t)}, {"SHUT", serveTold(t, nil, onlyWithKey)}, {"GONE", "127.0.0.1:1"}}
+	runScripts(t, scripts, places)
+}
+
+// runScripts compares all that the commands of scripts say, with places for names in them.
+func runScripts(t *testing.T, scripts map[string]string, places [][2]string) {
 	var there, back []string
 	for _, p := range places {
 		there, back = append(there, p[0], p[1]), append(back, p[1], p[0])

@@ -117,13 +117,19 @@ func (s *testServer) service() rpc.Service {
 func (s *testServer) serve(t *testing.T) string {
 	t.Helper()
 	s.notes = make(chan string, 1)
+	return serveAll(t, &limosa.Server{Services: []rpc.Service{s.service()}})
+}
+
+// serveAll serves until the test ends, and gives the address.
+func serveAll(t *testing.T, server *limosa.Server) string {
+	t.Helper()
 	l, err := limosa.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	server := &limosa.Server{Services: []rpc.Service{s.service()}, Drain: time.Second}
+	server.Drain = time.Second
 	go func() { ended <- server.Serve(ctx, l) }()
 	t.Cleanup(func() {
 		stop()

@@ -60,6 +60,9 @@ func (t *target) of(s *idl.Schema, path string) (err error) {
 	if t.service, t.method, err = findMethod(s, path); err != nil {
 		return err
 	}
+	if t.grpc && !isProto(t.service) {
+		return usagef("%s is of Thrift, whose messages gRPC does not carry; leave protocol=grpc out of the address", t.service.Name)
+	}
 	if isProto(t.service) {
 		t.rpc, err = protoMethod(s, t.service, t.method, t.client.Thrift)
 		return err

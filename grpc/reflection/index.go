@@ -28,10 +28,14 @@ type file struct {
 	deps []string
 }
 
+func emptyIndex() *index {
+	return &index{files: map[string]*file{}, symbols: map[string]*file{}, extensions: map[string]map[int32]*file{}}
+}
+
 // newIndex makes the index of services. Of a name that comes twice the first is it. What
 // an IDL says that cannot be read is not described: the service is only listed.
 func newIndex(services []rpc.Service) *index {
-	x := &index{files: map[string]*file{}, symbols: map[string]*file{}, extensions: map[string]map[int32]*file{}}
+	x := emptyIndex()
 	var packed strings.Builder
 	var thrift []string
 	seen := map[string]bool{}
