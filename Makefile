@@ -1,6 +1,6 @@
 # Everything here is a thin name for a command that can be run by hand.
 .DEFAULT_GOAL := help
-.PHONY: help check test race invariants fuzz sim gen-check interop-thrift interop-kitex interop-http1 interop-protobuf interop-h2spec interop-grpc bench static vulns cross test-arm64 ci
+.PHONY: help check test race invariants fuzz sim metamorph gen-check interop-thrift interop-kitex interop-http1 interop-protobuf interop-h2spec interop-grpc bench static vulns cross test-arm64 ci
 
 GO       ?= go
 FUZZTIME ?= 30000x
@@ -39,6 +39,9 @@ fuzz: ## each fuzz target for FUZZTIME (30000x: executions)
 
 sim: ## SEEDS simulations of the whole stack in virtual time, with faults; TAGS=invariants
 	@.ci/sim $(SEEDS)
+
+metamorph: ## one script of calls by every form, transport, IDL and codec; CALLS=100000 SEED=1; an hour
+	$(GO) test ./internal/metamorph -run OneHistory -count=1 -timeout 4h -args -calls $(or $(CALLS),100000) -seed $(or $(SEED),1)
 
 gen-check: ## generated code is what the generator makes today
 	@.ci/gen-check

@@ -34,7 +34,7 @@ var floors = map[string]float64{
 	"internal/protobuf/raw": 2.5, "internal/protobuf/plan": 2.6, "internal/protobuf/pjson": 2.7, "protobuf/impl": 2.8, "internal/protobuf/prototest": 3.5,
 	"limosatest": 7, "admin": 7, "config": 7, "telemetry": 7, "agent": 7, "worker": 7,
 	"grpc/health": 7, "grpc/health/internal/healthpb": 6.5, "grpc/reflection": 7, "grpc/reflection/internal/reflectpb": 6.5,
-	"discovery/etcd": 7, "internal/rig": 7, "reflection": 7, "reflection/internal/describe": 6.5, "internal/sim": 7,
+	"discovery/etcd": 7, "internal/rig": 7, "reflection": 7, "reflection/internal/describe": 6.5, "internal/sim": 7, "internal/metamorph": 7.5,
 	// What the binary and the module bench share: above the face, below the binary.
 	"cmd/load":   7.5,
 	"cmd/shop":   7.5,
