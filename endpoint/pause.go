@@ -15,13 +15,13 @@ const (
 )
 
 // A patience is what an endpoint has of a peer that cannot be reached. Guarded by
-// Endpoint.mu; zero once the peer was heard.
+// Endpoint.mu; zero once a connection has turned out to be good.
 type patience struct {
 	pause   time.Duration
 	last    time.Time // when something failed last
 	resume  time.Time // no dial before it
 	why     error     // what the last dial failed with; nil: it has not
-	unheard int       // connections in a row that were lost before their peer said anything
+	useless int       // connections in a row that were lost soon, without an answer to a call
 	said    error     // the last words of one of them, such as an alert of TLS
 }
 
@@ -55,32 +55,42 @@ func (e *Endpoint) failedLocked(op string, err error, begun time.Time) error {
 	return fault
 }
 
-// hearLocked ends the patience with a peer that was heard on pc. Those made before the
-// last failure say nothing of the next one.
-func (e *Endpoint) hearLocked(pc *pooled) {
-	if (e.mu.pause > 0 || e.mu.unheard > 0) && !pc.made.Before(e.mu.last) && pc.conn.Heard() {
+// soundLocked ends the patience with a peer if pc is good for something: it has brought an
+// answer, or its peer was heard and has kept it for a while. A hello alone is no service.
+// Connections made before the last failure say nothing of the next one.
+func (e *Endpoint) soundLocked(pc *pooled) {
+	if e.mu.pause == 0 && e.mu.useless == 0 || pc.made.Before(e.mu.last) {
+		return
+	}
+	if pc.answered || pc.conn.Heard() && time.Since(pc.made) > lastPause {
 		e.mu.patience = patience{}
 	}
 }
 
-// unheardLocked notes that pc was lost, for cause if that is known, if it was before its peer said anything. A peer, or
-// what stands before it, that accepts and closes is as good as one that refuses;
-// but what may be chance, as often as a call is tried, costs no pause.
-func (e *Endpoint) unheardLocked(pc *pooled, cause error) {
-	if e.mu.closed || pc.conn.Heard() || pc.made.Before(e.mu.last) || time.Since(pc.made) > lastPause {
+// uselessLocked notes that pc was lost, for cause if that is known, if it was soon and
+// without an answer to a call. A peer, or what stands before it, that accepts and closes
+// is as good as one that refuses, whatever it has said in between; but what may be
+// chance, as often as a call is tried, costs no pause.
+func (e *Endpoint) uselessLocked(pc *pooled, cause error) {
+	if e.mu.closed || pc.answered || pc.made.Before(e.mu.last) || time.Since(pc.made) > lastPause {
 		return // or lost with others, or as an idle one
 	}
 	if !silent(cause) {
 		e.mu.said = cause
 	}
-	if e.mu.unheard++; e.mu.unheard < attempts {
+	if e.mu.useless++; e.mu.useless < attempts {
 		e.mu.last = time.Now()
 		return
 	}
 	e.mu.fail(pc.made)
-	msg := fmt.Sprintf("the last %d connections were lost before their peer said anything", e.mu.unheard)
-	if e.mu.said == nil {
-		msg += "; does it speak " + e.cfg.Protocol.Name() + "?"
+	msg := fmt.Sprintf("the last %d connections were lost before their peer ", e.mu.useless)
+	switch heard := pc.conn.Heard(); {
+	case heard:
+		msg += "answered a call"
+	case e.mu.said == nil:
+		msg += "said anything; does it speak " + e.cfg.Protocol.Name() + "?"
+	default:
+		msg += "said anything"
 	}
 	e.mu.why = e.fault(rpc.Unavailable, msg, e.mu.said)
 }

@@ -23,16 +23,17 @@ const (
 
 // pooled is a connection of an endpoint; its fields are guarded by Endpoint.mu.
 type pooled struct {
-	conn    *mux.Conn
-	calls   int       // in flight
-	load    int       // what they weigh
-	most    int       // that its peer takes at once; 0: any number
-	muxed   bool      // carries many
-	streams bool      // its first call was a stream: a peer that says no hello takes only streams on it
-	used    bool      // it has carried something
-	known   bool      // whether it does is settled
-	made    time.Time // dialled
-	since   time.Time // idle since
+	conn     *mux.Conn
+	calls    int       // in flight
+	load     int       // what they weigh
+	most     int       // that its peer takes at once; 0: any number
+	muxed    bool      // carries many
+	streams  bool      // its first call was a stream: a peer that says no hello takes only streams on it
+	used     bool      // it has carried something
+	known    bool      // whether it does is settled
+	answered bool      // it has brought an answer to a call
+	made     time.Time // dialled
+	since    time.Time // idle since
 }
 
 // load is what a call weighs whose messages have so many bytes.
@@ -109,12 +110,12 @@ func (e *Endpoint) settleLocked(pc *pooled) {
 	caps, usable := pc.conn.Status()
 	if !usable {
 		if !pc.used { // else its call tells: who gives one up ends the connection
-			e.unheardLocked(pc, pc.conn.Err())
+			e.uselessLocked(pc, pc.conn.Err())
 		}
 		e.dropLocked(pc)
 		return
 	}
-	e.hearLocked(pc)
+	e.soundLocked(pc)
 	was := pc.most
 	if pc.most = caps.Calls; caps.Settling { // what waits for its word is let in with that
 		pc.most = 0
@@ -176,7 +177,7 @@ func (e *Endpoint) dropAfter(pc *pooled, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if fails {
-		e.unheardLocked(pc, fault.Err)
+		e.uselessLocked(pc, fault.Err)
 	}
 	e.settleLocked(pc)
 	if _, ok := e.mu.all[pc]; ok && (refuses || closes && !pc.muxed && !pc.streams) {
@@ -190,7 +191,8 @@ func (e *Endpoint) release(pc *pooled, bytes int, answered bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.mu.heard = e.mu.heard || answered
-	e.hearLocked(pc)
+	pc.answered = pc.answered || answered
+	e.soundLocked(pc)
 	pc.calls--
 	pc.load -= load(bytes)
 	e.madeRoomLocked()

@@ -19,6 +19,9 @@ import (
 	"github.com/limosa-rpc/limosa/netio/simnet"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/stats"
+	"github.com/limosa-rpc/limosa/ttheader"
+	"github.com/limosa-rpc/limosa/web"
+	"github.com/limosa-rpc/limosa/wire"
 )
 
 // A server that accepts connections and closes them at once is not dialled for
@@ -85,6 +88,60 @@ func TestNoStormOfDials(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// Nor is a server dialled for every call that says hello, or what its protocol has for it,
+// and goes: it may be draining, or mean ill. A good one has its calls again.
+func TestNoStormOfHellos(t *testing.T) {
+	for name, tt := range map[string]struct {
+		client *limosa.Client
+		hello  string
+	}{
+		"TTHeader":     {&limosa.Client{}, "\x00\x00\x00\x38\x10\x00\x00\x00\x00\x00\x00\x00\x00\x0a\x00\x00\x01\x00\x01\x00\x0climosa-hello\x00\x11v=1;mux=1;chunks=1\x00\x00\x00"},
+		"HTTP/2":       {&limosa.Client{Protocols: []wire.Protocol{web.Protocol{}}}, "\x00\x00\x00\x04\x00\x00\x00\x00\x00"},
+		"HTTP/2, away": {&limosa.Client{Protocols: []wire.Protocol{web.Protocol{}}}, "\x00\x00\x00\x04\x00\x00\x00\x00\x00" + "\x00\x00\x08\x07\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := simnet.New(nil)
+				var dials atomic.Int32
+				var well atomic.Bool
+				c := rig.NetClient(n, tt.client)
+				rig.DialOn(c, func(ctx context.Context, _, _ string, _ *netio.Config) (netio.Conn, error) {
+					dials.Add(1)
+					if well.Load() {
+						return n.Dial(ctx, "client", "server")
+					}
+					a, b := pipe.New(pipe.Config{})
+					nc := b.NetConn()
+					nc.Write([]byte(tt.hello)) //nolint:errcheck // to memory
+					time.AfterFunc(3*time.Millisecond, func() { nc.Close() })
+					return a, nil
+				})
+				for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					if _, err := rig.Call(ctx, c, rig.Echo, ""); err == nil {
+						t.Fatal("a call was answered")
+					}
+					cancel()
+				}
+				if n := dials.Load(); n > 40 {
+					t.Errorf("%d dials in 10 s", n)
+				}
+				stop, ended := rig.NetServer(t, n, &limosa.Server{Services: []rpc.Service{rig.Service(nil)}, Protocols: []wire.Protocol{ttheader.Protocol{}, web.Protocol{}}})
+				well.Store(true)
+				time.Sleep(2 * time.Second)
+				for range 3 {
+					if _, err := rig.Call(t.Context(), c, rig.Echo, ""); err != nil && !strings.Contains(err.Error(), "no such method") {
+						t.Error(err)
+					}
+				}
+				stop()
+				<-ended
+				c.Close()
+			})
+		})
 	}
 }
 
