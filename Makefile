@@ -17,7 +17,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 VULNDB      ?= https://vuln.go.dev
 # Packages with assembly, and those whose tests go through it.
 ASSEMBLY   := ./internal/codec ./thrift
-SYSTEMS    := linux/arm64 darwin/arm64 windows/amd64
+SYSTEMS    := linux/386 linux/arm64 darwin/arm64 windows/amd64
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -3,6 +3,7 @@ package grpc
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -95,7 +96,9 @@ func (s *Splitter) Next(data buf.View, at, most, free int) (m Message, n, grant 
 		s.took += used
 		return m, used, 0, false, nil
 	}
-	if s.size = int(binary.BigEndian.Uint32(s.head[1:])); s.head[0] > 1 || s.head[0] == 1 && s.Plain || s.size > most {
+	size := binary.BigEndian.Uint32(s.head[1:]) // which an int of 32 bits may not hold
+	s.size = int(min(uint64(size), math.MaxInt))
+	if s.head[0] > 1 || s.head[0] == 1 && s.Plain || int64(size) > int64(most) {
 		return m, len(p), len(p), false, s.fail(most)
 	}
 	p = p[used:]

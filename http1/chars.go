@@ -1,12 +1,14 @@
 package http1
 
 import (
+	"math"
 	"net/netip"
 	"strings"
 )
 
-// lengthMost is the longest body with a length that is known beforehand: ten digits.
-const lengthMost = 9_999_999_999
+// lengthMost is the longest body with a length that is known beforehand: ten digits, or what an
+// int holds where that is less.
+const lengthMost = min(9_999_999_999, math.MaxInt)
 
 // The functions here say what bytes a part of a message may have. They are as strict as
 // the strictest of the parsers that they are compared with, see docs/how/http1.md, and

@@ -179,27 +179,33 @@ func (s *Session) credited(out *buf.Out, st *stream, ev *Event) {
 		return
 	}
 	if st == nil {
-		if o.window += ev.Credit; o.window > maxWindow {
+		if beyondMax(o.window, ev.Credit) {
 			s.kill(out, ev, FlowControlError, "connection's window beyond 2^31-1")
 			return
 		}
+		o.window += ev.Credit
 		s.flush(out)
 		return
 	}
-	st.send += ev.Credit
-	if o.most = max(o.most, st.send); o.initial+st.send > maxWindow {
+	if beyondMax(o.initial+st.send, ev.Credit) {
 		s.fail(out, st, ev, &Error{Code: FlowControlError, Why: "stream's window beyond 2^31-1"})
 		return
 	}
+	st.send += ev.Credit
+	o.most = max(o.most, st.send)
 	s.wake(st)
 	s.flush(out)
 }
+
+// beyondMax reports whether two parts of a window make more than a window may be: RFC 9113,
+// section 6.9.1. The sum may be more than an int of 32 bits holds.
+func beyondMax(a, b int) bool { return int64(a)+int64(b) > maxWindow }
 
 // setInitial takes SETTINGS_INITIAL_WINDOW_SIZE in. Who waits is woken by the caller.
 func (s *Session) setInitial(out *buf.Out, ev *Event, n int) {
 	o := &s.out
 	o.initial = n
-	if n+o.most > maxWindow && s.beyond(n) {
+	if beyondMax(n, o.most) && s.beyond(n) {
 		s.kill(out, ev, FlowControlError, "initial window of "+strconv.Itoa(n)+" puts a stream's beyond 2^31-1")
 		return
 	}
@@ -218,7 +224,7 @@ func (s *Session) beyond(n int) bool {
 	for _, st := range o.streams.over {
 		o.most = max(o.most, st.send)
 	}
-	return n+o.most > maxWindow
+	return beyondMax(n, o.most)
 }
 
 // received polices the connection's window and grants it anew; false: it was overrun.

@@ -2,6 +2,7 @@ package http2
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -245,7 +246,7 @@ func TestWindowsArePoliced(t *testing.T) {
 		}
 	}
 	s = newEnd(t, Server, Config{ConnWindow: 1 << 20, Gather: func(*Fields) bool { return false }})
-	s.s.cfg.ConnWindow = 1 << 40 // nothing is granted anew
+	s.s.cfg.ConnWindow = math.MaxInt // nothing is granted anew
 	s.give(r.Bytes(), 1<<20)
 	if got := told(s.moved()); !strings.HasSuffix(got, "goaway FLOW_CONTROL_ERROR") {
 		t.Errorf("told %s", got)

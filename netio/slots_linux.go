@@ -42,7 +42,7 @@ func (t *table[T]) drop(k ticket) {
 
 // at is who has the place, nil if its owner has gone.
 func (t *table[T]) at(k ticket) *T {
-	if int(k.Slot) < len(t.places) {
+	if uint64(k.Slot) < uint64(len(t.places)) { // the doorbell's slot is no int of 32 bits
 		if p := t.places[k.Slot]; p.gen == k.Gen {
 			return p.c
 		}

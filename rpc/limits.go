@@ -69,9 +69,10 @@ var defaults = Limits{
 }
 
 // endless and endlessFactor are as good as no limit, and sums and products of them
-// do not overflow.
+// do not overflow. Where an int has 32 bits, endless is 256 MiB: above each default, and
+// the sum of a few still fits.
 const (
-	endless       = math.MaxInt / 128
+	endless       = math.MaxInt >> (bits.UintSize/8 - 1)
 	endlessFactor = 1 << 20
 )
 

@@ -77,7 +77,7 @@ func (s *Session) findMessage(p []byte, at int, l lead) (f frame, need int, err 
 		return f, 0, &FrameError{Offset: at, Why: why}
 	}
 	n := int(binary.BigEndian.Uint32(p[at:]))
-	if n > maxFrame {
+	if uint(n) > maxFrame {
 		return f, 0, &FrameError{Offset: at, Why: "length above 2 GB"}
 	}
 	f = frame{shape: shapeFramed, old: l == leadOldFramed, compact: l == leadCompactFramed, message: at + 4, end: at + 4 + n}
@@ -151,7 +151,7 @@ func (s *Session) headerEnd(p []byte) (n, end int, err error) {
 	n = int(binary.BigEndian.Uint32(p))
 	end = fixedHead + 4*int(binary.BigEndian.Uint16(p[12:]))
 	switch {
-	case n > maxFrame:
+	case uint(n) > maxFrame:
 		return 0, 0, &FrameError{Why: "length above 2 GB"}
 	case end == fixedHead:
 		return 0, 0, &FrameError{Offset: 12, Why: "empty header"}

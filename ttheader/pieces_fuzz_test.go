@@ -91,7 +91,7 @@ func checkParts(t *testing.T, s *Session, fed int) {
 		}
 	}
 	switch most := max(s.lim.HeldPerConn/unfinishedShare, s.lim.MessageBytes); {
-	case bytes != p.bytes, held > most, held > 2*4*fed, len(p.all) > s.maxUnfinished(), (len(p.all) > 0) != (s.Unfinished() != 0):
+	case bytes != p.bytes, held > most, held/(2*4) > fed, len(p.all) > s.maxUnfinished(), (len(p.all) > 0) != (s.Unfinished() != 0):
 		t.Fatalf("%d bytes held of %d, %d counted of %d, %d messages", held, fed, p.bytes, bytes, len(p.all))
 	case s.Held() != bytes+droppedBytes*len(p.all)+s.in.names.held()+s.in.skipper.Held():
 		t.Fatalf("Held is %d", s.Held())

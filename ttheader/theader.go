@@ -60,7 +60,7 @@ func (s *Session) findTHeader(p []byte) (f frame, need int, err error) {
 	f.end = 4 + n
 	o := fixedHead + 4*int(binary.BigEndian.Uint16(p[12:]))
 	switch {
-	case n > maxFrame:
+	case uint(n) > maxFrame:
 		return f, 0, &FrameError{Why: "length above 2 GB"}
 	case o > f.end:
 		return f, 0, &FrameError{Offset: 12, Why: "header beyond the frame's end"}

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"unsafe"
@@ -115,7 +116,7 @@ func TestTextsFit(t *testing.T) {
 		n, left int
 		fits    bool
 	}{
-		{0, 100, true}, {Short, Short, true}, {Short + 1, 100, false}, {5, Short - 1, false}, {-1, 100, false}, {1 << 31, 100, false},
+		{0, 100, true}, {Short, Short, true}, {Short + 1, 100, false}, {5, Short - 1, false}, {-1, 100, false}, {math.MaxInt, 100, false},
 	} {
 		if got := x.Fits(c.n, c.left); got != c.fits {
 			t.Errorf("Fits(%d, %d) is %v", c.n, c.left, got)

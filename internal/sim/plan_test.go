@@ -147,14 +147,16 @@ type simRand struct{ *rand.Rand }
 func (r simRand) chance(p float64) bool { return r.Float64() < p }
 
 // size is between low and high, small ones as likely as large ones.
-func (r simRand) size(low, high float64) int {
-	return int(math.Exp(math.Log(low) + r.Float64()*(math.Log(high)-math.Log(low))))
+func (r simRand) size(low, high float64) int { return int(r.between(low, high)) }
+
+func (r simRand) between(low, high float64) int64 {
+	return int64(math.Exp(math.Log(low) + r.Float64()*(math.Log(high)-math.Log(low))))
 }
 
 // span is a duration between low and high, to the nanosecond, so that moments
 // differ.
 func (r simRand) span(low, high time.Duration) time.Duration {
-	return time.Duration(r.size(float64(low), float64(high)))
+	return time.Duration(r.between(float64(low), float64(high)))
 }
 
 func oneOf[T any](r simRand, of ...T) T { return of[r.IntN(len(of))] }

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"testing"
+	"unsafe"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -37,7 +38,7 @@ func TestDecodeWeighed(t *testing.T) {
 		if err != nil || len(msg.Items) != items {
 			t.Fatalf("%s: %d items, %v", name, len(msg.Items), err)
 		}
-		if least := items * (8 + 64); n < least || n > 2*least {
+		if least := items * (int(unsafe.Sizeof(in.Items[0])) + int(unsafe.Sizeof(weighedItem{}))); n < least || n > 2*least {
 			t.Errorf("%s: weighs %d, at least %d are taken", name, n, least)
 		}
 		if n, err = c.DecodeWeighed(buf.ViewOf(body[:len(body)-1]), &msg, lim); n != 0 || err == nil {

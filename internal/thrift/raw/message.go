@@ -85,7 +85,7 @@ func ParseMessageBegin(p []byte, nonStrict bool) (name []byte, typ MessageType, 
 	}
 	size := binary.BigEndian.Uint32(p[4:])
 	if size > MaxName {
-		return nil, 0, 0, 0, &SyntaxError{Offset: 4, Why: "method name of " + strconv.Itoa(int(size)) + " bytes"}
+		return nil, 0, 0, 0, &SyntaxError{Offset: 4, Why: "method name of " + strconv.FormatUint(uint64(size), 10) + " bytes"}
 	}
 	if n = 12 + int(size); len(p) < n {
 		return nil, 0, 0, n, ErrShort
