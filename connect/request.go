@@ -18,7 +18,7 @@ type Find func(service, method string) *rpc.Method
 // Make it with [Read], then Take every field of the head, in its order, then ask for its
 // end with Done.
 type Request struct {
-	Service, Method string // as the server knows them
+	Service, Method string // as the server knows them; as they were asked for if it has no such method; empty: the path names none
 	Encoding        rpc.Encoding
 	Packed          bool // the body is compressed by gzip
 	Unpacked        bool // and an answer must not be: its caller has not asked for it
@@ -49,7 +49,6 @@ func Read(httpMethod, target string, find Find, lim *rpc.Limits) Request {
 	case r.Err != nil:
 	case r.found.Kind == rpc.Oneway:
 		r.refuse(0, rpc.Unimplemented, "the method has no answer, without which there is no call over HTTP")
-		r.Service, r.Method = "", "" // this refusal is one
 	case httpMethod == "GET" && r.found.ReadOnly && r.found.Kind == rpc.Unary:
 		r.Get = true
 	case httpMethod != "POST":
@@ -78,8 +77,9 @@ func (r *Request) resolve(path string, find Find) {
 		return
 	}
 	service, method := rest[:i], rest[i+1:]
+	r.Service, r.Method = service, method
 	if m := find(service, method); m != nil {
-		r.Service, r.Method, r.found = service, method, m
+		r.found = m
 		return
 	}
 	other := otherCase(method)

@@ -131,7 +131,7 @@ func (r *request) deadline() (t time.Time) {
 
 // decide has the IDL decide whether there is an answer, whatever the frame says.
 func (r *request) decide() {
-	if m := r.h.Method; m != nil && (m.Kind == rpc.Oneway) != (r.ev.Flags&wire.Oneway != 0) {
+	if m := r.h.Method; m != nil && r.ev.Flags&wire.Refused == 0 && (m.Kind == rpc.Oneway) != (r.ev.Flags&wire.Oneway != 0) {
 		r.ev.Flags ^= wire.Oneway
 	}
 	r.oneway = r.ev.Flags&wire.Oneway != 0

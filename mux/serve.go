@@ -208,7 +208,7 @@ func (c *ServerConn) admit(r *request) error {
 // answered with: why, or what they say instead. They cannot make it succeed.
 func (c *ServerConn) refuse(r *request, why error) error {
 	ev, m := &r.ev, r.h.Method
-	if c.cfg.Chain == nil || ev.Err != nil { // of which not even the method is sure
+	if c.unseen(ev) {
 		return why
 	}
 	if m == nil {
@@ -238,6 +238,12 @@ func (c *ServerConn) refuse(r *request, why error) error {
 		return said
 	}
 	return why
+}
+
+// unseen reports requests that interceptors do not see if they are not served: there are no
+// interceptors, or not even the method is sure.
+func (c *ServerConn) unseen(ev *wire.Event) bool {
+	return c.cfg.Chain == nil || ev.Err != nil && ev.Flags&wire.Refused == 0
 }
 
 // PeerInfo is rpc.Identifier's method.

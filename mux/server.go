@@ -300,8 +300,16 @@ func (c *ServerConn) dropLocked() {
 // unreadLocked reports whether nobody reads what may still come.
 func (c *ServerConn) unreadLocked() bool { return !c.reading && c.input == inputOpen }
 
-// routeLocked finds the handler of a request; mostly it is the last one's.
+// routeLocked finds the handler of a request; mostly it is the last one's. One that its protocol
+// has refused has that of the service it names, or none.
 func (c *ServerConn) routeLocked(ev *wire.Event) routed {
+	if ev.Flags&wire.Refused != 0 {
+		h, why, ok := c.cfg.Route(ev.Service, ev.Method)
+		if !ok || cmp.Or(h.Service, h.Method.Service) != ev.Service {
+			return routed{why: why}
+		}
+		return routed{h, why}
+	}
 	if c.last.h.Method == nil || ev.Service != c.last.service || ev.Method != c.last.method {
 		c.last.service, c.last.method = ev.Service, ev.Method
 		c.last.h, c.last.why, _ = c.cfg.Route(ev.Service, ev.Method)

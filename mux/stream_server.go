@@ -36,7 +36,7 @@ func (c *ServerConn) openStreamLocked(ev *wire.Event) {
 	if err == nil && c.streams.open >= c.lim.StreamsPerConn {
 		err = refusal(rpc.ResourceExhausted, "too many streams on this connection")
 	}
-	if err == nil && (c.cfg.Chain == nil || ev.Err != nil) { // else interceptors see it first
+	if err == nil && c.unseen(ev) { // else interceptors see it first
 		err = c.servable(r)
 	}
 	s.init(c.sess.Caps())

@@ -104,7 +104,8 @@ func (s *Session) cutRequest(st *step, ev *wire.Event) {
 	case hev.Err != nil:
 		ev.Err = &rpc.Error{Code: rpc.ResourceExhausted, Msg: hev.Err.Why, Sent: rpc.Refused}
 	case h.err != nil:
-		ev.Err = h.err
+		e := *h.err // requests share their heads, and interceptors may change what they are given
+		ev.Err = &e
 	case h.md.Fits(s.lim) != nil:
 		ev.Err = &rpc.Error{Code: rpc.ResourceExhausted, Msg: "metadata beyond the limits", Sent: rpc.Refused}
 	}
@@ -130,6 +131,9 @@ func (s *Session) cutRequest(st *step, ev *wire.Event) {
 		sp := &grpc.Splitter{Plain: !h.gzip}
 		s.in.keep(hev.ID, sp)
 		s.begin(st, sp, ev, false, tail{})
+	}
+	if ev.Err != nil && h.method != "" {
+		ev.Flags |= wire.Refused
 	}
 }
 

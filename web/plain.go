@@ -88,7 +88,8 @@ func (s *plain) cutRequest(st *http1.Event, ev *wire.Event) {
 	case st.Err != nil:
 		ev.Err = &rpc.Error{Code: rpc.ResourceExhausted, Msg: st.Err.Why, Sent: rpc.Refused}
 	case r.Err != nil:
-		ev.Err = r.Err
+		e := *r.Err // requests share their heads, and interceptors may change what they are given
+		ev.Err = &e
 		ev.Tag[0] |= uint64(r.Status) << tagShift
 		if r.Allow != "" && r.Allow != "POST" {
 			ev.Tag[0] |= tagMethod
@@ -106,6 +107,9 @@ func (s *plain) cutRequest(st *http1.Event, ev *wire.Event) {
 	if ev.Err != nil {
 		ev.Body.Release()
 		ev.Body = buf.View{}
+		if r.Method != "" {
+			ev.Flags |= wire.Refused
+		}
 	}
 }
 

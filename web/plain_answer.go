@@ -78,6 +78,9 @@ func (s *plain) answer(ev *wire.Event) {
 // refusal is the head of an answer that is an error.
 func (s *plain) refusal(ev *wire.Event) *http1.Head {
 	status := int(ev.Tag[0] >> tagShift)
+	if ev.Err.Code != rpc.Unimplemented { // what the request was refused with; interceptors have said otherwise
+		status = 0
+	}
 	switch {
 	case status == 405 && ev.Tag[0]&tagMethod != 0:
 		return s.p.answers.getToo

@@ -73,12 +73,16 @@ const (
 	// Note has the event given to Apply, whatever else it is: Cut found something that
 	// the sending side has to know, or has to decide.
 	Note
+	// Refused, beside Open and Err, says that Service and Method are what the caller has asked for,
+	// although the protocol refuses the request: interceptors see it, as a call of that method. Without
+	// it not even the method is sure.
+	Refused
 )
 
 // Applied are the flags of the events that Apply is to see.
 const Applied = Settings | Credit | Ping | GoAway | Note
 
-var flagNames = [...]string{"open", "message", "end", "oneway", "reset", "credit", "ping", "settings", "goaway", "last", "unordered", "piece", "close", "stream", "packed", "early", "note"}
+var flagNames = [...]string{"open", "message", "end", "oneway", "reset", "credit", "ping", "settings", "goaway", "last", "unordered", "piece", "close", "stream", "packed", "early", "note", "refused"}
 
 // String gives the flags in words, joined by |.
 func (f Flags) String() string {
