@@ -26,18 +26,15 @@ const (
 	dialsAtOnce = 16
 )
 
-// A step is what acquire has to do next; exactly one field is set, but room.
+// A step is what acquire has to do next; exactly one field is set.
 type step struct {
 	use   *pooled // take this connection
 	wait  *flight // wait for this dial
 	turn  *turn   // wait for this turn
+	line  *place  // wait for this place
 	greet *pooled // wait a moment for this connection's peer to say hello
 	dial  *flight // wait for this dial, which is for this call alone
 	err   error   // give up
-
-	// Beside wait or greet: all connections that carry many are full, and the wait is over
-	// too once this is closed, for one of them is not any more. nil: there is none.
-	room <-chan struct{}
 }
 
 // A search is what a call that looks for a connection wants, and has done.
@@ -65,6 +62,11 @@ func (e *Endpoint) acquire(ctx context.Context, q *search) (*pooled, error) {
 			return s.use, nil
 		case s.dial != nil:
 			return e.await(ctx, s.dial)
+		case s.line != nil:
+			if pc, err := e.inLine(ctx, s.line); pc != nil || err != nil {
+				return pc, err
+			}
+			continue
 		}
 		if err := e.wait(ctx, q, s); err != nil {
 			return nil, err
@@ -85,8 +87,6 @@ func (e *Endpoint) wait(ctx context.Context, q *search, s step) error {
 			e.leave(s.turn)
 			return e.interrupted(ctx)
 		}
-	case s.room != nil:
-		return e.waitForRoom(ctx, s)
 	case s.wait != nil:
 		select {
 		case <-s.wait.done:
@@ -105,27 +105,6 @@ func (e *Endpoint) wait(ctx context.Context, q *search, s step) error {
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
-		return e.interrupted(ctx)
-	}
-	return nil
-}
-
-// waitForRoom waits until there may be a connection that is not full: until the dial is
-// over, well or not, the peer has said how many calls it takes, or another call has ended.
-func (e *Endpoint) waitForRoom(ctx context.Context, s step) error {
-	var over <-chan struct{}
-	if s.wait != nil {
-		over = s.wait.done
-	} else {
-		over = s.greet.conn.Ready()
-	}
-	select {
-	case <-over:
-		if s.greet != nil {
-			e.greeted(s.greet)
-		}
-	case <-s.room:
-	case <-ctx.Done():
 		return e.interrupted(ctx)
 	}
 	return nil
@@ -193,39 +172,22 @@ func (e *Endpoint) shareLocked(ctx context.Context, least *pooled, q *search) st
 
 // relieveLocked is shareLocked where busy carries much: the call takes a connection that
 // has nothing to carry yet, or else busy, while another is dialled for the next calls if
-// there may be more. Where busy is full it waits for that one: the calls that busy has may
-// never end.
+// there may be more. Where busy is full, and so all are, the call waits for a place.
 func (e *Endpoint) relieveLocked(ctx context.Context, busy *pooled, q *search) step {
 	if pc := e.idleLocked(q.stream); pc != nil {
 		return step{use: pc}
+	}
+	if busy.full() {
+		return step{line: e.lineUpLocked(ctx, q)}
 	}
 	most := mostForSmall
 	if q.bytes >= largeBytes {
 		most = mostForLarge
 	}
-	if busy.full() {
-		most = mostWhenFull
-		for pc := range e.mu.all {
-			if !pc.known { // it may have room for all that wait
-				return step{greet: pc, room: e.roomLocked()}
-			}
-		}
-	}
 	if len(e.mu.all) < most && e.mu.flight == nil && e.restedLocked() == nil {
 		e.launchLocked(ctx)
 	}
-	if busy.full() && e.mu.flight != nil {
-		return step{wait: e.mu.flight, room: e.roomLocked()}
-	}
 	return step{use: busy}
-}
-
-// roomLocked gives what is closed once a full connection has a place.
-func (e *Endpoint) roomLocked() <-chan struct{} {
-	if e.mu.room == nil {
-		e.mu.room = make(chan struct{})
-	}
-	return e.mu.room
 }
 
 // idleLocked takes a connection that has nothing else to carry: one for calls

@@ -41,10 +41,12 @@ func (e *Endpoint) launchLocked(ctx context.Context) *flight {
 			e.spare(pc, 0) // before the others look for it
 		}
 		e.mu.Lock()
-		defer e.mu.Unlock()
 		e.mu.flight = nil
 		f.err = err
 		close(f.done)
+		e.seatLocked()
+		e.mu.Unlock()
+		e.settle()
 	})
 	return f
 }
@@ -67,6 +69,7 @@ func (e *Endpoint) dialLocked(ctx context.Context, q *search) *flight {
 			e.spare(pc, want.bytes)
 		}
 		e.dialled()
+		e.settle()
 	})
 	return f
 }

@@ -13,7 +13,8 @@
 //	             choose, under the lock, the one thing to do next (a step)
 //	             wait for it, without the lock, and choose anew
 //	choose:  1. of those that carry many calls the one with the least load; under load
-//	            another is dialled beside it, for the calls to come
+//	            another is dialled beside it, for the calls to come. Where all carry as many
+//	            as their peer takes: a place in the line for whichever has room first
 //	         2. an idle one of those that carry one call at a time, the last used first:
 //	            those at the other end grow old and are reaped
 //	         3. the dial that is under way; or a moment for the hello of a new peer

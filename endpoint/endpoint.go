@@ -60,14 +60,15 @@ type Endpoint struct {
 		sync.Mutex
 		kind   kind // what the peer is known to be
 		all    map[*pooled]struct{}
-		muxed  []*pooled     // carry many calls
-		idle   []*pooled     // carry one call at a time and have none; the last used at the end
-		opened []*pooled     // carry streams and nothing else
-		flight *flight       // the dial that others wait for
-		own    int           // dials of calls that each need a connection of their own
-		queue  []*turn       // calls that wait for one of these to end, or for an idle connection
-		room   chan struct{} // closed once a full connection has a place; nil: nobody waits for one
-		earned int           // by calls, toward retries of refused ones
+		muxed  []*pooled   // carry many calls
+		idle   []*pooled   // carry one call at a time and have none; the last used at the end
+		opened []*pooled   // carry streams and nothing else
+		flight *flight     // the dial that others wait for
+		own    int         // dials of calls that each need a connection of their own
+		queue  []*turn     // calls that wait for one of these to end, or for an idle connection
+		line   []*place    // calls that wait for a place: all that carry many are full
+		redial *time.Timer // for those in the line, once the pause is over; nil: none is set
+		earned int         // by calls, toward retries of refused ones
 		patience
 		reaper *time.Timer
 		closed bool
@@ -175,9 +176,11 @@ func (e *Endpoint) Close() error {
 func (e *Endpoint) Shutdown(ctx context.Context) error {
 	e.mu.Lock()
 	e.mu.closed = true
-	e.madeRoomLocked() // who waits for some is told
-	if e.mu.reaper != nil {
-		e.mu.reaper.Stop()
+	e.scatterLocked()
+	for _, t := range []*time.Timer{e.mu.reaper, e.mu.redial} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 	var each sync.WaitGroup
 	var cutOff atomic.Bool

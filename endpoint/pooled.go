@@ -27,6 +27,7 @@ type pooled struct {
 	calls    int       // in flight
 	load     int       // what they weigh
 	most     int       // that its peer takes at once; 0: any number
+	settles  bool      // its peer has not said yet how many that are
 	muxed    bool      // carries many
 	streams  bool      // its first call was a stream: a peer that says no hello takes only streams on it
 	used     bool      // it has carried something
@@ -107,6 +108,7 @@ func (e *Endpoint) settleLocked(pc *pooled) {
 	if _, ok := e.mu.all[pc]; !ok {
 		return
 	}
+	defer e.seatLocked()
 	caps, usable := pc.conn.Status()
 	if !usable {
 		if !pc.used { // else its call tells: who gives one up ends the connection
@@ -116,13 +118,7 @@ func (e *Endpoint) settleLocked(pc *pooled) {
 		return
 	}
 	e.soundLocked(pc)
-	was := pc.most
-	if pc.most = caps.Calls; caps.Settling { // what waits for its word is let in with that
-		pc.most = 0
-	}
-	if pc.most != was {
-		e.madeRoomLocked() // perhaps
-	}
+	pc.most, pc.settles = caps.Calls, caps.Settling
 	if pc.known || caps.Pending {
 		return
 	}
@@ -150,7 +146,10 @@ func (e *Endpoint) dropLocked(pc *pooled) {
 	e.mu.idle = without(e.mu.idle, pc)
 	e.mu.muxed = without(e.mu.muxed, pc)
 	e.mu.opened = without(e.mu.opened, pc)
-	e.work.Go(func() { pc.conn.Shutdown(e.ctx) })
+	e.work.Go(func() {
+		e.seat() // another may be dialled in its place
+		pc.conn.Shutdown(e.ctx)
+	})
 }
 
 // without is list without pc; it reuses the list's memory.
@@ -195,7 +194,7 @@ func (e *Endpoint) release(pc *pooled, bytes int, answered bool) {
 	e.soundLocked(pc)
 	pc.calls--
 	pc.load -= load(bytes)
-	e.madeRoomLocked()
+	defer e.seatLocked()
 	if pc.calls > 0 {
 		return
 	}
@@ -214,14 +213,6 @@ func (e *Endpoint) release(pc *pooled, bytes int, answered bool) {
 	}
 	if e.mu.reaper == nil && !e.mu.closed {
 		e.mu.reaper = time.AfterFunc(e.cfg.Limits.Idle, e.reap)
-	}
-}
-
-// madeRoomLocked has those look again that wait since all connections were full.
-func (e *Endpoint) madeRoomLocked() {
-	if e.mu.room != nil {
-		close(e.mu.room)
-		e.mu.room = nil
 	}
 }
 

@@ -52,6 +52,15 @@ func (c *Conn) awaitPlaceLocked(ctx context.Context, refuse func() error, timeou
 	return err
 }
 
+// Settle has a peer that has not said yet how many calls it takes at once (Caps.Settling)
+// be asked, though no call says anything. It does not wait; Config.Notify tells.
+func (c *Conn) Settle() {
+	c.out.Lock()
+	fx := c.settleLocked()
+	c.unlock()
+	c.carryOut(fx)
+}
+
 // settleLocked has the peer say how many calls it takes, and somebody read that: of the
 // stream that was let in first it may be that nothing was sent, and nobody receives.
 func (c *Conn) settleLocked() (fx effects) {
