@@ -293,8 +293,7 @@ func (c *ServerConn) appendLocked(r *request) bool {
 		rpc.HintsOf(r.call.Method).NoteResponse(0)
 	}
 	err := encode(out, c.sess, reply, nil)
-	if err != nil && reply.Trailer != nil { // it may be too large, or what has failed before
-		reply.Trailer = nil
+	for err != nil && lessen(reply) {
 		err = encode(out, c.sess, reply, nil)
 	}
 	if err != nil {
@@ -302,6 +301,26 @@ func (c *ServerConn) appendLocked(r *request) bool {
 	}
 	return true
 }
+
+// lessen takes from an error that could not be framed what may be too large for its
+// protocol: the trailer, then all but the begin of its text, since handlers put into it
+// what their callers have sent. False: nothing is left to be taken.
+func lessen(ev *wire.Event) bool {
+	e := ev.Err
+	switch {
+	case ev.Trailer != nil:
+		ev.Trailer = nil
+	case e != nil && (len(e.Msg) > maxTold || e.Details != nil):
+		ev.Err = &rpc.Error{Code: e.Code, Msg: clipped(e.Msg, maxTold), Sent: e.Sent}
+	default:
+		return false
+	}
+	return true
+}
+
+// maxTold is how much of an error's text is told where all of it does not fit, bytes:
+// little enough for a header of HTTP, where each may take three.
+const maxTold = 2 << 10
 
 // overflow drops the result of r, for which there is no room on the server.
 func (c *ServerConn) overflow(r *request) error {

@@ -171,7 +171,15 @@ func brief(v any) any {
 	if len(text) <= maxLogged {
 		return v
 	}
-	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:maxLogged], ""), len(text))
+	return clipped(text, maxLogged)
+}
+
+// clipped is text, or of one that is longer than n bytes the begin and how long it was.
+func clipped(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:n], ""), len(text))
 }
 
 // maxFrames is how much of a panic's stack is logged.

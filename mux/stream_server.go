@@ -120,11 +120,16 @@ func (s *serverStream) finishLocked(err error, list *waiter) *waiter {
 func (s *serverStream) sayEndLocked() {
 	c := s.c
 	// The peer awaits the end even of a call that it gave up: its id is free then.
-	if _, err := s.appendLocked(wire.End, nil); err != nil {
+	_, err := s.appendLocked(wire.End, nil)
+	if err != nil && s.ev.Err == nil {
 		s.ev.Trailer, s.ev.Err = nil, &rpc.Error{Code: rpc.Internal, Msg: "the end of the stream could not be sent"}
-		if _, err = s.appendLocked(wire.End, nil); err != nil {
-			c.unanswerableLocked()
-		}
+		_, err = s.appendLocked(wire.End, nil)
+	}
+	for err != nil && lessen(&s.ev) {
+		_, err = s.appendLocked(wire.End, nil)
+	}
+	if err != nil {
+		c.unanswerableLocked()
 	}
 }
 

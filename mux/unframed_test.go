@@ -41,6 +41,39 @@ func TestAnswerThatCannotBeFramed(t *testing.T) {
 	})
 }
 
+// An error whose text is longer than a message may be costs its call the rest of the text,
+// and others nothing: handlers say what their callers have sent.
+func TestErrorThatIsTooLong(t *testing.T) {
+	long := rpc.Errorf(rpc.InvalidArgument, "no user %s", strings.Repeat("7", 2<<20))
+	for _, form := range []ttheader.Form{ttheader.TTHeader, ttheader.THeader, ttheader.Framed} {
+		synctest.Test(t, func(t *testing.T) {
+			h := simple
+			h.sum = func(context.Context, iter.Seq2[*string, error]) (*string, error) { return nil, long }
+			r := newRigWith(t, form, rpc.Limits{MessageBytes: 1 << 20}, func(service, name string) (rpc.Handler, string, bool) {
+				if name == sumMethod.Name {
+					return h.route(service, name)
+				}
+				return handlers{"echo": echo["echo"], "find": func(context.Context, string) (string, error) { return "", long }}.route(service, name)
+			}, mux.Spare)
+			check := func(err error) {
+				t.Helper()
+				if e, _ := errors.AsType[*rpc.Error](err); e == nil || e.Code != rpc.InvalidArgument || !strings.HasPrefix(e.Msg, "no user 77") || len(e.Msg) < 1000 || len(e.Msg) > 1<<20 {
+					t.Errorf("%v: %.100v", form, err)
+				}
+			}
+			_, _, err := r.call(t.Context(), "find", "7")
+			check(err)
+			if form == ttheader.TTHeader {
+				_, err = r.sum(t.Context(), strs(1, "7"))
+				check(err)
+			}
+			if got, _, err := r.call(t.Context(), "echo", "still there"); err != nil || got != "still there" {
+				t.Errorf("%v: afterwards: %q, %v", form, got, err)
+			}
+		})
+	}
+}
+
 // A later message of a stream that is larger than its limit, whether it was expected
 // to be large or not, ends a call whose handler runs: it is not safe to repeat.
 func TestLaterMessageThatCannotBeFramed(t *testing.T) {

@@ -60,6 +60,9 @@ func TestErrors(t *testing.T) {
 		if !ok || e.Code != rpc.NotFound || e.Msg != "no such word: 100%" || !slices.Equal(e.Details, want) || e.Sent != rpc.Processed || !e.Remote {
 			t.Errorf("a handler's error: %#v", err)
 		}
+		if _, _, err := say(t.Context(), r.client, "long"); rpc.CodeOf(err) != rpc.NotFound || !strings.Contains(err.Error(), "no such word: \n\n") {
+			t.Errorf("an error whose text does not fit the trailers: %.100v", err)
+		}
 		if _, _, err := say(t.Context(), r.client, "panic"); rpc.CodeOf(err) != rpc.Internal {
 			t.Errorf("a panic: %v", err)
 		}

@@ -84,6 +84,8 @@ func serveSay(ctx context.Context, c *rpc.Call) error {
 	switch *req {
 	case "fail":
 		return &rpc.Error{Code: rpc.NotFound, Msg: "no such word: 100%", Details: rpc.Metadata{{Key: "word", Value: "fail"}, {Key: "a.Type", Value: "\x00"}}}
+	case "long":
+		return &rpc.Error{Code: rpc.NotFound, Msg: "no such word: " + strings.Repeat("\n", 1<<20), Details: rpc.Metadata{{Key: "word", Value: strings.Repeat("x", 1<<20)}}}
 	case "wait":
 		<-ctx.Done()
 		return ctx.Err()
