@@ -128,7 +128,7 @@ func (s *Splitter) Next(data buf.View, at, most, free int) (m Message, n, grant 
 
 // fail has nothing more be taken. most is below zero where there is no room.
 func (s *Splitter) fail(most int) *rpc.Error {
-	e := &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Msg: fmt.Sprintf("message of %d bytes, the limit is %d", s.size, most)}
+	e := &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Msg: fmt.Sprintf("message of %d bytes, Limits.MessageBytes is %d", s.size, most)}
 	switch {
 	case s.head[0] > 1:
 		e.Code, e.Msg = rpc.Internal, fmt.Sprintf("a message begins with the byte %d, which is neither 0 nor 1", s.head[0])

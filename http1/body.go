@@ -89,7 +89,7 @@ func (s *Session) endBody(out *buf.Out, sd *Send) *Error {
 	end := sd.Flags&End != 0
 	switch {
 	case n > s.cfg.MessageBytes:
-		e := sendErr("body of " + strconv.Itoa(n) + " bytes, the limit is " + strconv.Itoa(s.cfg.MessageBytes))
+		e := sendErr("body of " + strconv.Itoa(n) + " bytes, MessageBytes is " + strconv.Itoa(s.cfg.MessageBytes))
 		e.Limit = true
 		return e
 	case n > 0 && (sd.Flags&Data == 0 || c.msg.kind == bodyless && !c.msg.mute):

@@ -201,7 +201,7 @@ func (s *Session) endStream(out *buf.Out, st *stream, sd *Send) {
 func (s *Session) fits(n int) *Error {
 	switch {
 	case n > s.cfg.MessageBytes:
-		e := sendErr(EnhanceYourCalm, "body of "+strconv.Itoa(n)+" bytes, the limit is "+strconv.Itoa(s.cfg.MessageBytes))
+		e := sendErr(EnhanceYourCalm, "body of "+strconv.Itoa(n)+" bytes, MessageBytes is "+strconv.Itoa(s.cfg.MessageBytes))
 		e.Limit = true
 		return e
 	case s.out.kept > 0 && s.out.kept+n > keptFactor*s.cfg.MessageBytes:

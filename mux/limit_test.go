@@ -29,7 +29,7 @@ func TestMessageAboveTheLimitThatCannotBeSkipped(t *testing.T) {
 				r.client = mux.NewConn(a, p.Open(wire.Client, lim), mux.Config{Limits: lim})
 				body := "\x0b\x00\x01\x00\x03\x00\x00" + strings.Repeat("x", 3<<16) + "\x00" // a struct with one string
 				_, _, err := r.call(t.Context(), "echo", body)
-				if err == nil || !strings.Contains(err.Error(), "bytes, the limit is 65536") {
+				if err == nil || !strings.Contains(err.Error(), "bytes, Limits.MessageBytes is 65536") {
 					t.Errorf("echo = %v", err)
 				}
 				r.stop()

@@ -9,13 +9,18 @@ import (
 // An alarm calls a function once a time is over. Guarded by the output lock, which
 // the function has to take.
 type alarm struct {
-	timer *time.Timer // made by the first start
-	armed bool        // until its user says otherwise
+	timer   *time.Timer // made by the first start
+	armed   bool        // until its user says otherwise
+	stopped bool        // for good: it is not set any more
 }
 
-// again sets an alarm that was started before, to d from now. False: it was not, and
-// is to be started. (To name the function each time would allocate each time.)
+// again sets an alarm that was started before, to d from now, unless it was stopped.
+// False: it was not started, and is to be. (To name the function each time would allocate
+// each time.)
 func (a *alarm) again(d time.Duration) bool {
+	if a.stopped {
+		return true
+	}
 	if a.timer == nil {
 		return false
 	}
@@ -24,14 +29,19 @@ func (a *alarm) again(d time.Duration) bool {
 	return true
 }
 
-// start sets an alarm for the first time.
+// start sets an alarm for the first time, unless it was stopped.
 func (a *alarm) start(d time.Duration, f func()) {
+	if a.stopped {
+		return
+	}
 	a.armed = true
 	a.timer = time.AfterFunc(d, f)
 }
 
-// stop ends it for good.
+// stop ends it for good: it is not armed again, and keeps nothing of its connection. Its
+// function may run once more, if its time was over already.
 func (a *alarm) stop() {
+	a.armed, a.stopped = false, true
 	if a.timer != nil {
 		a.timer.Stop()
 	}

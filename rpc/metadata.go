@@ -131,7 +131,7 @@ func (m Metadata) Check(lim *Limits) error {
 func (m Metadata) Fits(lim *Limits) error {
 	if len(m) > lim.HeaderEntries {
 		return &Error{Code: ResourceExhausted, Op: "metadata", Sent: NotSent,
-			Msg: fmt.Sprintf("%d entries, the limit is %d", len(m), lim.HeaderEntries)}
+			Msg: fmt.Sprintf("%d entries, Limits.HeaderEntries is %d", len(m), lim.HeaderEntries)}
 	}
 	total := 0
 	for _, p := range m {
@@ -139,7 +139,7 @@ func (m Metadata) Fits(lim *Limits) error {
 	}
 	if total > lim.HeaderBytes {
 		return &Error{Code: ResourceExhausted, Op: "metadata", Sent: NotSent,
-			Msg: fmt.Sprintf("%d bytes, the limit is %d", total, lim.HeaderBytes)}
+			Msg: fmt.Sprintf("%d bytes, Limits.HeaderBytes is %d", total, lim.HeaderBytes)}
 	}
 	return nil
 }

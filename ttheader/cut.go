@@ -164,7 +164,7 @@ func sizeErr(n int, lim *rpc.Limits) *rpc.Error {
 	if n <= lim.MessageBytes {
 		return &rpc.Error{Code: rpc.ResourceExhausted, Msg: "no room for a message of " + strconv.Itoa(n) + " bytes now"}
 	}
-	return &rpc.Error{Code: rpc.ResourceExhausted, Msg: "message of " + strconv.Itoa(n) + " bytes, the limit is " + strconv.Itoa(lim.MessageBytes)}
+	return &rpc.Error{Code: rpc.ResourceExhausted, Msg: "message of " + strconv.Itoa(n) + " bytes, Limits.MessageBytes is " + strconv.Itoa(lim.MessageBytes)}
 }
 
 // headerTooLarge ends a connection: nothing is kept of such a header, not even what it

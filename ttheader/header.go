@@ -105,7 +105,7 @@ type parser struct {
 	fine   time.Duration // the finer timeout
 }
 
-var errHeaderLimit = &rpc.Error{Code: rpc.ResourceExhausted, Msg: "too much metadata"}
+var errHeaderLimit = &rpc.Error{Code: rpc.ResourceExhausted, Msg: "more metadata than Limits.HeaderBytes and HeaderEntries allow"}
 
 // blocks reads everything from p.o to the end.
 func (p *parser) blocks() error {

@@ -213,7 +213,7 @@ func (s *Session) End(out *buf.Out, m buf.Mark, ev *wire.Event) error {
 
 // tooLarge is the error of a message beyond the limit.
 func tooLarge(n, most int) error {
-	return &rpc.Error{Code: rpc.ResourceExhausted, Op: "encode", Sent: rpc.NotSent, Msg: fmt.Sprintf("message of %d bytes, the limit is %d", n, most)}
+	return &rpc.Error{Code: rpc.ResourceExhausted, Op: "encode", Sent: rpc.NotSent, Msg: fmt.Sprintf("message of %d bytes, Limits.MessageBytes is %d", n, most)}
 }
 
 // unsent is what an error of http2's End means; nil: there is nobody to be told.

@@ -218,7 +218,7 @@ func copyBytes(encode func(*buf.Out) error, lim *rpc.Limits) (buf.View, error) {
 	}
 	if n := out.Since(start); n > lim.MessageBytes {
 		return buf.View{}, &rpc.Error{Code: rpc.ResourceExhausted, Op: "encode", Sent: rpc.NotSent,
-			Msg: fmt.Sprintf("message of %d bytes, the limit is %d", n, lim.MessageBytes)}
+			Msg: fmt.Sprintf("message of %d bytes, Limits.MessageBytes is %d", n, lim.MessageBytes)}
 	}
 	return out.Take(start), nil
 }
