@@ -33,7 +33,7 @@ func (w Pen) Upto(b []byte) []byte {
 	return b[:uintptr(w.p)-uintptr(unsafe.Pointer(unsafe.SliceData(b)))]
 }
 
-// Byte writes the first byte of a tag of two.
+// Byte writes one byte, such as the first one of a tag of two.
 func (w Pen) Byte(c byte) Pen {
 	// Safety: the run has room for it.
 	*(*byte)(w.p) = c
@@ -42,10 +42,12 @@ func (w Pen) Byte(c byte) Pen {
 
 // Number writes a number behind a tag.
 func (w Pen) Number(tag byte, v uint64) Pen {
-	if v < 0x80 {
-		return w.Bool(tag, byte(v))
+	// Safety: the run has room for it.
+	*(*[2]byte)(w.p) = [2]byte{tag, byte(v)}
+	if v >= 0x80 {
+		return w.long(v)
 	}
-	return w.long(tag, v)
+	return Pen{unsafe.Add(w.p, 2)}
 }
 
 // Bool writes one byte behind a tag.
@@ -55,14 +57,18 @@ func (w Pen) Bool(tag, v byte) Pen {
 	return Pen{unsafe.Add(w.p, 2)}
 }
 
-// long is Number for one of more than one byte. It stays out of Number, which is inlined.
+// long writes a number of more than one byte behind the tag at w. It stays out of Number, which is inlined.
 //
 //go:noinline
-func (w Pen) long(tag byte, v uint64) Pen {
+func (w Pen) long(v uint64) Pen {
 	// Safety: the run has room for it.
-	*(*byte)(w.p) = tag
-	p := unsafe.Add(w.p, 1)
-	return Pen{unsafe.Add(p, raw.Put((*[raw.MaxVarint]byte)(p), v))}
+	p := (*[1 + raw.MaxVarint]byte)(w.p)
+	if v >= 1<<56 {
+		return Pen{unsafe.Add(w.p, 1+raw.PutLong((*[raw.MaxVarint]byte)(p[1:]), v))}
+	}
+	word, n := raw.Septets(v)
+	binary.LittleEndian.PutUint64(p[1:], word)
+	return Pen{unsafe.Add(w.p, 1+n)}
 }
 
 // Fixed32 writes four bytes behind a tag.

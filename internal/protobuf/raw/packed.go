@@ -113,11 +113,11 @@ func PutNumbers(dst []byte, s []uint64) int {
 		for _, v := range s[:k] {
 			p := (*[MaxVarint]byte)(dst[o:])
 			if v >= 1<<56 {
-				o += putLong(p, v)
+				o += PutLong(p, v)
 				continue
 			}
-			n := Size(v)
-			binary.LittleEndian.PutUint64(p[:], spread(v)|marks&(1<<(8*uint(n-1)&63)-1))
+			word, n := Septets(v)
+			binary.LittleEndian.PutUint64(p[:], word)
 			o += n
 		}
 		s = s[k:]

@@ -60,15 +60,22 @@ func Append(b []byte, v uint64) []byte {
 // ask how long v is but if that is very much, since no processor could foretell that.
 func Put(p *[MaxVarint]byte, v uint64) int {
 	if v >= 1<<56 {
-		return putLong(p, v)
+		return PutLong(p, v)
 	}
-	n := Size(v)
-	binary.LittleEndian.PutUint64(p[:], spread(v)|marks&(1<<(8*uint(n-1)&63)-1))
+	word, n := Septets(v)
+	binary.LittleEndian.PutUint64(p[:], word)
 	return n
 }
 
-// putLong writes numbers of nine and ten bytes.
-func putLong(p *[MaxVarint]byte, v uint64) int {
+// Septets gives the bytes of v, which is less than 1<<56: n of them, the first one lowest. It is small enough to be
+// inlined, which Put is not.
+func Septets(v uint64) (word uint64, n int) {
+	n = Size(v)
+	return spread(v) | marks&(1<<(8*uint(n-1)&63)-1), n
+}
+
+// PutLong is Put for 1<<56 and more, which take nine and ten bytes.
+func PutLong(p *[MaxVarint]byte, v uint64) int {
 	binary.LittleEndian.PutUint64(p[:], spread(v)|marks)
 	p[8] = byte(v >> 56)
 	if v < 1<<63 {
