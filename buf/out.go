@@ -88,6 +88,12 @@ func (o *Out) Commit(b []byte) {
 		o.push(ViewOf(b))
 		return
 	}
+	if p := o.before(&b[0]); p != nil { // as extend does, without a call
+		p.n += uint32(len(b))
+		o.w += len(b)
+		o.n += len(b)
+		return
+	}
 	o.extend(len(b))
 }
 
@@ -264,16 +270,25 @@ func (o *Out) Bytes() []byte {
 // that ends there.
 func (o *Out) extend(n int) {
 	at := &o.cur.mem[o.w]
+	if p := o.before(at); p != nil {
+		p.n += uint32(n)
+		o.w += n
+		o.n += n
+		return
+	}
 	o.w += n
-	if last := len(o.pieces) - 1; last >= o.head {
-		p := &o.pieces[last]
-		if p.b == nil && inside(o.cur.mem, p.p) && offset(o.cur.mem, p.p)+int(p.n)+n == o.w {
-			p.n += uint32(n)
-			o.n += n
-			return
+	o.push(View{p: at, n: uint32(n)})
+}
+
+// before is the last piece if it ends at p, where the room of the current block begins, and goes with that block; else nil.
+func (o *Out) before(p *byte) *View {
+	if i := len(o.pieces) - 1; i >= o.head && o.w > 0 {
+		// Safety: addresses are compared only. The byte before p is the block's, so what ends at p lies in the block.
+		if v := &o.pieces[i]; v.b == nil && uintptr(unsafe.Pointer(v.p))+uintptr(v.n) == uintptr(unsafe.Pointer(p)) {
+			return v
 		}
 	}
-	o.push(View{p: at, n: uint32(n)})
+	return nil
 }
 
 // push appends a piece, which is given.
