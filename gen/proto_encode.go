@@ -237,8 +237,7 @@ func encodeProto(e *emitter, list []protoField) {
 		case protoMessages:
 			encodeProtoMessages(e, f)
 		case protoNumbers:
-			tag, _ := f.low()
-			e.p("if b = protoimpl.Packed(e, b, x, depth, %d, %d, protoimpl.%s, x.%s); e.Halt {\nreturn b\n}", i, tag, protoForms[protoType(f.t)], f.name)
+			encodeProtoNumbers(e, f, i)
 		case protoTexts:
 			tag, _ := f.low()
 			e.p("if b = e.Texts(b, x, depth, %d, %d, x.%s); e.Halt {\nreturn b\n}", i, tag, f.name)
@@ -247,6 +246,17 @@ func encodeProto(e *emitter, list []protoField) {
 		}
 		i = j
 	}
+}
+
+// encodeProtoNumbers writes what encodes packed numbers, the field with index i.
+func encodeProtoNumbers(e *emitter, f protoField, i int) {
+	tag, n := f.low()
+	form, list := protoForms[protoType(f.t)], "x."+f.name
+	if form == "Int64" && n == 1 {
+		e.p("if v := %s; protoimpl.Few(b, v) {\nb = protoimpl.Int64s(b, %d, v)\n} else", list, tag)
+		list = "v"
+	}
+	e.p("if b = protoimpl.Packed(e, b, x, depth, %d, %d, protoimpl.%s, %s); e.Halt {\nreturn b\n}", i, tag, form, list)
 }
 
 // encodeProtoPlan leaves fields to the plan, unless all of them are absent.

@@ -247,10 +247,6 @@ func (e *Encoder) packed(b []byte, x any, depth, i int, tag uint32, form plan.Fo
 	if n == 0 {
 		return b
 	}
-	if n <= few && form == Int64 && tag < 0x80 && cap(b)-len(b) >= fewRoom {
-		// Safety: p points to n numbers, each of which takes raw.MaxVarint bytes at the most.
-		return End(b).numbers(byte(tag), unsafe.Slice((*uint64)(p), n)).Upto(b)
-	}
 	if form == Fixed32 || form == Fixed64 || n > (cap(b)-len(b)-Room)/raw.MaxVarint {
 		if cap(b)-len(b) < Room {
 			if b = e.Next(b, depth); e.Halt {

@@ -120,17 +120,35 @@ const (
 	fewRoom = 2 + few*raw.MaxVarint + 8
 )
 
-// numbers writes some packed numbers behind a tag.
+// Few tells whether Int64s may be asked for a list, behind b.
+func Few[T any](b []byte, list []T) bool { return len(list) <= few && cap(b)-len(b) >= fewRoom }
+
+// Int64s appends packed numbers of which Few told that they are few, behind a tag of one byte.
+func Int64s[T ~int64 | ~uint64](b []byte, tag byte, list []T) []byte {
+	// Safety: the numbers are such words, and there is fewRoom.
+	return End(b).numbers(tag, *(*[]uint64)(unsafe.Pointer(&list))).Upto(b)
+}
+
+// numbers writes some packed numbers behind a tag; nothing if there are none.
 func (w Pen) numbers(tag byte, list []uint64) Pen {
+	if len(list) == 0 {
+		return w
+	}
 	// Safety: there is fewRoom.
 	p := unsafe.Add(w.p, 2)
 	for _, v := range list {
-		*(*byte)(p) = byte(v)
-		if v < 0x80 {
+		at := (*[raw.MaxVarint]byte)(p)
+		switch {
+		case v < 0x80:
+			at[0] = byte(v)
 			p = unsafe.Add(p, 1)
-			continue
+		case v < 1<<56:
+			word, n := raw.Septets(v)
+			binary.LittleEndian.PutUint64(at[:], word)
+			p = unsafe.Add(p, n)
+		default:
+			p = unsafe.Add(p, raw.PutLong(at, v))
 		}
-		p = unsafe.Add(p, raw.Put((*[raw.MaxVarint]byte)(p), v))
 	}
 	w.Bool(tag, byte(uintptr(p)-uintptr(w.p)-2))
 	return Pen{p}
@@ -141,7 +159,12 @@ func (w Pen) numbers(tag byte, list []uint64) Pen {
 func (e *Encoder) Text(w Pen, tag byte, s string) Pen {
 	n := len(s)
 	if n < 8 || n > 64 {
-		return e.textSlow(w, tag, s)
+		// Safety: the run has room for it.
+		p := w.length(tag, n).p
+		if !codec.CopyASCII(p, s) && !utf8.ValidString(s) {
+			e.bad = true
+		}
+		return Pen{unsafe.Add(p, n)}
 	}
 	// Safety: all loads are within s, and all stores within the room for it. Of 8 bytes and more, the last ones are
 	// copied with some that were already.
@@ -183,13 +206,3 @@ func word(p unsafe.Pointer, i int) uint64 { return *(*uint64)(unsafe.Add(p, i)) 
 //
 // Safety: as word.
 func put(p unsafe.Pointer, i int, v uint64) { *(*uint64)(unsafe.Add(p, i)) = v }
-
-// textSlow is Text for strings that are very short, or long.
-func (e *Encoder) textSlow(w Pen, tag byte, s string) Pen {
-	// Safety: the run has room for it.
-	p := w.length(tag, len(s)).p
-	if !codec.CopyASCII(p, s) && !utf8.ValidString(s) {
-		e.bad = true
-	}
-	return Pen{unsafe.Add(p, len(s))}
-}

@@ -107,8 +107,16 @@ func TestPenFew(t *testing.T) {
 			}
 			s := newSheet(len("begun") + fewRoom)
 			b := s.begin()
-			s.checked(t, fmt.Sprint(list), End(b).numbers(0x1a, list).Upto(b), append([]byte{0x1a, byte(len(want))}, want...))
+			if !Few(b, list) || Few(b[:len(b)+1], list) {
+				t.Fatalf("%d numbers are not few where there is room for them, or are where there is none", n)
+			}
+			s.checked(t, fmt.Sprint(list), Int64s(b, 0x1a, list), append([]byte{0x1a, byte(len(want))}, want...))
 		}
+	}
+	s := newSheet(len("begun") + fewRoom)
+	b := s.begin()
+	if s.checked(t, "none", Int64s(b, 0x1a, []int64(nil)), nil); Few(b, make([]int64, few+1)) {
+		t.Fatalf("%d numbers are few", few+1)
 	}
 }
 

@@ -49,7 +49,9 @@ func (x *Echo) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte {
 		}
 		b = w.Upto(b)
 	}
-	if b = protoimpl.Packed(e, b, x, depth, 2, 26, protoimpl.Int64, x.List); e.Halt {
+	if v := x.List; protoimpl.Few(b, v) {
+		b = protoimpl.Int64s(b, 26, v)
+	} else if b = protoimpl.Packed(e, b, x, depth, 2, 26, protoimpl.Int64, v); e.Halt {
 		return b
 	}
 	if len(x.unknown) > 0 {
@@ -680,7 +682,9 @@ func (x *Numbers) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 			return b
 		}
 	}
-	if b = protoimpl.Packed(e, b, x, depth, 2, 26, protoimpl.Int64, x.Numbers); e.Halt {
+	if v := x.Numbers; protoimpl.Few(b, v) {
+		b = protoimpl.Int64s(b, 26, v)
+	} else if b = protoimpl.Packed(e, b, x, depth, 2, 26, protoimpl.Int64, v); e.Halt {
 		return b
 	}
 	if len(x.unknown) > 0 {

@@ -49,7 +49,9 @@ func (x *Message) AppendProto(e *protoimpl.Encoder, b []byte, depth int) []byte 
 		}
 		b = w.Upto(b)
 	}
-	if b = protoimpl.Packed(e, b, x, depth, 2, 26, protoimpl.Int64, x.List); e.Halt {
+	if v := x.List; protoimpl.Few(b, v) {
+		b = protoimpl.Int64s(b, 26, v)
+	} else if b = protoimpl.Packed(e, b, x, depth, 2, 26, protoimpl.Int64, v); e.Halt {
 		return b
 	}
 	if len(x.unknown) > 0 {
