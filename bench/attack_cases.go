@@ -34,6 +34,9 @@ const (
 	// oneAddress is the same for an address with many connections: its share of
 	// the server's account.
 	oneAddress = 256
+	// manyAddresses is the same for many addresses, which have all of the server's account, and
+	// the 8 KB that ten thousand connections take besides.
+	manyAddresses = 384
 	// small is for what holds hardly anything.
 	small = 64
 )
@@ -52,8 +55,11 @@ type attacker struct {
 }
 
 // dial connects; nil if the server takes no more connections in time.
-func (x *attacker) dial() *net.TCPConn {
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: attackerAddress}, Timeout: time.Second}
+func (x *attacker) dial() *net.TCPConn { return x.dialFrom(attackerAddress) }
+
+// dialFrom is dial from an address of ours: of one a server takes a quarter of its connections.
+func (x *attacker) dialFrom(from net.IP) *net.TCPConn {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: from}, Timeout: time.Second}
 	nc, err := d.DialContext(x.ctx, "tcp", x.addr)
 	if err != nil {
 		return nil

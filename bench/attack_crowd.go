@@ -2,9 +2,23 @@ package main
 
 import (
 	"encoding/binary"
+	"net"
 	"strings"
 	"time"
 )
+
+// stalled has each of 10,000 connections from ten addresses say first, and read nothing.
+func (x *attacker) stalled(first ...[]byte) {
+	x.many(100, func(i int) {
+		for range 100 {
+			c := x.dialFrom(net.IPv4(127, 0, 1, byte(1+i/10)))
+			for _, b := range first {
+				x.say(c, b)
+			}
+		}
+		x.wait()
+	})
+}
 
 // crowdAttacks make a server hold little on each of many connections, or what no
 // account sees at once.
@@ -52,6 +66,9 @@ func crowdAttacks() []*attack {
 		}},
 		{name: "describes-unread-many", why: "the same on 400 connections that read nothing", bound: oneAddress, run: unread(firstRequest("echo", seqBase, 1, ""), describe)},
 		{name: "streams-unread-many", why: "a stream that pours on each of 400 connections of peers without credit that read nothing", bound: oneAddress, run: unread(openStream("pour", 1, false), nil)},
+		{name: "streams-stalled", why: "a stream that pours on each of 10,000 connections, from ten addresses, of peers without credit that read nothing", bound: manyAddresses, run: func(x *attacker) {
+			x.stalled(openStream("pour", 1, false))
+		}},
 		{name: "answers-packed-many", why: "a compressed answer of 1 MB on each of 1,000 connections", bound: oneAddress, run: func(x *attacker) {
 			b := theader(1, 1, packed(message("answer", 1, 1, argument(1<<20, "")), 1))
 			x.many(1000, func(int) {

@@ -252,6 +252,9 @@ func h2Holds() []*attack {
 		{name: "h2-streams-stall", why: "1,000 streams that pour on each of 64 connections, without windows", bound: oneAddress, run: func(x *attacker) {
 			x.h2Times(64, 0, 1000, func(i uint32) []byte { return h2Call(odd(i), "Pour", 1) })
 		}},
+		{name: "h2-streams-stalled", why: "a stream that pours on each of 10,000 connections, from ten addresses, that read nothing", bound: manyAddresses, run: func(x *attacker) {
+			x.stalled(h2Hello(h2FirstWindow), h2Call(1, "Pour", 1))
+		}},
 		{name: "h2-streams-hold", why: "1,000 streams whose handlers receive nothing on each of 64 connections", bound: oneAddress, run: func(x *attacker) {
 			x.h2Times(64, h2FirstWindow, 1000, func(i uint32) []byte { return h2Open(odd(i), "Hold", 0) })
 		}},

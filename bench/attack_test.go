@@ -84,7 +84,7 @@ func TestAttackersFramesAreUnderstood(t *testing.T) {
 func TestAttackFlags(t *testing.T) {
 	names := map[string]bool{}
 	for _, a := range attacks() {
-		if names[a.name] || a.why == "" || a.bound <= 0 || a.bound > 256 || (a.run == nil) == (a.hostile == nil) {
+		if names[a.name] || a.why == "" || a.bound <= 0 || a.bound > manyAddresses || (a.run == nil) == (a.hostile == nil) {
 			t.Errorf("%s: a second one of this name, without a reason, or without a bound", a.name)
 		}
 		names[a.name] = true

@@ -64,6 +64,7 @@ func victimService() rpc.Service {
 			Serve:  f,
 		}
 	}
+	page := strings.Repeat("x", 32<<10) // of all streams that pour: what is measured is what Limosa holds
 	note := unary("note", func(context.Context, *limosaecho.Message) (*limosaecho.Message, error) {
 		time.Sleep(time.Millisecond)
 		return nil, nil
@@ -99,7 +100,7 @@ func victimService() rpc.Service {
 		}),
 		// pour sends until its caller has gone.
 		stream("pour", func(_ context.Context, c *rpc.Call) error {
-			m := &limosaecho.Message{Text: strings.Repeat("x", 32<<10)}
+			m := &limosaecho.Message{Text: page}
 			for {
 				if err := rpc.EngineOf(c).Stream().Send(m); err != nil {
 					return err

@@ -50,7 +50,7 @@ func main() {
 // run has a case for each subcommand, which is all of its complexity.
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return usageError{"say what to measure: rpc, stream, where, net, idle, accept, relay, pipe, codec, simd, attack, overload or rolling (go run ./bench rpc -h lists its flags)"}
+		return usageError{"say what to measure: rpc, stream, slow, where, net, idle, accept, relay, pipe, codec, simd, attack, overload or rolling (go run ./bench rpc -h lists its flags)"}
 	}
 	switch args[0] {
 	case "rpc":
@@ -59,6 +59,10 @@ func run(ctx context.Context, args []string) error {
 		return streamMain(ctx, args[1:])
 	case childStream:
 		return streamChildMain(ctx, args[1:])
+	case "slow":
+		return slowMain(ctx, args[1:])
+	case childSlow:
+		return slowChildMain(ctx, args[1:])
 	case "relay":
 		return relayMain(ctx, args[1:])
 	case "pipe":
@@ -96,5 +100,5 @@ func run(ctx context.Context, args []string) error {
 	case trial.Server, trial.Client:
 		return trial.Child(ctx, inside(), args[0], args[1:])
 	}
-	return usageError{fmt.Sprintf("unknown benchmark %q; there is: %s", args[0], strings.Join([]string{"rpc", "stream", "where", "net", "idle", "accept", "relay", "pipe", "codec", "simd", "attack", "overload", "rolling"}, ", "))}
+	return usageError{fmt.Sprintf("unknown benchmark %q; there is: %s", args[0], strings.Join([]string{"rpc", "stream", "slow", "where", "net", "idle", "accept", "relay", "pipe", "codec", "simd", "attack", "overload", "rolling"}, ", "))}
 }

@@ -244,12 +244,15 @@ func (a *Account) excessLocked(n int) bool {
 // read them: most, or little while all connections together hold what they may,
 // since thousands of peers that read nothing make this side hold much.
 func (a *Account) clogged(n, most int) bool {
-	return n > min(most, smallHolder) && (n > most || a.total.Full())
+	return n > min(most, leastHolder) && n > a.unclogged(most)
 }
 
 // unclogged is what the output is waited to be below.
 func (a *Account) unclogged(most int) int {
-	if a.total.Full() {
+	switch {
+	case a.total.over():
+		return min(most, leastHolder)
+	case a.total.Full():
 		return min(most, smallHolder)
 	}
 	return most
