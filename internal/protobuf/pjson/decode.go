@@ -391,7 +391,7 @@ func (d *decoder) value(o *plan.Op, form plan.Form, t *shape.Type, p unsafe.Poin
 		*(*[]byte)(p), fine = d.bytes(tok)
 	}
 	if !fine {
-		d.failAt(tok.At, "invalid value for "+t.Go.String()+": "+tok.String())
+		d.failAt(tok.At, "invalid value for "+typeName(t)+": "+tok.String())
 	}
 	return d.err == nil
 }

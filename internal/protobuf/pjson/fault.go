@@ -90,3 +90,16 @@ func knownAre(names []string) string {
 	}
 	return text
 }
+
+// typeName is what Protobuf calls the type of a scalar: who reads the error has written JSON, not Go.
+func typeName(t *shape.Type) string {
+	switch t.Kind {
+	case shape.Bytes:
+		return "bytes"
+	case shape.Float32:
+		return "float"
+	case shape.Float64:
+		return "double"
+	}
+	return t.Go.String()
+}
