@@ -163,7 +163,7 @@ func (s *stream) appendMessage(out *buf.Out) error {
 		out.MoveFrom(s.private)
 		return nil
 	}
-	return s.call.Method.Codec.Append(out, s.sending)
+	return rpc.EngineOf(s.call).Codec().Append(out, s.sending)
 }
 
 // Send implements [rpc.Stream].
@@ -175,7 +175,7 @@ func (s *stream) Send(msg any) error {
 	}
 	if large() {
 		var err error
-		if private, err = s.h.encodePrivate(func(out *buf.Out) error { return s.call.Method.Codec.Append(out, msg) }, nil); err != nil {
+		if private, err = s.h.encodePrivate(func(out *buf.Out) error { return rpc.EngineOf(s.call).Codec().Append(out, msg) }, nil); err != nil {
 			s.h.out.Lock()
 			err = s.unsentLocked(err)
 			s.h.unlockSent()

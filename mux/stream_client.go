@@ -47,6 +47,7 @@ func (c *Conn) openStream(ctx context.Context, call *rpc.Call) (*clientStream, e
 	}
 	s := &clientStream{c: c}
 	s.h, s.call, s.ctx, s.first = &c.half, call, ctx, wire.Open
+	rpc.EngineOf(call).SetEncoding(c.enc)
 	s.lone = call.Method.Kind == rpc.ServerStream
 	c.out.Lock()
 	defer c.unlock()

@@ -67,7 +67,7 @@ func (s *stream) decode(v buf.View, msg any) (err error) {
 			err = &rpc.Error{Code: rpc.Internal, Op: "decode", Peer: s.h.peer, Sent: rpc.Processed, Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
 		}
 	}()
-	if err := s.call.Method.Codec.Decode(v, msg, s.h.lim); err != nil {
+	if err := rpc.EngineOf(s.call).Codec().Decode(v, msg, s.h.lim); err != nil {
 		return &rpc.Error{Code: rpc.CodeOf(coded(err, rpc.Internal, "")), Op: "decode", Peer: s.h.peer, Sent: rpc.Processed, Err: err}
 	}
 	return nil

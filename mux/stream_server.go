@@ -29,7 +29,7 @@ func (c *ServerConn) openStreamLocked(ev *wire.Event) {
 	r.stream, r.id, r.ev, r.routed, r.arrived = s, ev.ID, *ev, c.routeLocked(ev), c.arrived
 	r.ev.Body = buf.View{} // the stream takes it
 	s.h, s.ctx = &c.half, c.cfg.Base
-	s.ev = wire.Event{ID: ev.ID, Tag: ev.Tag, Method: ev.Method}
+	s.ev = wire.Event{ID: ev.ID, Tag: ev.Tag, Method: ev.Method, Encoding: ev.Encoding}
 	s.opened, s.leads = true, c.sess.Caps().Leads
 	r.ordered = ev.Flags&wire.Unordered == 0
 	err := c.refuseLocked(r)

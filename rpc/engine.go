@@ -52,6 +52,9 @@ func (e Engine) SetBody(v buf.View, lim *Limits) {
 // they are encoded or decoded.
 func (e Engine) SetEncoding(to Encoding) { e.c.encoding = to }
 
+// Codec is that of the call's messages, in its encoding.
+func (e Engine) Codec() Codec { return e.c.codec() }
+
 // Release gives the bytes of the request back, once the handler has returned.
 func (e Engine) Release() {
 	l := &e.c.served().lazy
