@@ -19,20 +19,36 @@ const trailerPrefix = "trailer-"
 // as trailers. A pair whose key is reserved, or has a meaning for HTTP, is left out.
 func AppendMetadata[F Field](fields []F, md rpc.Metadata) []F {
 	for _, p := range md {
-		key := strings.ToLower(p.Key)
-		if own(key) || rpc.Reserved(key) {
-			continue
-		}
-		value := p.Value
-		if strings.HasSuffix(key, "-bin") {
-			value = base64.RawStdEncoding.EncodeToString([]byte(value))
-		}
+		prefix := ""
 		if p.Scope != rpc.Leading {
-			key = trailerPrefix + key
+			prefix = trailerPrefix
 		}
-		fields = append(fields, F(struct{ Name, Value string }{key, value}))
+		fields = appendPair(fields, prefix, p)
 	}
 	return fields
+}
+
+// AppendLeading appends of the metadata of a stream's answer what leads it; [AppendEnd] has the
+// rest.
+func AppendLeading[F Field](fields []F, md rpc.Metadata) []F {
+	for _, p := range md {
+		if p.Scope == rpc.Leading {
+			fields = appendPair(fields, "", p)
+		}
+	}
+	return fields
+}
+
+// appendPair appends a pair as a field whose name has prefix in front.
+func appendPair[F Field](fields []F, prefix string, p rpc.Pair) []F {
+	key, value := strings.ToLower(p.Key), p.Value
+	if own(key) || rpc.Reserved(key) {
+		return fields
+	}
+	if strings.HasSuffix(key, "-bin") {
+		value = base64.RawStdEncoding.EncodeToString([]byte(value))
+	}
+	return append(fields, F(struct{ Name, Value string }{prefix + key, value}))
 }
 
 // parsePair appends to md what users see of a field, with a scope. A code other than rpc.OK

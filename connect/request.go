@@ -23,6 +23,7 @@ type Request struct {
 	Packed          bool // the body is compressed by gzip
 	Unpacked        bool // and an answer must not be: its caller has not asked for it
 	Get             bool // the message is Message, and the request has no body
+	Stream          bool // messages come in envelopes, and so do those of the answer, of which the last has the error
 	Message         []byte
 	Timeout         time.Duration // 0: none
 	Header          rpc.Metadata
@@ -33,9 +34,16 @@ type Request struct {
 	lim     *rpc.Limits
 	found   *rpc.Method
 	kind    string // content-type
-	accepts bool
+	one     coding
+	many    coding // of streams, where the body as a whole has none
 	version string
 	query   string
+}
+
+// A coding is what a request says of compression: by what its messages are, and whether answers may be.
+type coding struct {
+	by      string
+	accepts bool
 }
 
 // Read begins to read a request, by the method of HTTP and the target that its first line has.
@@ -65,6 +73,7 @@ func Read(httpMethod, target string, find Find, lim *rpc.Limits) Request {
 func (r *Request) refuse(status int, code rpc.Code, why string) {
 	if r.Err == nil {
 		r.Status, r.Err = status, &rpc.Error{Code: code, Msg: why}
+		r.Stream = r.Stream && status != 415 // which no client takes for a stream's
 	}
 }
 
@@ -114,11 +123,13 @@ func (r *Request) Take(name, value string) {
 	case "content-type":
 		r.kind = value
 	case "content-encoding":
-		if !r.Get {
-			r.packed(value)
-		}
+		r.one.by = value
 	case "accept-encoding":
-		r.accepts = r.accepts || asksGzip(value)
+		r.one.accepts = r.one.accepts || asksGzip(value)
+	case "connect-content-encoding":
+		r.many.by = value
+	case "connect-accept-encoding":
+		r.many.accepts = r.many.accepts || asksGzip(value)
 	case "connect-timeout-ms":
 		d, ok := parseTimeout(value)
 		if !ok {
@@ -168,19 +179,32 @@ func brief(s string) string { return strconv.QuoteToASCII(s[:min(len(s), 32)]) }
 // Done ends the reading: what the fields say together. r may be copied before, to take
 // more fields of another request that begins as this one.
 func (r *Request) Done() {
+	kind, _, _ := strings.Cut(r.kind, ";")
+	if kind = strings.ToLower(strings.TrimSpace(kind)); kind == streamJSON || kind == streamProto {
+		r.Stream, kind = true, "application/"+kind[len(streamPrefix):]
+		if kind == kindJSON {
+			r.Encoding = rpc.JSON // of what it is refused with, too
+		}
+	}
 	if r.Err != nil {
 		return
 	}
 	if r.version != "" && r.version != "1" {
 		r.refuse(0, rpc.InvalidArgument, "connect-protocol-version is "+brief(r.version)+", not 1")
 	}
-	if r.Get {
+	c := r.one
+	switch {
+	case r.Get:
 		r.readQuery()
-	} else {
-		kind, _, _ := strings.Cut(r.kind, ";")
-		r.encoded(strings.ToLower(strings.TrimSpace(kind)))
+		c.by = ""
+	default:
+		r.encoded(kind)
+		if r.Stream {
+			c = r.many
+		}
 	}
-	r.Unpacked = !r.accepts
+	r.packed(c.by)
+	r.Unpacked = !c.accepts
 	if err := r.Header.Fits(r.lim); err != nil {
 		r.refuse(0, rpc.ResourceExhausted, "metadata beyond the limits")
 	}
@@ -190,7 +214,29 @@ func (r *Request) Done() {
 const (
 	kindJSON  = "application/json"
 	kindProto = "application/proto"
+
+	streamPrefix = "application/connect+"
+	streamJSON   = streamPrefix + "json"
+	streamProto  = streamPrefix + "proto"
 )
+
+// Speaks reports whether a content type is one of Connect's.
+func Speaks(kind string) bool {
+	kind, _, _ = strings.Cut(kind, ";")
+	switch strings.ToLower(strings.TrimSpace(kind)) {
+	case kindJSON, kindProto, streamJSON, streamProto:
+		return true
+	}
+	return false
+}
+
+// StreamKind is the content type of streams of messages in an encoding.
+func StreamKind(e rpc.Encoding) string {
+	if e == rpc.JSON {
+		return streamJSON
+	}
+	return streamProto
+}
 
 // Kind is the content type of messages in an encoding.
 func Kind(e rpc.Encoding) string {
@@ -200,13 +246,30 @@ func Kind(e rpc.Encoding) string {
 	return kindProto
 }
 
-// Kinds are the content types that are taken, as a field accept-post has them.
-const Kinds = kindJSON + ", " + kindProto
+// Kinds are the content types that are taken for calls of one message, as a field accept-post
+// has them, and StreamKinds those for streams.
+const (
+	Kinds       = kindJSON + ", " + kindProto
+	StreamKinds = streamJSON + ", " + streamProto
+)
 
-// encoded finds the encoding of a content type.
+// NoStreams refuses a request of a stream, behind Done: what it came by carries none.
+func (r *Request) NoStreams() {
+	if r.Stream {
+		r.refuse(415, rpc.Unimplemented, "streams go over HTTP/2")
+		r.Stream = false
+	}
+}
+
+// Streams reports whether the method has streams; before Done.
+func (r *Request) Streams() bool { return r.found != nil && r.found.Kind > rpc.Oneway }
+
+// encoded finds the encoding of a content type; of a stream, of its messages.
 func (r *Request) encoded(kind string) {
 	switch {
-	case r.found.Kind > rpc.Oneway && (kind == kindJSON || kind == kindProto):
+	case r.Stream && !r.Streams():
+		r.refuse(415, rpc.Unimplemented, "the method has no streams: its messages come as "+kind)
+	case r.Streams() && !r.Stream && (kind == kindJSON || kind == kindProto):
 		r.refuse(415, rpc.Unimplemented, "the method has streams, which "+kind+" does not carry")
 	case kind == kindJSON && CodecOf(r.found, rpc.JSON) != nil:
 		r.Encoding = rpc.JSON

@@ -18,7 +18,13 @@ func AppendHead(b []byte, packed bool, n int) []byte {
 	if packed {
 		flag = 1
 	}
-	return binary.BigEndian.AppendUint32(append(b, flag), uint32(n))
+	return AppendFlags(b, flag, n)
+}
+
+// AppendFlags appends what stands before n bytes in an envelope with flags, as Connect has them
+// too: its last one is no message.
+func AppendFlags(b []byte, flags byte, n int) []byte {
+	return binary.BigEndian.AppendUint32(append(b, flags), uint32(n))
 }
 
 // A Message is one that was taken out of a body. Body is its user's to release.

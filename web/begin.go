@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/connect"
 	"github.com/limosa-rpc/limosa/grpc"
 	"github.com/limosa-rpc/limosa/http2"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -15,19 +16,24 @@ import (
 // and shared by all connections of a server.
 type answers struct {
 	ok, gzip  *http2.Head
+	connect   *connectAnswers[http2.Head]
 	bare      [rpc.Codes]*http2.Head // of those that have no message
 	tails     [rpc.Codes]*http2.Head
-	type415   *http2.Head // to what is none of gRPC
+	type415   *http2.Head // to what is none of gRPC and Connect
 	method405 *http2.Head
 }
+
+// connectKinds are the content types of Connect that are taken on HTTP/2.
+const connectKinds = connect.Kinds + ", " + connect.StreamKinds
 
 func newAnswers() *answers {
 	kind, accepts := http2.Field{Name: "content-type", Value: contentType}, http2.Field{Name: "grpc-accept-encoding", Value: grpc.Gzip}
 	text := http2.Field{Name: "content-type", Value: "text/plain; charset=utf-8"}
 	a := &answers{
+		connect:   newConnectAnswers(http2.NewHead, connectKinds),
 		ok:        http2.NewHead(statusField(200), kind, accepts),
 		gzip:      http2.NewHead(statusField(200), kind, accepts, http2.Field{Name: "grpc-encoding", Value: grpc.Gzip}),
-		type415:   http2.NewHead(statusField(415), text, http2.Field{Name: "accept-post", Value: contentType}),
+		type415:   http2.NewHead(statusField(415), text, http2.Field{Name: "accept-post", Value: contentType + ", " + connectKinds}),
 		method405: http2.NewHead(statusField(405), text, http2.Field{Name: "allow", Value: "POST"}),
 	}
 	for i := range a.tails {
@@ -39,12 +45,12 @@ func newAnswers() *answers {
 
 func statusField(n int) http2.Field { return http2.Field{Name: ":status", Value: strconv.Itoa(n)} }
 
-// other is an answer to what is none of gRPC.
+// other is an answer to what is none of gRPC and Connect.
 func (a *answers) other(status int) (head *http2.Head, text string) {
 	if status == 405 {
 		return a.method405, "Methods are called by POST.\n"
 	}
-	return a.type415, "Methods are called by gRPC: the content type is " + contentType + ".\n"
+	return a.type415, "Methods are called by gRPC, whose content type is " + contentType + ", and Connect: " + connectKinds + ".\n"
 }
 
 // codeOf is the place of e's code among those that gRPC has.
@@ -63,7 +69,7 @@ func (s *Session) Begin(out *buf.Out, ev *wire.Event) buf.Mark {
 	o := &s.out
 	o.send = http2.Send{ID: ev.ID}
 	o.list, o.last = o.list[:0], o.last[:0]
-	o.skip = false
+	o.skip, o.framing = false, noMessage
 	if s.side == wire.Client && ev.Flags&wire.Stream != 0 {
 		o.send.ID |= streamBit
 	}
@@ -92,8 +98,11 @@ func (s *Session) Begin(out *buf.Out, ev *wire.Event) buf.Mark {
 	}
 	o.send.Fields, o.send.Last = o.list, o.last
 	m := s.h.Begin(out, &o.send)
-	if o.send.Flags&http2.Data != 0 {
+	switch o.framing {
+	case inEnvelope:
 		o.head = out.Reserve(grpc.Head)
+	case asBody:
+		o.head = out.Mark()
 	}
 	return m
 }
@@ -117,6 +126,7 @@ func (s *Session) request(ev *wire.Event) {
 	}
 	if ev.Flags&wire.Message != 0 {
 		sd.Flags |= http2.Data
+		o.framing = inEnvelope
 	}
 	if ev.Flags&wire.End != 0 {
 		sd.Flags |= http2.End
@@ -142,6 +152,10 @@ func (s *Session) answer(ev *wire.Event) {
 	switch {
 	case !headed && !message && ev.Err != nil && ev.Err.Sent == rpc.Refused && ev.Err.Code == rpc.Unavailable:
 		sd.Flags, sd.Code = http2.Reset, http2.RefusedStream // a client makes it elsewhere
+	case ev.Tag[0]&tagOne != 0:
+		s.answerOne(ev)
+	case ev.Tag[0]&tagMany != 0:
+		s.answerMany(ev, headed, message, ends)
 	case !headed && !message && ends:
 		sd.Flags, sd.Head = http2.Answer|http2.End, s.p.answers.bare[codeOf(ev.Err)]
 		o.list = s.appendEnd(o.list, ev)
@@ -159,6 +173,7 @@ func (s *Session) answer(ev *wire.Event) {
 		}
 		if message {
 			sd.Flags |= http2.Data
+			o.framing = inEnvelope
 		}
 		if ends {
 			sd.Flags |= http2.End
@@ -190,13 +205,13 @@ func (s *Session) End(out *buf.Out, m buf.Mark, ev *wire.Event) error {
 		return nil
 	}
 	sd := &o.send
-	if sd.Flags&http2.Data != 0 {
-		n := out.Since(o.head) - grpc.Head
-		if n > s.lim.MessageBytes {
-			return tooLarge(n, s.lim.MessageBytes)
+	if o.framing != noMessage {
+		if e := s.endMessage(out, ev); e != nil {
+			return e
 		}
-		var head [grpc.Head]byte
-		out.Patch(o.head, grpc.AppendHead(head[:0], ev.Flags&wire.Packed != 0, n))
+	}
+	if ev.Tag[0]&tagConnect != 0 {
+		s.endConnect(out, ev)
 	}
 	if s.side == wire.Client && sd.Flags&http2.Reset != 0 {
 		o.over = append(o.over, s.h.Number(sd.ID))
@@ -208,6 +223,22 @@ func (s *Session) End(out *buf.Out, m buf.Mark, ev *wire.Event) error {
 		out.Truncate(m)
 	}
 	s.ended(ev)
+	return nil
+}
+
+// endMessage ends what is around the message that was appended since Begin.
+func (s *Session) endMessage(out *buf.Out, ev *wire.Event) error {
+	n := out.Since(s.out.head)
+	if s.out.framing == inEnvelope {
+		n -= grpc.Head
+	}
+	if n > s.lim.MessageBytes {
+		return tooLarge(n, s.lim.MessageBytes)
+	}
+	if s.out.framing == inEnvelope {
+		var head [grpc.Head]byte
+		out.Patch(s.out.head, grpc.AppendHead(head[:0], ev.Flags&wire.Packed != 0, n))
+	}
 	return nil
 }
 

@@ -92,17 +92,34 @@ func (r *receiving) takeGrant() (n int) {
 // cutRequest makes the event of a request's head, and of what of its body came with it.
 func (s *Session) cutRequest(st *step, ev *wire.Event) {
 	hev := &st.ev
-	h := s.headOf(hev.Fields).with(hev.Rest, s.lim.HeaderEntries)
+	h, own := s.headOf(hev.Fields), hev.Rest
+	if h.form == formUnknown && h.kind == "" && len(own) > 0 { // which fields are shared is as the peer's table has it
+		h, own = s.newHead(hev.Fields, own), nil
+	}
+	switch h.form {
+	case formGRPC:
+		s.cutGRPC(st, ev, h.with(own, s.lim.HeaderEntries))
+	case formConnect:
+		s.cutConnect(st, ev, h.connect, own)
+	default:
+		if st.status = h.status; st.status == 0 {
+			st.status = 415
+		}
+	}
+}
+
+// cutGRPC makes the event of a request of gRPC.
+func (s *Session) cutGRPC(st *step, ev *wire.Event, h head) {
+	hev := &st.ev
 	if st.status = h.status; st.status != 0 {
 		return
 	}
 	ev.Flags |= wire.Open | wire.Unordered
 	ev.Service, ev.Method, ev.Header, ev.Timeout, ev.Tag[0] = h.service, h.method, h.md, h.timeout, h.tag
-	whole := hev.Flags&http2.End != 0
 	s.in.plain = !h.gzip
 	switch {
 	case hev.Err != nil:
-		ev.Err = &rpc.Error{Code: rpc.ResourceExhausted, Msg: hev.Err.Why, Sent: rpc.Refused}
+		ev.Err = tooMuch(hev)
 	case h.err != nil:
 		e := *h.err // requests share their heads, and interceptors may change what they are given
 		ev.Err = &e
@@ -121,19 +138,31 @@ func (s *Session) cutRequest(st *step, ev *wire.Event) {
 		ev.Flags |= wire.Message | wire.End
 	case !h.stream:
 		ev.Flags |= wire.Message | wire.End
-	case ev.Err != nil:
-		ev.Flags |= wire.Stream
-	case whole:
-		ev.Flags |= wire.Stream
-		s.begin(st, nil, ev, true, tail{end: true})
 	default:
-		ev.Flags |= wire.Stream
-		sp := &grpc.Splitter{Plain: !h.gzip}
-		s.in.keep(hev.ID, sp)
-		s.begin(st, sp, ev, false, tail{})
+		s.openStream(st, ev)
 	}
 	if ev.Err != nil && h.method != "" {
 		ev.Flags |= wire.Refused
+	}
+}
+
+// tooMuch is the error of a request that http2 has not received.
+func tooMuch(hev *http2.Event) *rpc.Error {
+	return &rpc.Error{Code: rpc.ResourceExhausted, Msg: hev.Err.Why, Sent: rpc.Refused}
+}
+
+// openStream makes the event of a request that opens a stream, with what of its messages is
+// there.
+func (s *Session) openStream(st *step, ev *wire.Event) {
+	ev.Flags |= wire.Stream
+	switch {
+	case ev.Err != nil:
+	case st.ev.Flags&http2.End != 0:
+		s.begin(st, nil, ev, true, tail{end: true})
+	default:
+		sp := &grpc.Splitter{Plain: s.in.plain}
+		s.in.keep(st.ev.ID, sp)
+		s.begin(st, sp, ev, false, tail{})
 	}
 }
 

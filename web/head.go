@@ -6,20 +6,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/limosa-rpc/limosa/connect"
 	"github.com/limosa-rpc/limosa/grpc"
 	"github.com/limosa-rpc/limosa/http2"
 	"github.com/limosa-rpc/limosa/rpc"
 )
 
-// tagGzip, in a request's Tag, says that its answer may be compressed.
-const tagGzip = 1 << 0
-
-// contentType is what requests and answers have.
-const contentType = "application/grpc"
-
 // A head is what the header fields of a request say.
 type head struct {
-	status          int    // not 0: it is none of gRPC, and answered so
+	form            form
+	status          int    // not 0: it is none that is known, and answered so
 	kind            string // content-type; "": not among the fields that were read
 	service, method string
 	stream          bool
@@ -27,7 +23,8 @@ type head struct {
 	tag             uint64
 	timeout         time.Duration
 	md              rpc.Metadata
-	err             *rpc.Error // why it cannot be served
+	err             *rpc.Error       // why it cannot be served
+	connect         *connect.Request // what Connect says instead of all this, and not done
 }
 
 // heads are those of the header lists that came last: http2 gives the same list, at the
@@ -55,7 +52,7 @@ func (s *Session) headOf(list *http2.Fields) *head {
 			return c.heads[i]
 		}
 	}
-	h := s.newHead(list)
+	h := s.newHead(list, nil)
 	size := 0
 	for _, f := range list.List {
 		size += len(f.Name) + len(f.Value) + 64
@@ -75,36 +72,48 @@ func (s *Session) gathers(list *http2.Fields) bool {
 	return h.status == 0 && h.err == nil && !h.stream
 }
 
-// newHead reads the head of a request.
-func (s *Session) newHead(list *http2.Fields) *head {
-	h := &head{}
-	if list.Method != "POST" {
+// newHead reads the head of a request: what is shared of it, and fields of its own behind that.
+func (s *Session) newHead(list *http2.Fields, own []http2.Field) *head {
+	h := &head{kind: kindOf(list.List, own)}
+	switch h.form = formOf(list.Method, h.kind); {
+	case h.form == formGRPC:
+		h.take(list.List, s.lim.HeaderEntries)
+		h.take(own, s.lim.HeaderEntries)
+		h.readPath(list.Path, s.p.Find)
+		return h
+	case h.form == formConnect:
+	case list.Method != "POST":
 		h.status = 405
-	}
-	h.take(list.List, s.lim.HeaderEntries)
-	if h.kind != "" && !isGRPC(h.kind) {
+	case h.kind != "":
 		h.status = 415
 	}
-	path, found := strings.CutPrefix(list.Path, "/")
-	i := strings.LastIndexByte(path, '/')
-	if !found || i < 0 {
-		h.err = &rpc.Error{Code: rpc.Unimplemented, Msg: fmt.Sprintf("%q is no path of a method", clipped(list.Path))}
-		return h
+	r := connect.Read(list.Method, list.Path, s.p.Find, s.lim)
+	if h.stream = r.Streams(); h.form == formConnect {
+		for _, fields := range [][]http2.Field{list.List, own} {
+			for _, f := range fields {
+				r.Take(f.Name, f.Value)
+			}
+		}
+		h.connect = &r
 	}
-	h.service, h.method = path[:i], path[i+1:]
-	h.find(s.p.Find)
+	h.err = r.Err
 	return h
+}
+
+// readPath finds the method of a request of gRPC.
+func (h *head) readPath(path string, find func(service, method string) *rpc.Method) {
+	name, found := strings.CutPrefix(path, "/")
+	i := strings.LastIndexByte(name, '/')
+	if !found || i < 0 {
+		h.err = &rpc.Error{Code: rpc.Unimplemented, Msg: fmt.Sprintf("%q is no path of a method", clipped(path))}
+		return
+	}
+	h.service, h.method = name[:i], name[i+1:]
+	h.find(find)
 }
 
 // clipped bounds what of a path comes back: a peer's table may make one byte of it.
 func clipped(path string) string { return path[:min(len(path), 100)] }
-
-// isGRPC reports the content types of gRPC whose messages are Protobuf's.
-func isGRPC(kind string) bool {
-	kind, _, _ = strings.Cut(kind, ";")
-	kind = strings.ToLower(strings.TrimRight(kind, " "))
-	return kind == contentType || kind == contentType+"+proto"
-}
 
 // find finds out what kind of method it is.
 func (h *head) find(find func(service, method string) *rpc.Method) {
@@ -172,16 +181,15 @@ func (h *head) fail(code rpc.Code, msg string) {
 	}
 }
 
-// with gives h with fields that only one request has, and metadata that is its own. Its
-// content type may be among them: which fields are shared is as the peer's table has it.
+// with gives h, of a request of gRPC, with fields that only one request has, and metadata
+// that is its own.
 func (h *head) with(fields []http2.Field, most int) head {
 	x := *h
 	x.md = slices.Clone(h.md)
 	if len(fields) > 0 {
-		x.take(fields, most)
-	}
-	if !isGRPC(x.kind) {
-		x.status = 415
+		if x.take(fields, most); !isGRPC(x.kind) {
+			x.status = 415
+		}
 	}
 	return x
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"github.com/limosa-rpc/limosa/connect"
 	"github.com/limosa-rpc/limosa/http1"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/wire"
@@ -17,7 +18,7 @@ type HTTP1 struct {
 	// is none. Without Find there are no methods.
 	Find func(service, method string) *rpc.Method
 
-	answers *plainAnswers // nil: each connection makes its own
+	answers *connectAnswers[http1.Head] // nil: each connection makes its own
 }
 
 var (
@@ -47,7 +48,7 @@ func (p HTTP1) Sniff(prefix []byte) wire.Match {
 
 // Serving implements [wire.Router].
 func (p HTTP1) Serving(find func(service, method string) *rpc.Method) wire.Protocol {
-	p.Find, p.answers = find, newPlainAnswers()
+	p.Find, p.answers = find, newConnectAnswers(http1.NewHead, connect.Kinds)
 	return p
 }
 
@@ -57,7 +58,7 @@ func (p HTTP1) Open(side wire.Side, lim *rpc.Limits) wire.Session {
 		panic("web: HTTP1 is a protocol of servers")
 	}
 	if p.answers == nil {
-		p.answers = newPlainAnswers()
+		p.answers = newConnectAnswers(http1.NewHead, connect.Kinds)
 	}
 	s := &plain{p: p, lim: lim}
 	s.h = http1.New(http1.Server, http1.Config{

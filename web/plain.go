@@ -48,13 +48,6 @@ type plainOut struct {
 	skip   bool // nothing is to be sent
 }
 
-// The Tag of a request.
-const (
-	tagPlain  = 1 << iota // its answer must not be compressed
-	tagMethod             // with status 405: GET is taken as well
-	tagShift  = 8         // the status of HTTP that it is refused with, if that is not its code's
-)
-
 // Cut implements [wire.Session].
 func (s *plain) Cut(in *buf.In) (ev wire.Event, need int, err error) {
 	r := &s.in
@@ -78,39 +71,13 @@ func (s *plain) Cut(in *buf.In) (ev wire.Event, need int, err error) {
 // cutRequest makes the event of a request, which is whole.
 func (s *plain) cutRequest(st *http1.Event, ev *wire.Event) {
 	r := s.head(st)
-	ev.Flags |= wire.Open | wire.Message | wire.End
-	ev.Service, ev.Method, ev.Header, ev.Timeout, ev.Encoding = r.Service, r.Method, r.Header, r.Timeout, r.Encoding
-	if r.Unpacked {
-		ev.Tag[0] |= tagPlain
+	if st.Err != nil {
+		r.Status, r.Err = 0, &rpc.Error{Code: rpc.ResourceExhausted, Msg: st.Err.Why, Sent: rpc.Refused}
 	}
+	takeHead(ev, &r)
+	ev.Flags |= wire.Message | wire.End
 	ev.Body, st.Body = st.Body, buf.View{}
-	switch {
-	case st.Err != nil:
-		ev.Err = &rpc.Error{Code: rpc.ResourceExhausted, Msg: st.Err.Why, Sent: rpc.Refused}
-	case r.Err != nil:
-		e := *r.Err // requests share their heads, and interceptors may change what they are given
-		ev.Err = &e
-		ev.Tag[0] |= uint64(r.Status) << tagShift
-		if r.Allow != "" && r.Allow != "POST" {
-			ev.Tag[0] |= tagMethod
-		}
-	case r.Get && ev.Body.Len() > 0:
-		ev.Err = &rpc.Error{Code: rpc.InvalidArgument, Msg: "a GET with a body"}
-	case r.Get:
-		ev.Body = buf.ViewOf(r.Message)
-		fallthrough
-	default:
-		if r.Packed {
-			ev.Flags |= wire.Packed
-		}
-	}
-	if ev.Err != nil {
-		ev.Body.Release()
-		ev.Body = buf.View{}
-		if r.Method != "" {
-			ev.Flags |= wire.Refused
-		}
-	}
+	takeOne(ev, &r)
 }
 
 // rememberMost is how many bytes of a head are remembered.
@@ -137,6 +104,7 @@ func (s *plain) head(st *http1.Event) connect.Request {
 		r.Take(f.Name, f.Value)
 	}
 	r.Done()
+	r.NoStreams()
 	return r
 }
 
@@ -207,28 +175,11 @@ func (s *plain) Closes() bool { return s.h.Closes() }
 func (s *plain) CodecIn(m *rpc.Method, e rpc.Encoding) rpc.Codec { return connect.CodecOf(m, e) }
 
 // Unpack implements [wire.Session].
-func (s *plain) Unpack(ev *wire.Event, most int) *rpc.Error {
-	ev.Flags &^= wire.Packed
-	if ev.Body.Len() == 0 {
-		return nil // an empty message, which nothing has compressed
-	}
-	v, e := grpc.Inflate(ev.Body.Bytes(), min(most, s.lim.MessageBytes), s.lim.InflateFactor)
-	ev.Body.Release()
-	ev.Body = v
-	if e == nil {
-		return nil
-	}
-	if e.Code == rpc.Internal {
-		e.Code = rpc.InvalidArgument
-	}
-	e.Sent = rpc.Maybe // as of an error that a handler has made: its caller may read it
-	ev.Err = e
-	return e
-}
+func (s *plain) Unpack(ev *wire.Event, most int) *rpc.Error { return unpackConnect(ev, most, s.lim) }
 
 // Pack implements [wire.Session].
 func (s *plain) Pack(ev *wire.Event, body *buf.Out) error {
-	if ev.Tag[0]&tagPlain != 0 || ev.Err != nil {
+	if ev.Tag[0]&tagGzip == 0 || ev.Err != nil {
 		return nil
 	}
 	if n := body.Len(); n > s.lim.MessageBytes {

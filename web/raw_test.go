@@ -144,6 +144,13 @@ func packed(text string) string {
 	return string(grpc.AppendHead(nil, true, b.Len())) + b.String()
 }
 
+// connectKinds are the content types of Connect, and refused what is answered to others.
+const (
+	connectKinds = "application/json, application/proto, application/connect+json, application/connect+proto"
+	refused      = `415 content-type=text/plain; charset=utf-8 accept-post=application/grpc, ` + connectKinds +
+		` "Methods are called by gRPC, whose content type is application/grpc, and Connect: ` + connectKinds + `.\n" end`
+)
+
 const whole = http2.Open | http2.Data | http2.End
 
 // What a server says to requests of every kind, right and wrong.
@@ -171,8 +178,10 @@ func TestServerAnswers(t *testing.T) {
 		"Thrift's":           {head("/test.Words/Wrapped"), message("hi"), ok + "grpc-status=12 grpc-message=test.Words/Wrapped is a method of Thrift, which gRPC does not carry end"},
 		"a bad timeout":      {head("/test.Words/Say", "grpc-timeout=soon"), message("hi"), ok + "grpc-status=13 grpc-message=malformed grpc-timeout end"},
 		"bad metadata":       {head("/test.Words/Say", "a-bin=!"), message("hi"), ok + "grpc-status=13 grpc-message=metadata that is not base64 end"},
-		"JSON":               {head("/test.Words/Say", "content-type=application/json"), "{}", "415 content-type=text/plain; charset=utf-8 accept-post=application/grpc \"Methods are called by gRPC: the content type is application/grpc.\\n\" end"},
-		"GET":                {head("/test.Words/Say", ":method=GET"), "", "405 content-type=text/plain; charset=utf-8 allow=POST \"Methods are called by POST.\\n\" end"},
+		"JSON":               {head("/test.Words/Say", "content-type=application/json"), "{}", "415 content-type=application/json accept-post=" + connectKinds + ` "{\"code\":\"unimplemented\",\"message\":\"content type \\\"application/json\\\"; it is one of application/json, application/proto\"}" end`},
+		"HTML":               {head("/test.Words/Say", "content-type=text/html"), "{}", refused},
+		"GET":                {head("/test.Words/Say", ":method=GET"), "", `405 content-type=application/json allow=POST "{\"code\":\"unimplemented\",\"message\":\"the method takes no GET\"}" end`},
+		"PUT":                {head("/test.Words/Say", ":method=PUT"), "", "405 content-type=text/plain; charset=utf-8 allow=POST \"Methods are called by POST.\\n\" end"},
 		"a stream":           {head("/test.Words/Down"), message("a bc"), ok + `"\x00\x00\x00\x00\x01a" "\x00\x00\x00\x00\x02bc" grpc-status=0 end`},
 		"a led stream":       {head("/test.Words/Down", "lead=1", "tail=2"), message("a bc"), ok + `lead=1 "\x00\x00\x00\x00\x01a" "\x00\x00\x00\x00\x02bc" grpc-status=0 tail=2 end`},
 		"a led empty one":    {head("/test.Words/Down", "lead=1", "tail=2"), message(""), ok + "grpc-status=0 lead=1 tail=2 end"},
@@ -221,11 +230,10 @@ func TestServerByBytes(t *testing.T) {
 // A request that is none of gRPC is refused once it has come whole, or much of it has.
 // Nothing is remembered of it.
 func TestServerTurnsAway(t *testing.T) {
-	const refused = `415 content-type=text/plain; charset=utf-8 accept-post=application/grpc "Methods are called by gRPC: the content type is application/grpc.\n" end`
 	synctest.Test(t, func(t *testing.T) {
 		r := newServerRig(t, rpc.Limits{})
 		e := newEnd(t, r.peer, http2.Client)
-		open := http2.Send{Flags: http2.Open, ID: 7, Head: head("/test.Words/Say", "content-type=application/json")}
+		open := http2.Send{Flags: http2.Open, ID: 7, Head: head("/test.Words/Say", "content-type=text/html")}
 		e.send(open, "")
 		e.send(http2.Send{Flags: http2.Data, ID: 7}, "{")
 		if got := e.hears(); got != "" {

@@ -144,7 +144,7 @@ func newRig(t *testing.T, lim rpc.Limits, cfg pipe.Config) *rig {
 
 // serve serves one end.
 func (r *rig) serve(t *testing.T, nc *pipe.Conn, lim rpc.Limits) {
-	table, err := route.New([]rpc.Service{service()}, nil, false)
+	table, err := route.New([]rpc.Service{service(), quotes()}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

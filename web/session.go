@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/connect"
 	"github.com/limosa-rpc/limosa/grpc"
 	"github.com/limosa-rpc/limosa/http2"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -70,7 +71,8 @@ type receiving struct {
 type sending struct {
 	send    http2.Send    // between Begin and End
 	skip    bool          // nothing is to be sent
-	head    buf.Mark      // of the message's envelope
+	framing framing       // of the message
+	head    buf.Mark      // of its envelope, or of itself
 	list    []http2.Field // of send
 	last    []http2.Field
 	timeout [9]byte
@@ -81,6 +83,15 @@ type sending struct {
 	applied applied
 	paths   paths
 }
+
+// framing is what is around a message that is sent.
+type framing uint8
+
+const (
+	noMessage  framing = iota // there is none
+	inEnvelope                // five bytes, in which its length is
+	asBody                    // it is all of the body
+)
 
 // An outgoing stream is what is known of one on the side that sends.
 type outgoing struct {
@@ -233,6 +244,9 @@ func (s *Session) number(id uint64) uint64 {
 
 // Unpack implements [wire.Session].
 func (s *Session) Unpack(ev *wire.Event, most int) *rpc.Error {
+	if ev.Tag[0]&tagConnect != 0 {
+		return unpackConnect(ev, most, s.lim)
+	}
 	v, e := grpc.Inflate(ev.Body.Bytes(), min(most, s.lim.MessageBytes), s.lim.InflateFactor)
 	ev.Body.Release()
 	ev.Body = v
@@ -245,6 +259,9 @@ func (s *Session) Unpack(ev *wire.Event, most int) *rpc.Error {
 	ev.Err = e
 	return e
 }
+
+// CodecIn implements [rpc.Coder].
+func (s *Session) CodecIn(m *rpc.Method, e rpc.Encoding) rpc.Codec { return connect.CodecOf(m, e) }
 
 // Pack implements [wire.Session].
 func (s *Session) Pack(ev *wire.Event, body *buf.Out) error {
