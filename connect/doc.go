@@ -1,6 +1,6 @@
-// Package connect is the Connect protocol (https://connectrpc.com/docs/protocol) for calls
-// of one message, without any input and output: what the head of a request says, the
-// text of an error, the JSON of messages. It is neutral of HTTP's version: heads come and
+// Package connect is the Connect protocol (https://connectrpc.com/docs/protocol) without any
+// input and output: what the head of a request says, the text of an error and of a stream's
+// end, the JSON of messages. It is neutral of HTTP's version: heads come and
 // go as fields, bodies as bytes. Package web puts it on connections.
 //
 // A request is a POST of a message in Protobuf or JSON, or for methods that only read a
@@ -18,6 +18,15 @@
 //
 // Metadata is header fields; what an answer has besides what leads it goes there with the
 // prefix trailer-.
+//
+// # Streams
+//
+// Both directions are messages in envelopes, which are gRPC's (package grpc): a byte of flags, of
+// which the lowest says that the message is compressed, four bytes of length, the message. An
+// answer has the status 200 and ends with an envelope with [EndFlag], whatever has become of
+// the call:
+//
+//	{"error":{"code":"data_loss"},"metadata":{"key":["value"]}}
 //
 // # Thrift
 //

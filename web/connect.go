@@ -39,11 +39,15 @@ func (s *Session) cutConnect(st *step, ev *wire.Event, shared *connect.Request, 
 func takeHead(ev *wire.Event, r *connect.Request) {
 	ev.Flags |= wire.Open
 	ev.Service, ev.Method, ev.Header, ev.Timeout, ev.Encoding, ev.Tag[0] = r.Service, r.Method, r.Header, r.Timeout, r.Encoding, tagOf(r)
-	if r.Err == nil {
-		return
+	if r.Err != nil {
+		e := *r.Err // requests share their heads, and interceptors may change what they are given
+		ev.Err = &e
 	}
-	e := *r.Err // requests share their heads, and interceptors may change what they are given
-	if ev.Err = &e; r.Method != "" {
+}
+
+// sayRefused has interceptors see a request that is refused, if it names a method.
+func sayRefused(ev *wire.Event) {
+	if ev.Err != nil && ev.Method != "" {
 		ev.Flags |= wire.Refused
 	}
 }
@@ -51,7 +55,6 @@ func takeHead(ev *wire.Event, r *connect.Request) {
 // takeOne makes ev's body the one message of a request of Connect; it is the request's body.
 func takeOne(ev *wire.Event, r *connect.Request) {
 	if r.Get && ev.Body.Len() > 0 && ev.Err == nil {
-		ev.Flags |= wire.Refused
 		ev.Err = &rpc.Error{Code: rpc.InvalidArgument, Msg: "a GET with a body"}
 	}
 	switch {

@@ -80,6 +80,8 @@ func TestConnectServerAnswers(t *testing.T) {
 		want string
 	}{
 		"a call":            {head("/test.Words/Say", one), "hi", ok + `"hi" end`},
+		"with its length":   {head("/test.Words/Say", one, "content-length=2"), "hi", ok + `"hi" end`},
+		"another length":    {head("/test.Words/Say", one, "content-length=3"), "hi", "reset:PROTOCOL_ERROR"},
 		"nothing":           {head("/test.Words/Say", one), "", ok + "end"},
 		"with a parameter":  {head("/test.Quotes/Say", "content-type=Application/JSON; charset=utf-8"), `"hi"`, okJSON + `"\"hi\"" end`},
 		"compressed":        {head("/test.Words/Say", one, "content-encoding=gzip"), packed("hi")[5:], ok + `"hi" end`},

@@ -106,6 +106,7 @@ func (s *Session) cutRequest(st *step, ev *wire.Event) {
 			st.status = 415
 		}
 	}
+	sayRefused(ev)
 }
 
 // cutGRPC makes the event of a request of gRPC.
@@ -140,9 +141,6 @@ func (s *Session) cutGRPC(st *step, ev *wire.Event, h head) {
 		ev.Flags |= wire.Message | wire.End
 	default:
 		s.openStream(st, ev)
-	}
-	if ev.Err != nil && h.method != "" {
-		ev.Flags |= wire.Refused
 	}
 }
 

@@ -1,6 +1,11 @@
 // Package web makes calls of HTTP: a [Protocol] of it is gRPC over HTTP/2, as a client and
-// as a server. The frames are package http2's, what stands in them package grpc's; a
-// session only translates between them and the engine's events.
+// as a server, and Connect there as a server; [HTTP1] is Connect over HTTP/1.1. The frames are
+// package http2's and http1's, what stands in them package grpc's and connect's; a session
+// only translates between them and the engine's events.
+//
+// Which of the two a request on HTTP/2 is, its content type says. The streams of both have
+// their messages in the same envelopes, so that they are one path; a stream of Connect ends
+// with an envelope, where gRPC has trailers, and its calls of one message have no envelope.
 //
 // # A request on a server
 //
@@ -10,6 +15,7 @@
 //	engine: finds the handler, runs it, encodes the answer:
 //	Begin:  HEADERS, the head of DATA, five bytes
 //	End:    the five bytes are patched, http2.End          -> HEADERS, DATA, trailers
+//	        of Connect: the last envelope, or an error's text, is appended before
 //
 // # An answer on a client
 //
@@ -31,6 +37,6 @@
 //
 //	of the connection   http2 says GOAWAY; the engine's calls fail with it
 //	of a stream         RST_STREAM, in and out: resetError
-//	of a request        a status, in trailers without a body: answer
-//	of none of gRPC     415 or 405, and the engine never hears of it: refuse
+//	of a request        a status, in trailers without a body, or Connect's text: answer
+//	of neither          415 or 405, and the engine never hears of it: turnAway
 package web

@@ -78,6 +78,7 @@ func (s *plain) cutRequest(st *http1.Event, ev *wire.Event) {
 	ev.Flags |= wire.Message | wire.End
 	ev.Body, st.Body = st.Body, buf.View{}
 	takeOne(ev, &r)
+	sayRefused(ev)
 }
 
 // rememberMost is how many bytes of a head are remembered.

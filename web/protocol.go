@@ -6,7 +6,8 @@ import (
 	"github.com/limosa-rpc/limosa/wire"
 )
 
-// A Protocol is gRPC. It is a constant value, safe for concurrent use.
+// A Protocol is gRPC, and for servers Connect as well, over HTTP/2. It is a constant value,
+// safe for concurrent use.
 type Protocol struct {
 	// Find gives a server's method by the exact names of its service and itself; nil: there
 	// is none. It says whether a request is one message or opens a stream, which its head

@@ -61,17 +61,30 @@ func serve(t *testing.T, f saying) (url string) {
 
 type client = connect.Client[wrapperspb.StringValue, wrapperspb.StringValue]
 
+// over1 and over2 are transports of HTTP/1.1 and of HTTP/2 without TLS.
+func over1(t *testing.T) *http.Client { return over(t, func(p *http.Protocols) { p.SetHTTP1(true) }) }
+func over2(t *testing.T) *http.Client {
+	return over(t, func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) })
+}
+
+func over(t *testing.T, set func(*http.Protocols)) *http.Client {
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	set(transport.Protocols)
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
 // clients gives one for each way to ask.
 func clients(t *testing.T, url string) map[string]*client {
-	transport := &http.Transport{}
-	t.Cleanup(transport.CloseIdleConnections)
 	get := connect.WithIdempotency(connect.IdempotencyNoSideEffects)
-	all := map[string]*client{}
+	all, h1, h2 := map[string]*client{}, over1(t), over2(t)
 	for name, opts := range map[string][]connect.ClientOption{
 		"proto": nil, "JSON": {connect.WithProtoJSON()}, "gzip": {connect.WithSendGzip()}, "JSON, gzip": {connect.WithProtoJSON(), connect.WithSendGzip()},
 		"GET": {connect.WithHTTPGet(), get}, "GET, JSON": {connect.WithHTTPGet(), get, connect.WithProtoJSON()}, "GET, gzip": {connect.WithHTTPGet(), get, connect.WithSendGzip()},
 	} {
-		all[name] = connect.NewClient[wrapperspb.StringValue, wrapperspb.StringValue](&http.Client{Transport: transport}, url+"/test.Words/Say", opts...)
+		for version, by := range map[string]*http.Client{"HTTP/1.1, ": h1, "HTTP/2, ": h2} {
+			all[version+name] = connect.NewClient[wrapperspb.StringValue, wrapperspb.StringValue](by, url+"/test.Words/Say", opts...)
+		}
 	}
 	return all
 }
@@ -91,7 +104,7 @@ func TestSay(t *testing.T) {
 	url := serve(t, func(_ context.Context, _ *rpc.Call, text string) (string, error) { return text, nil })
 	for name, c := range clients(t, url) {
 		for _, n := range []int{0, 1, 1000, 100_000, 700_000} {
-			if n > 1000 && strings.HasPrefix(name, "GET") {
+			if n > 1000 && strings.Contains(name, "GET") {
 				continue // no server takes a target so long
 			}
 			text := noise(n)
@@ -152,7 +165,7 @@ func TestCodes(t *testing.T) {
 	url := serve(t, func(context.Context, *rpc.Call, string) (string, error) {
 		return "", rpc.Errorf(rpc.Code(code.Load()), "on purpose")
 	})
-	c := clients(t, url)["JSON"]
+	c := clients(t, url)["HTTP/2, JSON"]
 	for want := rpc.Code(1); int(want) < rpc.Codes; want++ {
 		code.Store(uint32(want))
 		_, err := c.CallUnary(t.Context(), connect.NewRequest(wrapperspb.String("")))
@@ -177,7 +190,7 @@ func TestDeadlineAndCancel(t *testing.T) {
 		ended <- ctx.Err()
 		return "", ctx.Err()
 	})
-	c := clients(t, url)["proto"]
+	c := clients(t, url)["HTTP/2, proto"]
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	_, err := c.CallUnary(ctx, connect.NewRequest(wrapperspb.String("")))
@@ -206,7 +219,7 @@ func TestDeadlineAndCancel(t *testing.T) {
 // Many callers at once share connections, and each gets its own answer.
 func TestManyCallers(t *testing.T) {
 	url := serve(t, func(_ context.Context, _ *rpc.Call, text string) (string, error) { return text, nil })
-	c := clients(t, url)["JSON"]
+	c := clients(t, url)["HTTP/2, JSON"]
 	failed := make(chan error, 50)
 	for i := range 50 {
 		go func() {
