@@ -81,6 +81,8 @@ func (q *query) take(name, value string) error {
 	default:
 		return nil
 	}
+	// The first counts, as for who reads the parameters in order; to join them would let two programs
+	// on the way read two messages.
 	if q.seen&bit != 0 {
 		return nil
 	}

@@ -55,6 +55,7 @@ func Read(httpMethod, target string, find Find, lim *rpc.Limits) Request {
 	r.query = query
 	switch {
 	case r.Err != nil:
+	// It is answered as if it were not there: a client could not know whether it was carried out.
 	case r.found.Kind == rpc.Oneway:
 		r.refuse(0, rpc.Unimplemented, "the method has no answer, without which there is no call over HTTP")
 	case httpMethod == "GET" && r.found.ReadOnly && r.found.Kind == rpc.Unary:
@@ -80,6 +81,8 @@ func (r *Request) refuse(status int, code rpc.Code, why string) {
 // resolve finds the method of a path.
 func (r *Request) resolve(path string, find Find) {
 	rest, rooted := strings.CutPrefix(path, "/")
+	// The last slash: a path in front of the service is a proxy's, and none of ours, so that it is
+	// part of a name that nobody has.
 	i := strings.LastIndexByte(rest, '/')
 	if !rooted || i <= 0 || find == nil {
 		r.refuse(404, rpc.Unimplemented, "a path is /SERVICE/METHOD")
@@ -91,6 +94,8 @@ func (r *Request) resolve(path string, find Find) {
 		r.found = m
 		return
 	}
+	// Exact names were looked for before, so that a method is never hidden by one that is called
+	// nearly the same.
 	other := otherCase(method)
 	for _, s := range [...]string{service, service[strings.LastIndexByte(service, '.')+1:]} {
 		for _, name := range [...]string{method, other} {

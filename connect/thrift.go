@@ -72,6 +72,7 @@ func (wrapped) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (bytes int
 	if lim == nil {
 		lim = rpc.Limits{}.WithDefaults()
 	}
+	// A message may be used again: what the text does not name must not be that of the call before.
 	reflect.ValueOf(msg).Elem().SetZero()
 	if d, ok := msg.(interface{ SetDefaults() }); ok {
 		d.SetDefaults()
@@ -80,6 +81,7 @@ func (wrapped) DecodeWeighed(body buf.View, msg any, lim *rpc.Limits) (bytes int
 	if len(text) == 0 {
 		text = []byte("{}")
 	}
+	// The short form, which has no name around the one argument.
 	if len(list) == 1 && !names(text, list[0]) {
 		return stub.ReadJSON(list[0].value.Addr().Interface(), text, lim)
 	}
@@ -148,6 +150,7 @@ func (wrapped) Append(out *buf.Out, msg any) error {
 		return err
 	}
 	for _, m := range list {
+		// An exception that is set is the outcome: a result beside it is not looked at.
 		if !m.first && m.value.Kind() == reflect.Pointer && !m.value.IsNil() {
 			return thrown(m)
 		}
@@ -171,6 +174,7 @@ func (wrapped) Append(out *buf.Out, msg any) error {
 
 // thrown is the error of an exception.
 func thrown(m member) error {
+	// The name of the field is what is left to say where the exception has no text of its own.
 	e := &rpc.Error{Code: rpc.Unknown, Msg: m.name}
 	if err, ok := m.value.Interface().(error); ok {
 		e.Msg = err.Error()

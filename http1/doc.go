@@ -40,36 +40,5 @@
 // Apply takes back what was begun and not ended. Answers are begun in the order of
 // their requests, and a client has one request in flight.
 //
-// # What a server does with events
-//
-//	case ev.Err != nil && ev.Flags&Open != 0:
-//		answer ev.Err.Status: the request cannot be received, and is the last
-//	case ev.Flags&Open != 0:
-//		call ev.Fields.Path with ev.Body; without End, Data and End events follow
-//	case ev.Flags&Reset != 0:
-//		give the request up: the rest of it does not come, nor can it be answered
-//
-// What is wrong with a request otherwise is answered here: by Apply, or by the End of the
-// last answer that is owed before. The event that tells of it has Err for a log.
-//
-// # What a client does with events
-//
-//	case ev.Flags&Answer != 0:
-//		the call's answer; Gathered has asked for all of it in one event
-//	case ev.Flags&Reset != 0:
-//		the call has failed: what came is no answer
-//	if ev.Flags&GoAway != 0 { take another connection for the next request }
-//
-// When the connection ends, EOF says whether that was the end of an answer:
-//
-//	if err := s.EOF(in, &ev); err == nil && ev.Flags != 0 { Apply it, as any other }
-//
-// # What is told in a head
-//
-//	NewHead(Field{":method", "POST"}, Field{":path", "/hello.Hello/Echo"}, Field{":authority", "localhost:8888"}, Field{"content-type", "application/json"})
-//	NewHead(Field{":status", "200"}, Field{"content-type", "application/json"})
-//
-// are the same lists that HTTP/2 is given. How the body's end is told, whether the
-// connection stays, the date and the host are the session's to write: a field that
-// contradicted what it does would be a hole.
+// [Event] says what a server and a client do with each, and [NewHead] what is told in a head.
 package http1

@@ -19,6 +19,13 @@ type Head struct {
 // pseudo-header fields come first, and are the first line: :method, :path and
 // :authority of a request, :status of an answer; :scheme is for HTTP/2 only. Names are
 // in lower case. Fields that frame messages are the session's, and so is date.
+//
+//	NewHead(Field{":method", "POST"}, Field{":path", "/hello.Hello/Echo"}, Field{":authority", "localhost:8888"}, Field{"content-type", "application/json"})
+//	NewHead(Field{":status", "200"}, Field{"content-type", "application/json"})
+//
+// are the same lists that HTTP/2 is given. How the body's end is told, whether the
+// connection stays, the date and the host are the session's to write: a field that
+// contradicted what it does would be a hole.
 func NewHead(fields ...Field) *Head {
 	h := &Head{fields: append([]Field(nil), fields...)}
 	h.start = startOf(h.fields)

@@ -217,6 +217,30 @@ const (
 // An Event is one thing that the peer said. Those that Apply leaves without flags
 // were for the Session alone. Body is owned by whoever takes the
 // Event and must be released; everything else is the collector's.
+//
+// # What a server does with it
+//
+//	case ev.Err != nil && ev.Flags&Open != 0:
+//		answer ev.Err.Status: the request cannot be received, and is the last
+//	case ev.Flags&Open != 0:
+//		call ev.Fields.Path with ev.Body; without End, Data and End events follow
+//	case ev.Flags&Reset != 0:
+//		give the request up: the rest of it does not come, nor can it be answered
+//
+// What is wrong with a request otherwise is answered here: by Apply, or by the End of the
+// last answer that is owed before. The event that tells of it has Err for a log.
+//
+// # What a client does with it
+//
+//	case ev.Flags&Answer != 0:
+//		the call's answer; Gathered has asked for all of it in one event
+//	case ev.Flags&Reset != 0:
+//		the call has failed: what came is no answer
+//	if ev.Flags&GoAway != 0 { take another connection for the next request }
+//
+// When the connection ends, EOF says whether that was the end of an answer:
+//
+//	if err := s.EOF(in, &ev); err == nil && ev.Flags != 0 { Apply it, as any other }
 type Event struct {
 	Flags   Flags
 	ID      uint64  // server: the number of the request, from 1 on; client: the call, as Begin was told

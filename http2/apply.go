@@ -17,6 +17,8 @@ func (s *Session) Apply(out *buf.Out, ev *Event) {
 		return
 	}
 	s.greet(out)
+	// Frames that Cut has kept for itself have used the connection's window too. They are counted
+	// before ev is, or a peer could hide an overrun behind them.
 	s.out.recv -= s.in.stray
 	s.out.owed += s.in.stray
 	s.in.stray = 0
@@ -31,6 +33,7 @@ func (s *Session) Apply(out *buf.Out, ev *Event) {
 			s.applyStream(out, ev)
 		}
 	}
+	// What Apply has closed, Cut may be gathering still. Apply holds both halves, so it may tell it here.
 	for _, id := range s.out.ended {
 		s.dropGather(id)
 	}
@@ -71,6 +74,7 @@ func (s *Session) applyConn(out *buf.Out, ev *Event) {
 		}
 		s.putPing(out, flagAck, ev.Word)
 	case ev.Flags&GoAway != 0:
+		// The last stream may be lowered by a second GOAWAY and never raised: RFC 9113, section 6.8.
 		if !o.goneAway || ev.Last < o.goneLast {
 			o.goneAway, o.goneLast = true, ev.Last
 		}
@@ -103,6 +107,7 @@ func (s *Session) applySettings(out *buf.Out, ev *Event) {
 	if o.dead {
 		return
 	}
+	// Acknowledged behind the loop, not within it: all settings of a frame hold at once.
 	o.known = true
 	putHead(out, frame{typ: typeSettings, flags: flagAck})
 	if o.initial > was {
@@ -154,6 +159,8 @@ func (s *Session) opened(out *buf.Out, ev *Event) bool {
 	o := &s.out
 	id := uint32(ev.ID)
 	o.last = id
+	// What is behind the GOAWAY was not looked at, so that its caller may try it elsewhere. Nothing is
+	// said: the header block had to be read all the same, for the table's sake.
 	if o.leaving && id > o.stop { // the peer knows, or will: RFC 9113, section 6.8
 		s.dropGather(id)
 		clearEvent(ev)
@@ -164,6 +171,7 @@ func (s *Session) opened(out *buf.Out, ev *Event) bool {
 	case ev.Flags&faulty != 0:
 		s.fail(out, st, ev, ev.Err)
 		return false
+	// It is counted in first: fail closes it, and its place says that it was there.
 	case o.streams.live > s.cfg.Streams:
 		s.fail(out, st, ev, &Error{Code: RefusedStream, Stream: id, Limit: true, Why: "more streams than were announced"})
 		return false
@@ -240,6 +248,7 @@ func (s *Session) fail(out *buf.Out, st *stream, ev *Event, e *Error) {
 	if e != ev.Err { // found here, not by Cut
 		e.Stream, e.Offset = st.id, ev.at
 	}
+	// A user that does not know the stream has nothing to give up.
 	shown := st.shown
 	ev.Body.Release()
 	*ev = Event{ID: ev.ID, at: ev.at}
@@ -251,6 +260,8 @@ func (s *Session) fail(out *buf.Out, st *stream, ev *Event, e *Error) {
 	st.weReset = true
 	s.close(st)
 	s.dropGather(st.id)
+	// What our own limits refuse is nobody's fault, but for streams beyond those that were announced:
+	// who goes on with that costs a frame each, as with rapid resets (CVE-2023-44487).
 	if !e.Limit || e.Code == RefusedStream {
 		if !s.reset() {
 			s.kill(out, ev, EnhanceYourCalm, "too many streams were reset")
@@ -260,6 +271,7 @@ func (s *Session) fail(out *buf.Out, st *stream, ev *Event, e *Error) {
 
 // applyReset takes the peer's RST_STREAM in.
 func (s *Session) applyReset(out *buf.Out, st *stream, ev *Event) {
+	// Counted even if the stream was answered: opening and resetting is cheap for a peer alone.
 	if !s.reset() {
 		s.kill(out, ev, EnhanceYourCalm, "too many streams were reset")
 		return
@@ -288,6 +300,7 @@ func (s *Session) applyMessage(out *buf.Out, st *stream, ev *Event) {
 			return
 		}
 	}
+	// Padding, and what is gathered, is granted as it comes: nobody will consume it.
 	grant := ev.Took
 	if !st.gathered {
 		grant -= ev.Body.Len() // that is granted when it is consumed
@@ -298,6 +311,7 @@ func (s *Session) applyMessage(out *buf.Out, st *stream, ev *Event) {
 		return
 	}
 	s.named(st, ev)
+	// Behind the length check: a body that ends early must not look whole.
 	if ev.Flags&End != 0 {
 		st.remoteEnded = true
 		s.awaits(st, false)

@@ -36,6 +36,9 @@ func (s *Session) undo() {
 func (s *Session) Begin(out *buf.Out, sd *Send) buf.Mark {
 	s.undo()
 	o := &s.out
+	// The state before is small enough to be copied each time. So a message that fails while it is
+	// encoded costs its own bytes only, and no error of the codec can leave the HPACK tables of both
+	// ends apart.
 	o.cur = begun{open: true, greeted: o.greeted, enc: o.enc.encoderState}
 	m := out.Mark()
 	o.cur.mark = m
@@ -46,6 +49,8 @@ func (s *Session) Begin(out *buf.Out, sd *Send) buf.Mark {
 	if o.cur.err = s.mayBegin(sd); o.cur.err != nil {
 		return m
 	}
+	// A client's number is not used up before End: the next message would leave a gap, which is legal
+	// and closes a stream that was never opened.
 	id := o.next
 	if sd.Flags&Open == 0 {
 		id = o.cur.st.id
@@ -58,6 +63,7 @@ func (s *Session) Begin(out *buf.Out, sd *Send) buf.Mark {
 		s.putBlock(out, f, sd.Head, sd.Fields, &sd.Brief)
 	}
 	if sd.Flags&Data != 0 {
+		// The length is not known yet: End patches it, so that a body is encoded in place and once.
 		o.cur.head = out.Reserve(frameHead)
 		o.cur.body = out.Mark()
 	}
@@ -143,6 +149,7 @@ func (s *Session) End(out *buf.Out, m buf.Mark, sd *Send) error {
 	if sd.Body != nil {
 		more = sd.Body.Len()
 	}
+	// Before anything is counted: after an error the stream is as it was.
 	if e := s.fits(n + more); e != nil {
 		return e
 	}
@@ -155,6 +162,7 @@ func (s *Session) End(out *buf.Out, m buf.Mark, sd *Send) error {
 	}
 	o.cur.open = false
 	o.sent = true
+	// A body of one frame for which there is window stays where it was encoded; that is most of them.
 	if sd.Flags&Data != 0 {
 		if more > 0 || n > frameMax || n > s.room(st) && n > 0 || st.kept != nil {
 			return s.endLarge(out, st, sd)
@@ -217,6 +225,7 @@ func (s *Session) fits(n int) *Error {
 func (s *Session) endLarge(out *buf.Out, st *stream, sd *Send) error {
 	k := s.keeps(st)
 	was := k.body.Len()
+	// Pieces move, and hardly a byte: what is in a block of its own stays there.
 	out.Cut(s.out.cur.body, &k.body)
 	out.Truncate(s.out.cur.head)
 	if sd.Body != nil {
@@ -229,6 +238,7 @@ func (s *Session) endLarge(out *buf.Out, st *stream, sd *Send) error {
 			k.fields = append([]Field(nil), sd.Last...) // the caller's may change
 		}
 	}
+	// As much as the windows allow leaves at once, so that only what has to wait does.
 	for st.kept != nil && s.sendKept(out, st) {
 	}
 	s.wake(st)
@@ -302,6 +312,7 @@ func (s *Session) greet(out *buf.Out) {
 	} else {
 		b = appendSetting(b, settingStreams, uint32(s.cfg.Streams))
 	}
+	// What is the protocol's own default is not said: each setting is six bytes of every connection.
 	if s.cfg.StreamWindow != defaultWindow {
 		b = appendSetting(b, settingWindow, uint32(s.cfg.StreamWindow))
 	}
@@ -330,12 +341,14 @@ func (s *Session) putBlock(out *buf.Out, f frame, h *Head, fields []Field, brief
 		b = appendInt(append(b, brief.name...), 0, 7, uint64(brief.n))
 		b = append(b, brief.value[:brief.n]...)
 	}
+	// The head was written with a length of 0: it is patched in place, since nothing follows yet.
 	n := len(b) - frameHead
 	if n <= frameMax {
 		b[0], b[1], b[2] = byte(n>>16), byte(n>>8), byte(n)
 		out.Commit(b)
 		return
 	}
+	// Rare: a header list of more than 16 KB. A copy is simpler than heads between its parts.
 	block := append([]byte(nil), b[frameHead:]...)
 	out.Commit(b[:0])
 	for f.flags &^= flagEndHeaders; len(block) > 0; f = (frame{typ: typeContinuation, id: f.id}) {

@@ -17,6 +17,8 @@ func (s *Session) Cut(in *buf.In, ev *Event) (need int, err error) {
 			return need, nil
 		}
 	}
+	// Frames that mean nothing are passed over here, so that a batch has no events of them. Their
+	// number is bounded by skipIdle: the loop holds the read role.
 	for s.in.err == nil {
 		p := in.Peek(in.Len())
 		if len(p) < frameHead {
@@ -24,6 +26,8 @@ func (s *Session) Cut(in *buf.In, ev *Event) (need int, err error) {
 		}
 		f := parseFrame(p)
 		e := s.mayCome(f)
+		// A fault of the connection needs no payload: who announces 16 MB on a wrong frame is told at
+		// once. One of a stream has to wait for it, since the frame behind it counts still.
 		if e != nil && e.Stream == 0 {
 			s.fatal(in, ev, e)
 			return 0, nil
@@ -75,6 +79,8 @@ func (s *Session) mayComeSlow(f frame) *Error {
 		return e
 	}
 	switch {
+	// RFC 9113, section 4.3: a header block is one unit. Both ends' tables depend on it, so this is
+	// checked before what a frame says of itself.
 	case s.in.block.id != 0 && (f.typ != typeContinuation || f.id != s.in.block.id):
 		return &Error{Code: ProtocolError, Why: "a frame within a header block"}
 	case !s.in.settled && (f.typ != typeSettings || f.flags&flagAck != 0):
@@ -105,6 +111,8 @@ func (s *Session) cutFrame(in *buf.In, f frame, p []byte, ev *Event) (need int, 
 		return 0, s.cutContinuation(in, f, payload, ev)
 	case typeReset:
 		ev.Flags, ev.Code = Reset, Code(binary.BigEndian.Uint32(payload))
+		// What was gathered goes now, and not with the event: a peer that resets faster than we apply
+		// would have us hold it.
 		s.dropGather(f.id)
 	case typeWindowUpdate:
 		return 0, s.cutWindowUpdate(in, f, payload, ev)
@@ -189,6 +197,7 @@ func (s *Session) cutData(in *buf.In, f frame, payload []byte, ev *Event) bool {
 			s.fatal(in, ev, &Error{Code: EnhanceYourCalm, Why: "too much DATA of nothing"})
 			return true
 		}
+		// A frame of nothing but padding is an event all the same: it took of the windows.
 		if f.size == 0 {
 			s.take(in, frameHead)
 			return false
@@ -235,6 +244,8 @@ func (s *Session) fatal(in *buf.In, ev *Event, e *Error) {
 	in.Skip(in.Len())
 	ev.Body.Release()
 	*ev = Event{Flags: Close, Err: e}
+	// What was held for messages that will not come is given up: the connection may live on for as
+	// long as its last output takes to leave.
 	s.in.block = headerBlock{}
 	s.blocked.Store(false)
 	s.in.gathers, s.in.gathered, s.in.untold = nil, 0, 0

@@ -77,6 +77,7 @@ func (t *table) add(st *stream) {
 	key := t.key(st)
 	t.live++
 	at := t.place(key)
+	// Only two live streams are a collision; a closed one gives way, and is forgotten with that.
 	if *at != nil && (*at).live {
 		if t.live > len(t.direct)/2 && len(t.direct) < directMax {
 			t.resize(2 * len(t.direct))
@@ -94,6 +95,7 @@ func (t *table) add(st *stream) {
 func (t *table) resize(n int) {
 	was := t.direct
 	t.direct = make([]*stream, n)
+	// Twice over all: a closed stream that came first would take the place of a live one.
 	for _, live := range []bool{true, false} {
 		for _, st := range was {
 			if st == nil || st.live != live {

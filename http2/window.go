@@ -56,6 +56,8 @@ func (s *Session) dropKept(st *stream) {
 	}
 	o.kept -= k.body.Len()
 	k.body.Reset()
+	// The last of the list takes its place: the order in which streams wait does not matter, but a
+	// connection with thousands of them must not be searched for one.
 	last := o.waiting[len(o.waiting)-1]
 	o.waiting[k.at], last.kept.at = last, k.at
 	o.waiting[len(o.waiting)-1] = nil
@@ -68,6 +70,7 @@ func (s *Session) sendKept(out *buf.Out, st *stream) bool {
 	k, o := st.kept, &s.out
 	left := k.body.Len()
 	n := min(left, frameMax, max(0, s.room(st)))
+	// Nothing left, or an end without a body, needs no window.
 	if n == 0 && left > 0 {
 		return false
 	}
@@ -106,6 +109,7 @@ func (s *Session) spend(st *stream, n int, cut bool) {
 	o.window -= n
 	st.send -= n
 	o.sent = true
+	// Two for a frame: one for its stream's window and one for the connection's.
 	if !cut || n >= dribble {
 		o.credits = min(o.credits+2, creditsMost)
 	}

@@ -168,6 +168,8 @@ func (x *index) with(f *file, sent map[string]bool) (all [][]byte) {
 		if sent[f.name] && len(all) > 0 {
 			continue
 		}
+		// Noted when it is answered and not when it is queued: a file that many others import is queued
+		// for each of them and sent once.
 		sent[f.name] = true
 		all = append(all, f.raw)
 		for _, name := range f.deps {
@@ -190,6 +192,7 @@ func alphaIDL(v1 string) string {
 	if proto.Unmarshal([]byte(v1), set) != nil {
 		return ""
 	}
+	// Only what refers to this package's own types: messages of others keep their names.
 	rename := func(s *string) {
 		if s != nil {
 			*s = strings.Replace(*s, ownPackage+".", alphaPackage+".", 1)

@@ -116,6 +116,7 @@ func (t *types) message(name string, fields []*idl.Field, union bool) *descripto
 		}
 		m.Field = append(m.Field, d)
 	}
+	// An empty oneof is none that tools take.
 	if union && len(fields) > 0 {
 		for _, d := range m.Field { // one of which is set: none is required
 			d.Label = descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()
@@ -132,6 +133,8 @@ func (t *types) field(m *descriptorpb.DescriptorProto, inside map[string]bool, d
 	case of.Kind == idl.List, of.Kind == idl.Set:
 		t.single(d, of.Elem)
 	case of.Kind == idl.Map:
+		// Protobuf's own rule: a map is a repeated message called after the field, and a message of that
+		// name that the file has already leaves no room for it.
 		entry := entryName(d.GetName())
 		if inside[entry] || !isMap(of) {
 			d.Type, d.TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), proto.String(t.pair(of))
@@ -245,6 +248,7 @@ func (t *types) service(s *idl.Service) *descriptorpb.FileDescriptorProto {
 	d := &descriptorpb.ServiceDescriptorProto{Name: proto.String(identifier(s.Name))}
 	fd := &descriptorpb.FileDescriptorProto{Name: proto.String(t.f.Path + "/" + s.Name), Syntax: proto.String("proto2"), Service: []*descriptorpb.ServiceDescriptorProto{d}}
 	has := map[string]bool{}
+	// The methods of a child come first, and hide those of its parents by name, as when it is called.
 	for p, n := s, 0; p != nil && n <= idl.MaxChain; p, n = p.Parent, n+1 {
 		at := t.w.of(p.File)
 		for _, m := range p.Methods {
@@ -298,6 +302,7 @@ func (t *types) messageOf(fd *descriptorpb.FileDescriptorProto, name string, fie
 			t.fd.MessageType = append(t.fd.MessageType, t.message(own, fields, false))
 		}
 	}
+	// A descriptor names each file that it uses; tools refuse one that does not.
 	if !slices.Contains(fd.Dependency, home.Path) {
 		fd.Dependency = append(fd.Dependency, home.Path)
 	}

@@ -52,6 +52,7 @@ func (d *Decoder) fields(pl *Plan, base unsafe.Pointer, b []byte, o, depth int, 
 			}
 			break
 		}
+		// Tags of one and two bytes are read here: those of the numbers up to 2,047.
 		from, tag, f := o, uint32(b[o]), raw.Fine
 		if o++; tag >= 0x80 {
 			if o < len(b) && b[o] < 0x80 {
@@ -62,10 +63,13 @@ func (d *Decoder) fields(pl *Plan, base unsafe.Pointer, b []byte, o, depth int, 
 			}
 		}
 		var op *Op
+		// Writers write fields in the order of their numbers. So the guess is right most of the time,
+		// and then a field costs one comparison; a whole tag is compared, so that the wire type is too.
 		if next < len(pl.fields) && pl.fields[next].Tag == tag {
 			op = &pl.fields[next]
 			next++
 		} else {
+			// Number 0 is looked for here only: a field of the plan cannot have it.
 			if tag < 8 {
 				return from, raw.BadTag
 			}
@@ -79,14 +83,18 @@ func (d *Decoder) fields(pl *Plan, base unsafe.Pointer, b []byte, o, depth int, 
 				}
 				continue
 			}
+			// What comes out of order moves the guess: the fields behind it are next then, as in messages
+			// that were merged by writing one behind the other.
 			next = after
 		}
 		// Safety: base points to a pl.Go, and offset and form are those of one of its
 		// fields: Complete took them from reflection. So for all stores below.
 		p := unsafe.Add(base, op.Offset)
+		// Bit is 0 for what is not required, so that this needs no branch.
 		seen |= op.Bit
 		var v uint64
 		switch op.Do {
+		// A string is checked and copied in one look at its first bytes if it is short, which most are.
 		case Text:
 			n := 0
 			if o < len(b) && b[o] < 0x80 {
@@ -132,6 +140,8 @@ func (d *Decoder) fields(pl *Plan, base unsafe.Pointer, b []byte, o, depth int, 
 			return d.blame(pl, op, o, f)
 		}
 	}
+	// Only a message that lacks something, or has more required fields than a word has bits, or was
+	// begun before and lacked something then, goes the slow way.
 	if seen != pl.Bits || pl.Wide || d.lacks != nil {
 		return d.lacking(pl, base, seen, b, begin, o)
 	}
@@ -165,6 +175,7 @@ func (d *Decoder) other(pl *Plan, op *Op, p unsafe.Pointer, b []byte, from, o, d
 		if op.Elem == Closed {
 			return d.closed(pl, op, p, b, from, o)
 		}
+		// A scalar that comes twice is written where the first one is.
 		if q == nil {
 			if !d.Charge(op.Type.Elem.Size) {
 				return o, raw.TooCostly
@@ -273,6 +284,7 @@ func (d *Decoder) bytes(p *[]byte, b []byte, o int) (int, raw.Fault) {
 	if !d.Charge(n) {
 		return o, raw.TooCostly
 	}
+	// Never a view of the body, whatever its size: a caller may write to bytes.
 	src := b[o : o+n]
 	s := make([]byte, len(src)) // not cleared, since all of it is copied over
 	copy(s, src)
@@ -284,6 +296,8 @@ func (d *Decoder) bytes(p *[]byte, b []byte, o int) (int, raw.Fault) {
 // into the same one.
 func (d *Decoder) variant(pl *Plan, op *Op, p *shape.Face, b []byte, from, o, depth int) (end int, f raw.Fault) {
 	one := &op.in.one.ops[0]
+	// The same field of the oneof again is merged if it is a message, as any message that comes twice;
+	// another one replaces what there was.
 	if p.Itab == op.in.itab && p.Data != nil && (op.Elem == Message || op.Elem == Group) {
 		// Safety: Data points to the variant's struct, whose one field one is.
 		return d.value(one, op.Elem, unsafe.Add(p.Data, one.Offset), b, o, depth)

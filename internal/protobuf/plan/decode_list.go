@@ -67,6 +67,7 @@ func (d *Decoder) grow(t *shape.Type, p unsafe.Pointer, n int) bool {
 		return true
 	}
 	size := t.Elem.Size
+	// slices.Grow doubles what it can, so that is what has to be paid for.
 	if !d.Charges(max(s.Len+n, 2*s.Cap), size) {
 		return false
 	}
@@ -95,6 +96,8 @@ func (d *Decoder) list(pl *Plan, op *Op, p unsafe.Pointer, b []byte, from, o, de
 	w := wires[op.Elem]
 	tag := op.Tag&^7 | uint32(w)
 	h := op.headOf(tag)
+	// How many follow is counted first, by their lengths alone, so that the slice is made once. Where
+	// a group ends is known only once it was decoded.
 	n := 1
 	if op.Elem != Group {
 		n = h.run(b, o, w)
@@ -134,6 +137,7 @@ func (d *Decoder) messages(op *Op, p *[]unsafe.Pointer, h head, n int, b []byte,
 		if !d.Charges(k, pl.Size) {
 			return o, raw.TooCostly
 		}
+		// One allocation for many structs. They live as long as any of them does, so a slab is small.
 		slab := reflect.MakeSlice(pl.Slices, k, k).UnsafePointer()
 		for i := range k {
 			// Safety: the slab has k structs of that size.
@@ -199,6 +203,7 @@ func (d *Decoder) packed(pl *Plan, op *Op, s *shape.Slice, b []byte, o int) (int
 		return o, f
 	}
 	b = b[o : o+size]
+	// Numbers are counted before they are read, so that the slice has its length from the beginning.
 	n := 0
 	switch op.Elem {
 	case Fixed32:
@@ -246,6 +251,8 @@ func cut(size, each int) raw.Fault {
 // into64 makes the slice longer by n numbers of eight bytes, which are to be written; false: that is too much.
 func (d *Decoder) into64(s *shape.Slice, n int) bool {
 	p := (*[]uint64)(unsafe.Pointer(s)) // Safety: s is a slice of such numbers.
+	// The first piece of a list, which nearly always is the only one, is made as long as it is and
+	// not cleared: all of it is written.
 	if s.Len == 0 && s.Cap < n {
 		if !d.Charges(n, 8) {
 			return false

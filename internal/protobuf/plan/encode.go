@@ -79,6 +79,7 @@ func (e *Encoder) fields(b []byte, pl *Plan, base unsafe.Pointer, depth int) []b
 	if depth <= 0 {
 		return e.stop(b, &TypeError{Type: pl.Go, Why: shape.WhyDeep})
 	}
+	// Unknown fields go last: where they stood among the others is not known any more.
 	if b = e.some(b, pl, pl.ops, base, depth); !e.halt && pl.HasKept() && len(*pl.Kept(base)) > 0 {
 		return e.unknown(b, pl, base, depth)
 	}
@@ -97,6 +98,8 @@ func (e *Encoder) some(b []byte, pl *Plan, ops []Op, base unsafe.Pointer, depth 
 		// Safety: base points to a pl.Go, and offset and form are those of one
 		// of its fields: Complete took them from reflection. So for all loads below.
 		p := unsafe.Add(base, o.Offset)
+		// Looked at once for each field, and not for each byte: what a field of fixed size appends, with
+		// its tag, is less than headroom.
 		if size-n < headroom {
 			if b = e.room(b[:n]); e.halt {
 				return b
@@ -236,6 +239,7 @@ func (e *Encoder) union(b []byte, o *Op, f shape.Face, depth int) []byte {
 	if f.Itab == 0 || f.Data == nil {
 		return b
 	}
+	// A user's own type may implement a sealed interface by embedding one that does.
 	v := o.Type.Holds(f)
 	if v == nil {
 		return e.failAt(b, o.Type, shape.WhyForeign)
@@ -306,6 +310,8 @@ func (e *Encoder) text(b []byte, o *Op, s string) []byte {
 	switch {
 	case len(s) > maxSize:
 		return e.stop(b, errTooLong)
+	// Who writes a message inside of its block goes back and measures it: a reference would
+	// break the block in two, and its length stands in front.
 	case e.inside:
 		e.halt = true
 		return b

@@ -121,6 +121,8 @@ const maxDense = 1024
 // index makes fields findable by number.
 func (pl *Plan) index() error {
 	byNumber := func(a, b Op) int { return cmp.Compare(a.Tag, b.Tag) }
+	// Messages are written in the order of numbers, which makes equal messages equal bytes, and is what
+	// readers guess.
 	slices.SortStableFunc(pl.ops, byNumber)
 	slices.SortFunc(pl.fields, byNumber)
 	top := -1
@@ -133,6 +135,8 @@ func (pl *Plan) index() error {
 			top = int(n)
 		}
 	}
+	// An index for small numbers: one load for each field, where a map would take a hash. A struct
+	// whose numbers are large has a map for those only.
 	pl.dense = make([]uint16, top+1)
 	for i := range pl.fields {
 		if n := pl.fields[i].Tag >> 3; int(n) <= top {
@@ -192,6 +196,7 @@ func newOp(tag fieldTag, f *shape.Field) Op {
 		if t.Elem.Struct != nil {
 			o.Plan = at(t.Elem.Struct)
 		}
+		// Readers take both forms of a list of numbers, so that a .proto file may change between them.
 		if tag.form.packs() {
 			o.Alt = raw.Tag(tag.number, raw.Bytes)
 		}
@@ -210,11 +215,14 @@ func newOp(tag fieldTag, f *shape.Field) Op {
 func (o *Op) setTag(tag uint32) {
 	var head [8]byte
 	o.Tag, o.HeadN = tag, uint8(binary.PutUvarint(head[:], uint64(tag)))
+	// As a word, which is stored at once: what is above HeadN bytes is written over by the value.
 	o.Head = binary.LittleEndian.Uint64(head[:])
 }
 
 // addUnion makes the ops of a oneof, and of its fields.
 func (pl *Plan) addUnion(f *shape.Field) error {
+	// Its number is that of its first field, so that a oneof is written where that would be; the largest
+	// if it has none.
 	o := Op{Do: Union, Offset: f.Offset, Index: f.Index, Type: f.Type, Tag: math.MaxUint32}
 	for i := range f.Type.Cases {
 		c := &f.Type.Cases[i]

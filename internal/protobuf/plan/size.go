@@ -123,6 +123,7 @@ func (e *Encoder) sizeValue(o *Op, form Form, p unsafe.Pointer, depth int) int {
 	case Group:
 		return 2*n + e.size(o.Plan, *(*unsafe.Pointer)(p), depth-1)
 	case Message:
+		// Its place is taken before it is measured: fields asks for the outer length first.
 		at := len(e.known.list)
 		e.known.list = append(e.known.list, 0)
 		size := e.size(o.Plan, *(*unsafe.Pointer)(p), depth-1)

@@ -82,6 +82,7 @@ func parseTag(text string) (t fieldTag, err error) {
 	case "unknown":
 		t.unknown = true
 	default:
+		// 19,000 to 19,999 are those of Protobuf's implementations, for themselves.
 		if t.number, err = strconv.Atoi(head); err != nil || t.number < 1 || t.number > raw.MaxNumber || t.number >= 19000 && t.number <= 19999 {
 			return t, fmt.Errorf("the tag %q does not begin with a field's number", text)
 		}

@@ -14,6 +14,7 @@ import (
 // number, if there is one: numbers may be packed or not, whatever the field says. Everything else
 // is kept as it is, if the struct keeps such fields.
 func (d *Decoder) stray(pl *Plan, op *Op, base unsafe.Pointer, b []byte, from, o int, tag uint32, depth int) (int, raw.Fault) {
+	// The same list in its other form; both may come in one message.
 	if op != nil && op.Alt == tag {
 		// Safety: base points to a pl.Go, and offset is that of its field, a slice.
 		p := unsafe.Add(base, op.Offset)
@@ -28,6 +29,7 @@ func (d *Decoder) stray(pl *Plan, op *Op, base unsafe.Pointer, b []byte, from, o
 		}
 		return end, f
 	}
+	// It is parsed although nobody asks for it: a group has no length, and what is kept will be sent.
 	end, f := raw.Skip(b, o, tag, depth-1)
 	if f != raw.Fine {
 		return end, f
