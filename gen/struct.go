@@ -181,7 +181,7 @@ const maxNamed = 8
 // union writes a sealed interface, with a struct for each variant. Its method's
 // parameters tell a codec which variants there are, in their order:
 //
-//	type Choice interface{ isChoice(*ChoiceNumber, *ChoiceText) }
+//	type Choice interface{ isUnion(*ChoiceNumber, *ChoiceText) }
 //
 // A variant is a struct of one field, so that encoding/json writes a union as
 // {"number": 5} by itself.
@@ -195,7 +195,7 @@ func (e *emitter) union(d *idl.Struct) {
 	if len(variants) > maxNamed {
 		list = e.name(d, "variants")
 	}
-	method := "is" + name + "(" + list + ")"
+	method := "isUnion(" + list + ")"
 	e.doc(unionDoc(d.Doc, name, variants), d.Annotations)
 	e.p("type %s interface { %s }\n", name, method)
 	if len(variants) > maxNamed {

@@ -33,14 +33,14 @@ import (
 // Without explicit and required a scalar that is zero is not written; -0 is. A pointer to a message that is nil is absent.
 //
 // A oneof is a field whose type is a sealed interface, with the tag `proto:"oneof"` or `proto:"oneof,name=NAME"`. The interface
-// has one method whose parameters are its fields, each a pointer to a struct with one tagged field; nil is none of them:
+// has one method, isUnion, whose parameters are its fields, each a pointer to a struct with one tagged field; nil is none of them:
 //
-//	type Payment interface{ isPayment(*PaymentCard, *PaymentCash) }
+//	type Payment interface{ isUnion(*PaymentCard, *PaymentCash) }
 //	type PaymentCard struct{ Value *Card `proto:"5,message"` }
 //	type PaymentCash struct{ Value int64 `proto:"6,int64"` }
-//	func (*PaymentCard) isPayment(*PaymentCard, *PaymentCash) {}
+//	func (*PaymentCard) isUnion(*PaymentCard, *PaymentCash) {}
 //
-// isPayment(func(*PaymentCard, *PaymentCash)) says the same, for oneofs of many fields.
+// isUnion(func(*PaymentCard, *PaymentCash)) says the same, for oneofs of many fields.
 //
 // A field `unknown []byte` with the tag `proto:"unknown"` keeps the fields that the struct does not have,
 // extensions among them, and they are written behind the others. Fields without a tag are none of the message.

@@ -94,7 +94,7 @@ type shades struct {
 	unknown []byte `proto:"unknown"`
 }
 
-type shadeBoth interface{ isBoth(*bothShade, *bothText) }
+type shadeBoth interface{ isUnion(*bothShade, *bothText) }
 type bothShade struct {
 	Value shade `proto:"6,enum,closed"`
 }
@@ -102,8 +102,8 @@ type bothText struct {
 	Value string `proto:"7,string"`
 }
 
-func (*bothShade) isBoth(*bothShade, *bothText) {}
-func (*bothText) isBoth(*bothShade, *bothText)  {}
+func (*bothShade) isUnion(*bothShade, *bothText) {}
+func (*bothText) isUnion(*bothShade, *bothText)  {}
 
 // TestClosedEnums has numbers without a name everywhere: they are unknown fields.
 func TestClosedEnums(t *testing.T) {

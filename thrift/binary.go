@@ -21,8 +21,8 @@ import (
 //	map[K]V           map with scalars, strings or UUIDs as keys
 //	Pairs[K, V]       map with other keys
 //	*S                struct
-//	interface{ isU(*A, *B) }   union; each variant is a struct with one tagged field;
-//	                           isU(func(*A, *B)) says the same
+//	interface{ isUnion(*A, *B) }   union; each variant is a struct with one tagged field;
+//	                               isUnion(func(*A, *B)) says the same
 //	pointers to scalars, strings and UUIDs   optional fields
 //	Unknown                            fields that the struct does not have
 //

@@ -255,7 +255,7 @@ func notInside(t *Type) error {
 func (c *compiler) union(t *Type) error {
 	variants, ok := Variants(t.Go)
 	if !ok {
-		return unmappable("the interface " + t.Go.String() + " is no union: it needs one method, whose parameters are its variants")
+		return unmappable("the interface " + t.Go.String() + " is no union: it needs one method, isUnion, whose parameters are its variants (code of an older generator has to be made anew)")
 	}
 	c.unions = append(c.unions, t)
 	for _, v := range variants {
@@ -275,15 +275,18 @@ func (c *compiler) union(t *Type) error {
 // sealed interface. Where they are many the method has one parameter, a function type whose
 // parameters they are. A union without variants has only its unset value, nil; its method
 // cannot be that of other packages' types. ok: union is such an interface.
+//
+// The method's name is constant: a look-up by another name, or by a number, has the linker
+// keep every exported method of every type in the program, a sixth of a small one.
 func Variants(union reflect.Type) (of []reflect.Type, ok bool) {
 	if union.Kind() != reflect.Interface || union.NumMethod() != 1 {
 		return nil, false
 	}
-	method := union.Method(0)
-	m := method.Type
-	if m.NumIn() == 0 && (method.PkgPath == "" || m.NumOut() > 0) {
+	method, ok := union.MethodByName("isUnion")
+	if !ok || method.Type.NumOut() > 0 {
 		return nil, false
 	}
+	m := method.Type
 	if m.NumIn() == 1 && m.In(0).Kind() == reflect.Func {
 		m = m.In(0)
 	}

@@ -133,7 +133,7 @@ type Small struct {
 	N uint32 `f:"n,1"`
 }
 
-type OneOf interface{ isOneOf(*OneNumber, *OneSmall) }
+type OneOf interface{ isUnion(*OneNumber, *OneSmall) }
 type OneNumber struct {
 	N uint64 `f:"number,1"`
 }
@@ -141,8 +141,8 @@ type OneSmall struct {
 	S *Small `f:"small,2"`
 }
 
-func (*OneNumber) isOneOf(*OneNumber, *OneSmall) {}
-func (*OneSmall) isOneOf(*OneNumber, *OneSmall)  {}
+func (*OneNumber) isUnion(*OneNumber, *OneSmall) {}
+func (*OneSmall) isUnion(*OneNumber, *OneSmall)  {}
 
 func newMemo() (*shape.Memo, *int) {
 	made := new(int)

@@ -149,7 +149,7 @@ func (x *Value) String() string { return protobuf.String(x) }
 // *ValueKindNullValue, *ValueKindNumberValue, *ValueKindStringValue, *ValueKindBoolValue,
 // *ValueKindStructValue, *ValueKindListValue.
 type ValueKind interface {
-	isValueKind(*ValueKindNullValue, *ValueKindNumberValue, *ValueKindStringValue, *ValueKindBoolValue, *ValueKindStructValue, *ValueKindListValue)
+	isUnion(*ValueKindNullValue, *ValueKindNumberValue, *ValueKindStringValue, *ValueKindBoolValue, *ValueKindStructValue, *ValueKindListValue)
 }
 
 // Represents a JSON `null`.
@@ -185,17 +185,17 @@ type ValueKindListValue struct {
 	ListValue *ListValue `proto:"6,message,name=list_value" json:"listValue"`
 }
 
-func (*ValueKindNullValue) isValueKind(*ValueKindNullValue, *ValueKindNumberValue, *ValueKindStringValue, *ValueKindBoolValue, *ValueKindStructValue, *ValueKindListValue) {
+func (*ValueKindNullValue) isUnion(*ValueKindNullValue, *ValueKindNumberValue, *ValueKindStringValue, *ValueKindBoolValue, *ValueKindStructValue, *ValueKindListValue) {
 }
-func (*ValueKindNumberValue) isValueKind(*ValueKindNullValue, *ValueKindNumberValue, *ValueKindStringValue, *ValueKindBoolValue, *ValueKindStructValue, *ValueKindListValue) {
+func (*ValueKindNumberValue) isUnion(*ValueKindNullValue, *ValueKindNumberValue, *ValueKindStringValue, *ValueKindBoolValue, *ValueKindStructValue, *ValueKindListValue) {
 }
-func (*ValueKindStringValue) isValueKind(*ValueKindNullValue, *ValueKindNumberValue, *ValueKindStringValue, *ValueKindBoolValue, *ValueKindStructValue, *ValueKindListValue) {
+func (*ValueKindStringValue) isUnion(*ValueKindNullValue, *ValueKindNumberValue, *ValueKindStringValue, *ValueKindBoolValue, *ValueKindStructValue, *ValueKindListValue) {
 }
-func (*ValueKindBoolValue) isValueKind(*ValueKindNullValue, *ValueKindNumberValue, *ValueKindStringValue, *ValueKindBoolValue, *ValueKindStructValue, *ValueKindListValue) {
+func (*ValueKindBoolValue) isUnion(*ValueKindNullValue, *ValueKindNumberValue, *ValueKindStringValue, *ValueKindBoolValue, *ValueKindStructValue, *ValueKindListValue) {
 }
-func (*ValueKindStructValue) isValueKind(*ValueKindNullValue, *ValueKindNumberValue, *ValueKindStringValue, *ValueKindBoolValue, *ValueKindStructValue, *ValueKindListValue) {
+func (*ValueKindStructValue) isUnion(*ValueKindNullValue, *ValueKindNumberValue, *ValueKindStringValue, *ValueKindBoolValue, *ValueKindStructValue, *ValueKindListValue) {
 }
-func (*ValueKindListValue) isValueKind(*ValueKindNullValue, *ValueKindNumberValue, *ValueKindStringValue, *ValueKindBoolValue, *ValueKindStructValue, *ValueKindListValue) {
+func (*ValueKindListValue) isUnion(*ValueKindNullValue, *ValueKindNumberValue, *ValueKindStringValue, *ValueKindBoolValue, *ValueKindStructValue, *ValueKindListValue) {
 }
 
 // Represents a JSON array.

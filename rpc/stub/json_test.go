@@ -125,7 +125,7 @@ func TestUnmarshalJSONOfManyFields(t *testing.T) {
 
 type (
 	either interface {
-		isEither(*eitherLarge, *eitherSmall)
+		isUnion(*eitherLarge, *eitherSmall)
 	}
 
 	eitherLarge struct {
@@ -139,8 +139,8 @@ type (
 	}
 )
 
-func (*eitherLarge) isEither(*eitherLarge, *eitherSmall) {}
-func (*eitherSmall) isEither(*eitherLarge, *eitherSmall) {}
+func (*eitherLarge) isUnion(*eitherLarge, *eitherSmall) {}
+func (*eitherSmall) isUnion(*eitherLarge, *eitherSmall) {}
 
 // Of two variants whose names differ by case alone, the one that is written is meant.
 func TestUnmarshalJSONOfVariantsInAnyCase(t *testing.T) {

@@ -60,7 +60,7 @@ type Leaf struct {
 }
 
 type Either interface {
-	isEither(*Number, *Text, *OfLeaf, *List)
+	isUnion(*Number, *Text, *OfLeaf, *List)
 }
 type Number struct {
 	Number int64 `thrift:"number,1"`
@@ -75,10 +75,10 @@ type List struct {
 	List []Either `thrift:"list,4"`
 }
 
-func (*Number) isEither(*Number, *Text, *OfLeaf, *List) {}
-func (*Text) isEither(*Number, *Text, *OfLeaf, *List)   {}
-func (*OfLeaf) isEither(*Number, *Text, *OfLeaf, *List) {}
-func (*List) isEither(*Number, *Text, *OfLeaf, *List)   {}
+func (*Number) isUnion(*Number, *Text, *OfLeaf, *List) {}
+func (*Text) isUnion(*Number, *Text, *OfLeaf, *List)   {}
+func (*OfLeaf) isUnion(*Number, *Text, *OfLeaf, *List) {}
+func (*List) isUnion(*Number, *Text, *OfLeaf, *List)   {}
 
 type Everything struct {
 	B      bool                         `thrift:"b,1"`

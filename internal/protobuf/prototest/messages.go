@@ -134,7 +134,7 @@ func (x *All) Unknown() []byte { return x.unknown }
 
 // Either is a oneof.
 type Either interface {
-	isEither(*EitherInt, *EitherText, *EitherLeaf, *EitherBytes, *EitherColor, *EitherDouble, *EitherAll)
+	isUnion(*EitherInt, *EitherText, *EitherLeaf, *EitherBytes, *EitherColor, *EitherDouble, *EitherAll)
 }
 
 // EitherInt is one of Either.
@@ -142,7 +142,7 @@ type EitherInt struct {
 	Value int32 `proto:"2001,int32,name=either_int"`
 }
 
-func (*EitherInt) isEither(*EitherInt, *EitherText, *EitherLeaf, *EitherBytes, *EitherColor, *EitherDouble, *EitherAll) {
+func (*EitherInt) isUnion(*EitherInt, *EitherText, *EitherLeaf, *EitherBytes, *EitherColor, *EitherDouble, *EitherAll) {
 }
 
 // EitherText is one of Either.
@@ -150,7 +150,7 @@ type EitherText struct {
 	Value string `proto:"2002,string,name=either_text"`
 }
 
-func (*EitherText) isEither(*EitherInt, *EitherText, *EitherLeaf, *EitherBytes, *EitherColor, *EitherDouble, *EitherAll) {
+func (*EitherText) isUnion(*EitherInt, *EitherText, *EitherLeaf, *EitherBytes, *EitherColor, *EitherDouble, *EitherAll) {
 }
 
 // EitherLeaf is one of Either.
@@ -158,7 +158,7 @@ type EitherLeaf struct {
 	Value *Leaf `proto:"2003,message,name=either_leaf"`
 }
 
-func (*EitherLeaf) isEither(*EitherInt, *EitherText, *EitherLeaf, *EitherBytes, *EitherColor, *EitherDouble, *EitherAll) {
+func (*EitherLeaf) isUnion(*EitherInt, *EitherText, *EitherLeaf, *EitherBytes, *EitherColor, *EitherDouble, *EitherAll) {
 }
 
 // EitherBytes is one of Either.
@@ -166,7 +166,7 @@ type EitherBytes struct {
 	Value []byte `proto:"2004,bytes,name=either_bytes"`
 }
 
-func (*EitherBytes) isEither(*EitherInt, *EitherText, *EitherLeaf, *EitherBytes, *EitherColor, *EitherDouble, *EitherAll) {
+func (*EitherBytes) isUnion(*EitherInt, *EitherText, *EitherLeaf, *EitherBytes, *EitherColor, *EitherDouble, *EitherAll) {
 }
 
 // EitherColor is one of Either.
@@ -174,7 +174,7 @@ type EitherColor struct {
 	Value Color `proto:"2005,enum,name=either_color"`
 }
 
-func (*EitherColor) isEither(*EitherInt, *EitherText, *EitherLeaf, *EitherBytes, *EitherColor, *EitherDouble, *EitherAll) {
+func (*EitherColor) isUnion(*EitherInt, *EitherText, *EitherLeaf, *EitherBytes, *EitherColor, *EitherDouble, *EitherAll) {
 }
 
 // EitherDouble is one of Either.
@@ -182,7 +182,7 @@ type EitherDouble struct {
 	Value float64 `proto:"2006,double,name=either_double"`
 }
 
-func (*EitherDouble) isEither(*EitherInt, *EitherText, *EitherLeaf, *EitherBytes, *EitherColor, *EitherDouble, *EitherAll) {
+func (*EitherDouble) isUnion(*EitherInt, *EitherText, *EitherLeaf, *EitherBytes, *EitherColor, *EitherDouble, *EitherAll) {
 }
 
 // EitherAll is one of Either.
@@ -190,12 +190,12 @@ type EitherAll struct {
 	Value *All `proto:"2007,message,name=either_all"`
 }
 
-func (*EitherAll) isEither(*EitherInt, *EitherText, *EitherLeaf, *EitherBytes, *EitherColor, *EitherDouble, *EitherAll) {
+func (*EitherAll) isUnion(*EitherInt, *EitherText, *EitherLeaf, *EitherBytes, *EitherColor, *EitherDouble, *EitherAll) {
 }
 
 // Many is a oneof.
 type Many interface {
-	isMany(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9))
+	isUnion(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9))
 }
 
 // ManyM1 is one of Many.
@@ -203,7 +203,7 @@ type ManyM1 struct {
 	Value bool `proto:"536870901,bool,name=m1"`
 }
 
-func (*ManyM1) isMany(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9)) {
+func (*ManyM1) isUnion(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9)) {
 }
 
 // ManyM2 is one of Many.
@@ -211,7 +211,7 @@ type ManyM2 struct {
 	Value int64 `proto:"536870902,sint64,name=m2"`
 }
 
-func (*ManyM2) isMany(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9)) {
+func (*ManyM2) isUnion(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9)) {
 }
 
 // ManyM3 is one of Many.
@@ -219,7 +219,7 @@ type ManyM3 struct {
 	Value uint32 `proto:"536870903,fixed32,name=m3"`
 }
 
-func (*ManyM3) isMany(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9)) {
+func (*ManyM3) isUnion(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9)) {
 }
 
 // ManyM4 is one of Many.
@@ -227,7 +227,7 @@ type ManyM4 struct {
 	Value string `proto:"536870904,string,name=m4"`
 }
 
-func (*ManyM4) isMany(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9)) {
+func (*ManyM4) isUnion(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9)) {
 }
 
 // ManyM5 is one of Many.
@@ -235,7 +235,7 @@ type ManyM5 struct {
 	Value string `proto:"536870905,string,name=m5"`
 }
 
-func (*ManyM5) isMany(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9)) {
+func (*ManyM5) isUnion(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9)) {
 }
 
 // ManyM6 is one of Many.
@@ -243,7 +243,7 @@ type ManyM6 struct {
 	Value string `proto:"536870906,string,name=m6"`
 }
 
-func (*ManyM6) isMany(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9)) {
+func (*ManyM6) isUnion(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9)) {
 }
 
 // ManyM7 is one of Many.
@@ -251,7 +251,7 @@ type ManyM7 struct {
 	Value string `proto:"536870907,string,name=m7"`
 }
 
-func (*ManyM7) isMany(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9)) {
+func (*ManyM7) isUnion(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9)) {
 }
 
 // ManyM8 is one of Many.
@@ -259,7 +259,7 @@ type ManyM8 struct {
 	Value string `proto:"536870908,string,name=m8"`
 }
 
-func (*ManyM8) isMany(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9)) {
+func (*ManyM8) isUnion(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9)) {
 }
 
 // ManyM9 is one of Many.
@@ -267,7 +267,7 @@ type ManyM9 struct {
 	Value *Leaf `proto:"536870911,message,name=m9"`
 }
 
-func (*ManyM9) isMany(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9)) {
+func (*ManyM9) isUnion(func(*ManyM1, *ManyM2, *ManyM3, *ManyM4, *ManyM5, *ManyM6, *ManyM7, *ManyM8, *ManyM9)) {
 }
 
 // Old has what only proto2 has.

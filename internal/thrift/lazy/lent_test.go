@@ -10,12 +10,12 @@ import (
 	"github.com/limosa-rpc/limosa/thrift"
 )
 
-type lentUnion interface{ isLent(*lentCase) }
+type lentUnion interface{ isUnion(*lentCase) }
 type lentCase struct {
 	In *lentIn `thrift:"in,1"`
 }
 
-func (*lentCase) isLent(*lentCase) {}
+func (*lentCase) isUnion(*lentCase) {}
 
 type lentIn struct {
 	Leaf *lazy.LazyLeaf `thrift:"leaf,1"`

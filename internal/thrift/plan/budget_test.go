@@ -51,12 +51,12 @@ type Sacks struct {
 	Union thrift.Set[Hold] `thrift:"union,4"`
 }
 
-type Hold interface{ isHold(*HoldSack) }
+type Hold interface{ isUnion(*HoldSack) }
 type HoldSack struct {
 	Sack *Sack `thrift:"sack,1"`
 }
 
-func (*HoldSack) isHold(*HoldSack) {}
+func (*HoldSack) isUnion(*HoldSack) {}
 
 // TestDefaultsAreCharged has the memory of defaults, which take nothing on the wire,
 // bounded by the budget, with each codec and wherever a struct can be.

@@ -329,15 +329,15 @@ func TestTypesThatCannotBeMapped(t *testing.T) {
 	}
 }
 
-type twoFields interface{ isTwo(*twoA) }
+type twoFields interface{ isUnion(*twoA) }
 type twoA struct {
 	A int32 `thrift:"a,1"`
 	B int32 `thrift:"b,2"`
 }
 
-func (*twoA) isTwo(*twoA) {}
+func (*twoA) isUnion(*twoA) {}
 
-type sameIDs interface{ isSame(*sameA, *sameB) }
+type sameIDs interface{ isUnion(*sameA, *sameB) }
 type sameA struct {
 	A int32 `thrift:"a,1"`
 }
@@ -345,10 +345,10 @@ type sameB struct {
 	B string `thrift:"b,1"`
 }
 
-func (*sameA) isSame(*sameA, *sameB) {}
-func (*sameB) isSame(*sameA, *sameB) {}
+func (*sameA) isUnion(*sameA, *sameB) {}
+func (*sameB) isUnion(*sameA, *sameB) {}
 
-type stranger interface{ isStranger(*thrifttest.Leaf) }
+type stranger interface{ isUnion(*thrifttest.Leaf) }
 
 func TestValuesThatCannotBeEncoded(t *testing.T) {
 	for _, tt := range []struct {
@@ -381,7 +381,7 @@ func TestUnionFoundFromItsVariant(t *testing.T) {
 	}
 }
 
-type self interface{ isSelf(*selfA, *selfB) }
+type self interface{ isUnion(*selfA, *selfB) }
 type selfA struct {
 	A *selfHolder `thrift:"a,1"`
 }
@@ -392,8 +392,8 @@ type selfHolder struct {
 	U self `thrift:"u,1"`
 }
 
-func (*selfA) isSelf(*selfA, *selfB) {}
-func (*selfB) isSelf(*selfA, *selfB) {}
+func (*selfA) isUnion(*selfA, *selfB) {}
+func (*selfB) isUnion(*selfA, *selfB) {}
 
 // TestPlansAreSharedByGoroutines lets many meet the same new types at once.
 func TestPlansAreSharedByGoroutines(t *testing.T) {

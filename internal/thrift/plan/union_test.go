@@ -10,7 +10,7 @@ import (
 
 // A Dozen has more variants than are gone through one by one.
 type Dozen interface {
-	isDozen(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))
+	isUnion(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))
 }
 
 type (
@@ -52,18 +52,18 @@ type (
 	}
 )
 
-func (*D1) isDozen(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))  {}
-func (*D2) isDozen(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))  {}
-func (*D3) isDozen(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))  {}
-func (*D4) isDozen(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))  {}
-func (*D5) isDozen(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))  {}
-func (*D6) isDozen(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))  {}
-func (*D7) isDozen(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))  {}
-func (*D8) isDozen(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))  {}
-func (*D9) isDozen(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))  {}
-func (*D10) isDozen(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12)) {}
-func (*D11) isDozen(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12)) {}
-func (*D12) isDozen(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12)) {}
+func (*D1) isUnion(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))  {}
+func (*D2) isUnion(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))  {}
+func (*D3) isUnion(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))  {}
+func (*D4) isUnion(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))  {}
+func (*D5) isUnion(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))  {}
+func (*D6) isUnion(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))  {}
+func (*D7) isUnion(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))  {}
+func (*D8) isUnion(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))  {}
+func (*D9) isUnion(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12))  {}
+func (*D10) isUnion(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12)) {}
+func (*D11) isUnion(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12)) {}
+func (*D12) isUnion(func(*D1, *D2, *D3, *D4, *D5, *D6, *D7, *D8, *D9, *D10, *D11, *D12)) {}
 
 // TestLargeUnions: variants that are found by a map are found as others are.
 func TestLargeUnions(t *testing.T) {

@@ -164,14 +164,14 @@ func TestUnknownTypes(t *testing.T) {
 	}
 }
 
-type odd interface{ isOdd(*oddCase) }
+type odd interface{ isUnion(*oddCase) }
 
 type oddCase struct {
 	A    int32 `thrift:"a,1"`
 	Rest thrift.Unknown
 }
 
-func (*oddCase) isOdd(*oddCase) {}
+func (*oddCase) isUnion(*oddCase) {}
 
 // FuzzUnknown: what is decoded and encoded by a struct that knows little says the
 // same as before to one that knows all.

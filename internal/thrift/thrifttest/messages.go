@@ -25,7 +25,7 @@ type Tree struct {
 
 // An Either is a union.
 type Either interface {
-	isEither(*EitherNumber, *EitherText, *EitherTree, *EitherList)
+	isUnion(*EitherNumber, *EitherText, *EitherTree, *EitherList)
 }
 
 // An EitherNumber is its first variant.
@@ -48,10 +48,10 @@ type EitherList struct {
 	List []Either `thrift:"list,4"`
 }
 
-func (*EitherNumber) isEither(*EitherNumber, *EitherText, *EitherTree, *EitherList) {}
-func (*EitherText) isEither(*EitherNumber, *EitherText, *EitherTree, *EitherList)   {}
-func (*EitherTree) isEither(*EitherNumber, *EitherText, *EitherTree, *EitherList)   {}
-func (*EitherList) isEither(*EitherNumber, *EitherText, *EitherTree, *EitherList)   {}
+func (*EitherNumber) isUnion(*EitherNumber, *EitherText, *EitherTree, *EitherList) {}
+func (*EitherText) isUnion(*EitherNumber, *EitherText, *EitherTree, *EitherList)   {}
+func (*EitherTree) isUnion(*EitherNumber, *EitherText, *EitherTree, *EitherList)   {}
+func (*EitherList) isUnion(*EitherNumber, *EitherText, *EitherTree, *EitherList)   {}
 
 // Defaults has default values.
 type Defaults struct {

@@ -106,7 +106,7 @@ func TestPrefixesOfOtherCodecs(t *testing.T) {
 
 // Choice is a union with variants that are scalars, which Compact has in headers.
 type Choice interface {
-	isChoice(*ChoiceFlag, *ChoiceMaybe, *ChoiceByte, *ChoiceList)
+	isUnion(*ChoiceFlag, *ChoiceMaybe, *ChoiceByte, *ChoiceList)
 }
 
 type ChoiceFlag struct {
@@ -125,10 +125,10 @@ type ChoiceList struct {
 	List []int32 `thrift:"list,4"`
 }
 
-func (*ChoiceFlag) isChoice(*ChoiceFlag, *ChoiceMaybe, *ChoiceByte, *ChoiceList)  {}
-func (*ChoiceMaybe) isChoice(*ChoiceFlag, *ChoiceMaybe, *ChoiceByte, *ChoiceList) {}
-func (*ChoiceByte) isChoice(*ChoiceFlag, *ChoiceMaybe, *ChoiceByte, *ChoiceList)  {}
-func (*ChoiceList) isChoice(*ChoiceFlag, *ChoiceMaybe, *ChoiceByte, *ChoiceList)  {}
+func (*ChoiceFlag) isUnion(*ChoiceFlag, *ChoiceMaybe, *ChoiceByte, *ChoiceList)  {}
+func (*ChoiceMaybe) isUnion(*ChoiceFlag, *ChoiceMaybe, *ChoiceByte, *ChoiceList) {}
+func (*ChoiceByte) isUnion(*ChoiceFlag, *ChoiceMaybe, *ChoiceByte, *ChoiceList)  {}
+func (*ChoiceList) isUnion(*ChoiceFlag, *ChoiceMaybe, *ChoiceByte, *ChoiceList)  {}
 
 type Choices struct {
 	All  []Choice          `thrift:"all,1"`

@@ -47,7 +47,7 @@ func ParseSize(s string) (Size, error) {
 // Payment is one of these, or nil, which is unset:
 // *PaymentCash, *PaymentCard.
 type Payment interface {
-	isPayment(*PaymentCash, *PaymentCard)
+	isUnion(*PaymentCash, *PaymentCard)
 }
 
 type PaymentCash struct {
@@ -58,8 +58,8 @@ type PaymentCard struct {
 	Card string `thrift:"card,2" json:"card"`
 }
 
-func (*PaymentCash) isPayment(*PaymentCash, *PaymentCard) {}
-func (*PaymentCard) isPayment(*PaymentCash, *PaymentCard) {}
+func (*PaymentCash) isUnion(*PaymentCash, *PaymentCard) {}
+func (*PaymentCard) isUnion(*PaymentCash, *PaymentCard) {}
 
 type Parcel struct {
 	ID      int64             `thrift:"id,1,required" json:"id"`

@@ -153,7 +153,7 @@ func (x *String_) String() string { return thrift.String(x) }
 
 // Choice is one of these, or nil, which is unset:
 // *ChoiceA_, *ChoiceA__.
-type Choice interface{ isChoice(*ChoiceA_, *ChoiceA__) }
+type Choice interface{ isUnion(*ChoiceA_, *ChoiceA__) }
 
 type ChoiceA_ struct {
 	A int32 `thrift:"a,1" json:"a"`
@@ -163,8 +163,8 @@ type ChoiceA__ struct {
 	A int32 `thrift:"A,2" json:"A"`
 }
 
-func (*ChoiceA_) isChoice(*ChoiceA_, *ChoiceA__)  {}
-func (*ChoiceA__) isChoice(*ChoiceA_, *ChoiceA__) {}
+func (*ChoiceA_) isUnion(*ChoiceA_, *ChoiceA__)  {}
+func (*ChoiceA__) isUnion(*ChoiceA_, *ChoiceA__) {}
 
 type ChoiceA struct{}
 
@@ -174,7 +174,7 @@ func (x *ChoiceA) String() string { return thrift.String(x) }
 // Outer is one of these, or nil, which is unset:
 // *OuterUnmarshalJSON, *OuterUnmarshalJSON_.
 type Outer interface {
-	isOuter(*OuterUnmarshalJSON, *OuterUnmarshalJSON_)
+	isUnion(*OuterUnmarshalJSON, *OuterUnmarshalJSON_)
 }
 
 type OuterUnmarshalJSON struct {
@@ -186,8 +186,8 @@ type OuterUnmarshalJSON_ struct {
 }
 
 func (x *OuterUnmarshalJSON) UnmarshalJSON(text []byte) error                  { return stub.UnmarshalJSON(x, text) }
-func (*OuterUnmarshalJSON) isOuter(*OuterUnmarshalJSON, *OuterUnmarshalJSON_)  {}
-func (*OuterUnmarshalJSON_) isOuter(*OuterUnmarshalJSON, *OuterUnmarshalJSON_) {}
+func (*OuterUnmarshalJSON) isUnion(*OuterUnmarshalJSON, *OuterUnmarshalJSON_)  {}
+func (*OuterUnmarshalJSON_) isUnion(*OuterUnmarshalJSON, *OuterUnmarshalJSON_) {}
 
 type Uses struct {
 	Thing *x_.Thing   `thrift:"thing,1" json:"thing"`

@@ -261,17 +261,17 @@ func (x *Taken) GetString() int32 {
 // One says which.
 //
 // One is *OneN or nil, which is unset.
-type One interface{ isOne(*OneN) }
+type One interface{ isUnion(*OneN) }
 
 type OneN struct {
 	N int32 `thrift:"n,1" json:"n"`
 }
 
-func (*OneN) isOne(*OneN) {}
+func (*OneN) isUnion(*OneN) {}
 
 // Many is one of these, or nil, which is unset:
 // *ManyAa, *ManyBb, *ManyCc, *ManyDd, *ManyEe, *ManyFf, *ManyGg, *ManyHh, *ManyWithALongName.
-type Many interface{ isMany(manyVariants) }
+type Many interface{ isUnion(manyVariants) }
 
 // manyVariants has the variants of Many as its parameters.
 type manyVariants func(
@@ -323,15 +323,15 @@ type ManyWithALongName struct {
 }
 
 func (x *ManyWithALongName) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
-func (*ManyAa) isMany(manyVariants)                          {}
-func (*ManyBb) isMany(manyVariants)                          {}
-func (*ManyCc) isMany(manyVariants)                          {}
-func (*ManyDd) isMany(manyVariants)                          {}
-func (*ManyEe) isMany(manyVariants)                          {}
-func (*ManyFf) isMany(manyVariants)                          {}
-func (*ManyGg) isMany(manyVariants)                          {}
-func (*ManyHh) isMany(manyVariants)                          {}
-func (*ManyWithALongName) isMany(manyVariants)               {}
+func (*ManyAa) isUnion(manyVariants)                         {}
+func (*ManyBb) isUnion(manyVariants)                         {}
+func (*ManyCc) isUnion(manyVariants)                         {}
+func (*ManyDd) isUnion(manyVariants)                         {}
+func (*ManyEe) isUnion(manyVariants)                         {}
+func (*ManyFf) isUnion(manyVariants)                         {}
+func (*ManyGg) isUnion(manyVariants)                         {}
+func (*ManyHh) isUnion(manyVariants)                         {}
+func (*ManyWithALongName) isUnion(manyVariants)              {}
 
 // None is nil, which is unset: it has no variants.
-type None interface{ isNone() }
+type None interface{ isUnion() }

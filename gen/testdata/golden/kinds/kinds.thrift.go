@@ -219,7 +219,7 @@ func (x *Branch) String() string { return thrift.String(x) }
 // Choice is one of these, or nil, which is unset:
 // *ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain.
 type Choice interface {
-	isChoice(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain)
+	isUnion(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain)
 }
 
 type ChoiceNumber struct {
@@ -242,16 +242,16 @@ type ChoiceAgain struct {
 	Again Choice `thrift:"again,5" json:"again"`
 }
 
-func (x *ChoiceAgain) UnmarshalJSON(text []byte) error                                              { return stub.UnmarshalJSON(x, text) }
-func (*ChoiceNumber) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain) {}
-func (*ChoiceText) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain)   {}
-func (*ChoiceLeaf) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain)   {}
-func (*ChoiceLeaves) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain) {}
-func (*ChoiceAgain) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain)  {}
+func (x *ChoiceAgain) UnmarshalJSON(text []byte) error                                             { return stub.UnmarshalJSON(x, text) }
+func (*ChoiceNumber) isUnion(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain) {}
+func (*ChoiceText) isUnion(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain)   {}
+func (*ChoiceLeaf) isUnion(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain)   {}
+func (*ChoiceLeaves) isUnion(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain) {}
+func (*ChoiceAgain) isUnion(*ChoiceNumber, *ChoiceText, *ChoiceLeaf, *ChoiceLeaves, *ChoiceAgain)  {}
 
 // Wide is one of these, or nil, which is unset:
 // *WideA, *WideB, *WideC, *WideD, *WideE, *WideF, *WideG, *WideH, *WideI, *WideJ, *WideK.
-type Wide interface{ isWide(wideVariants) }
+type Wide interface{ isUnion(wideVariants) }
 
 // wideVariants has the variants of Wide as its parameters.
 type wideVariants func(
@@ -314,20 +314,20 @@ type WideK struct {
 
 func (x *WideJ) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
 func (x *WideK) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
-func (*WideA) isWide(wideVariants)               {}
-func (*WideB) isWide(wideVariants)               {}
-func (*WideC) isWide(wideVariants)               {}
-func (*WideD) isWide(wideVariants)               {}
-func (*WideE) isWide(wideVariants)               {}
-func (*WideF) isWide(wideVariants)               {}
-func (*WideG) isWide(wideVariants)               {}
-func (*WideH) isWide(wideVariants)               {}
-func (*WideI) isWide(wideVariants)               {}
-func (*WideJ) isWide(wideVariants)               {}
-func (*WideK) isWide(wideVariants)               {}
+func (*WideA) isUnion(wideVariants)              {}
+func (*WideB) isUnion(wideVariants)              {}
+func (*WideC) isUnion(wideVariants)              {}
+func (*WideD) isUnion(wideVariants)              {}
+func (*WideE) isUnion(wideVariants)              {}
+func (*WideF) isUnion(wideVariants)              {}
+func (*WideG) isUnion(wideVariants)              {}
+func (*WideH) isUnion(wideVariants)              {}
+func (*WideI) isUnion(wideVariants)              {}
+func (*WideJ) isUnion(wideVariants)              {}
+func (*WideK) isUnion(wideVariants)              {}
 
 // Nothing is nil, which is unset: it has no variants.
-type Nothing interface{ isNothing() }
+type Nothing interface{ isUnion() }
 
 type Boxes struct {
 	Grid     [][]*Leaf                   `thrift:"grid,1" json:"grid"`

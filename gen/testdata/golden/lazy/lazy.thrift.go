@@ -171,7 +171,7 @@ func (x *Plain) String() string { return thrift.String(x) }
 // Fruit is one of these, or nil, which is unset:
 // *FruitNumber, *FruitName, *FruitBranch, *FruitFruits.
 type Fruit interface {
-	isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits)
+	isUnion(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits)
 }
 
 type FruitNumber struct {
@@ -191,10 +191,10 @@ type FruitFruits struct {
 }
 
 func (x *FruitFruits) UnmarshalJSON(text []byte) error                            { return stub.UnmarshalJSON(x, text) }
-func (*FruitNumber) isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits) {}
-func (*FruitName) isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits)   {}
-func (*FruitBranch) isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits) {}
-func (*FruitFruits) isFruit(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits) {}
+func (*FruitNumber) isUnion(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits) {}
+func (*FruitName) isUnion(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits)   {}
+func (*FruitBranch) isUnion(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits) {}
+func (*FruitFruits) isUnion(*FruitNumber, *FruitName, *FruitBranch, *FruitFruits) {}
 
 type Settings struct {
 	Port    int32   `thrift:"port,1" json:"port"`

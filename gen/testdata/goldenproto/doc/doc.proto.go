@@ -58,7 +58,7 @@ func (x *Order) String() string { return protobuf.String(x) }
 // OrderPayment is one of these, or nil, which is unset:
 // *OrderPaymentCard, *OrderPaymentCash.
 type OrderPayment interface {
-	isOrderPayment(*OrderPaymentCard, *OrderPaymentCash)
+	isUnion(*OrderPaymentCard, *OrderPaymentCash)
 }
 
 type OrderPaymentCard struct {
@@ -69,8 +69,8 @@ type OrderPaymentCash struct {
 	Cash int64 `proto:"5,int64,name=cash" json:"cash"`
 }
 
-func (*OrderPaymentCard) isOrderPayment(*OrderPaymentCard, *OrderPaymentCash) {}
-func (*OrderPaymentCash) isOrderPayment(*OrderPaymentCard, *OrderPaymentCash) {}
+func (*OrderPaymentCard) isUnion(*OrderPaymentCard, *OrderPaymentCash) {}
+func (*OrderPaymentCash) isUnion(*OrderPaymentCard, *OrderPaymentCash) {}
 
 type Item struct {
 	unknown []byte `proto:"unknown"`

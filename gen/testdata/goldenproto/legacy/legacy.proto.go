@@ -206,7 +206,7 @@ func (x *Groups) String() string { return protobuf.String(x) }
 // GroupsChoice is one of these, or nil, which is unset:
 // *GroupsChoiceText, *GroupsChoiceChosen, *GroupsChoiceChosenLevel.
 type GroupsChoice interface {
-	isGroupsChoice(*GroupsChoiceText, *GroupsChoiceChosen, *GroupsChoiceChosenLevel)
+	isUnion(*GroupsChoiceText, *GroupsChoiceChosen, *GroupsChoiceChosenLevel)
 }
 
 type GroupsChoiceText struct {
@@ -221,11 +221,10 @@ type GroupsChoiceChosenLevel struct {
 	ChosenLevel Level `proto:"9,enum,closed,name=chosen_level" json:"chosenLevel"`
 }
 
-func (*GroupsChoiceText) isGroupsChoice(*GroupsChoiceText, *GroupsChoiceChosen, *GroupsChoiceChosenLevel) {
+func (*GroupsChoiceText) isUnion(*GroupsChoiceText, *GroupsChoiceChosen, *GroupsChoiceChosenLevel) {}
+func (*GroupsChoiceChosen) isUnion(*GroupsChoiceText, *GroupsChoiceChosen, *GroupsChoiceChosenLevel) {
 }
-func (*GroupsChoiceChosen) isGroupsChoice(*GroupsChoiceText, *GroupsChoiceChosen, *GroupsChoiceChosenLevel) {
-}
-func (*GroupsChoiceChosenLevel) isGroupsChoice(*GroupsChoiceText, *GroupsChoiceChosen, *GroupsChoiceChosenLevel) {
+func (*GroupsChoiceChosenLevel) isUnion(*GroupsChoiceText, *GroupsChoiceChosen, *GroupsChoiceChosenLevel) {
 }
 
 type GroupsResult struct {

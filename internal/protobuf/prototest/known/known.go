@@ -190,7 +190,7 @@ func (*BytesValue) ProtoName() string { return "google.protobuf.BytesValue" }
 
 // ValueKind is what a Value is.
 type ValueKind interface {
-	isKind(*ValueNull, *ValueNumber, *ValueString, *ValueBool, *ValueStruct, *ValueList)
+	isUnion(*ValueNull, *ValueNumber, *ValueString, *ValueBool, *ValueStruct, *ValueList)
 }
 
 // ValueNull is one of ValueKind.
@@ -198,7 +198,7 @@ type ValueNull struct {
 	Value NullValue `proto:"1,enum,name=null_value"`
 }
 
-func (*ValueNull) isKind(*ValueNull, *ValueNumber, *ValueString, *ValueBool, *ValueStruct, *ValueList) {
+func (*ValueNull) isUnion(*ValueNull, *ValueNumber, *ValueString, *ValueBool, *ValueStruct, *ValueList) {
 }
 
 // ValueNumber is one of ValueKind.
@@ -206,7 +206,7 @@ type ValueNumber struct {
 	Value float64 `proto:"2,double,name=number_value"`
 }
 
-func (*ValueNumber) isKind(*ValueNull, *ValueNumber, *ValueString, *ValueBool, *ValueStruct, *ValueList) {
+func (*ValueNumber) isUnion(*ValueNull, *ValueNumber, *ValueString, *ValueBool, *ValueStruct, *ValueList) {
 }
 
 // ValueString is one of ValueKind.
@@ -214,7 +214,7 @@ type ValueString struct {
 	Value string `proto:"3,string,name=string_value"`
 }
 
-func (*ValueString) isKind(*ValueNull, *ValueNumber, *ValueString, *ValueBool, *ValueStruct, *ValueList) {
+func (*ValueString) isUnion(*ValueNull, *ValueNumber, *ValueString, *ValueBool, *ValueStruct, *ValueList) {
 }
 
 // ValueBool is one of ValueKind.
@@ -222,7 +222,7 @@ type ValueBool struct {
 	Value bool `proto:"4,bool,name=bool_value"`
 }
 
-func (*ValueBool) isKind(*ValueNull, *ValueNumber, *ValueString, *ValueBool, *ValueStruct, *ValueList) {
+func (*ValueBool) isUnion(*ValueNull, *ValueNumber, *ValueString, *ValueBool, *ValueStruct, *ValueList) {
 }
 
 // ValueStruct is one of ValueKind.
@@ -230,7 +230,7 @@ type ValueStruct struct {
 	Value *Struct `proto:"5,message,name=struct_value"`
 }
 
-func (*ValueStruct) isKind(*ValueNull, *ValueNumber, *ValueString, *ValueBool, *ValueStruct, *ValueList) {
+func (*ValueStruct) isUnion(*ValueNull, *ValueNumber, *ValueString, *ValueBool, *ValueStruct, *ValueList) {
 }
 
 // ValueList is one of ValueKind.
@@ -238,7 +238,7 @@ type ValueList struct {
 	Value *ListValue `proto:"6,message,name=list_value"`
 }
 
-func (*ValueList) isKind(*ValueNull, *ValueNumber, *ValueString, *ValueBool, *ValueStruct, *ValueList) {
+func (*ValueList) isUnion(*ValueNull, *ValueNumber, *ValueString, *ValueBool, *ValueStruct, *ValueList) {
 }
 
 // Known has all of them.
@@ -271,7 +271,7 @@ type Known struct {
 
 // One is a oneof.
 type One interface {
-	isOne(*OneNull, *OneValue, *OneInt64, *OneText)
+	isUnion(*OneNull, *OneValue, *OneInt64, *OneText)
 }
 
 // OneNull is one of One.
@@ -279,25 +279,25 @@ type OneNull struct {
 	Value NullValue `proto:"31,enum,name=one_null"`
 }
 
-func (*OneNull) isOne(*OneNull, *OneValue, *OneInt64, *OneText) {}
+func (*OneNull) isUnion(*OneNull, *OneValue, *OneInt64, *OneText) {}
 
 // OneValue is one of One.
 type OneValue struct {
 	Value *Value `proto:"32,message,name=one_value"`
 }
 
-func (*OneValue) isOne(*OneNull, *OneValue, *OneInt64, *OneText) {}
+func (*OneValue) isUnion(*OneNull, *OneValue, *OneInt64, *OneText) {}
 
 // OneInt64 is one of One.
 type OneInt64 struct {
 	Value *Int64Value `proto:"33,message,name=one_int64"`
 }
 
-func (*OneInt64) isOne(*OneNull, *OneValue, *OneInt64, *OneText) {}
+func (*OneInt64) isUnion(*OneNull, *OneValue, *OneInt64, *OneText) {}
 
 // OneText is one of One.
 type OneText struct {
 	Value string `proto:"34,string,name=one_text,json=OTHER"`
 }
 
-func (*OneText) isOne(*OneNull, *OneValue, *OneInt64, *OneText) {}
+func (*OneText) isUnion(*OneNull, *OneValue, *OneInt64, *OneText) {}

@@ -350,7 +350,7 @@ func (x *All) String() string { return protobuf.String(x) }
 // *AllEitherEitherInt, *AllEitherEitherText, *AllEitherEitherLeaf, *AllEitherEitherBytes,
 // *AllEitherEitherColor, *AllEitherEitherDouble, *AllEitherEitherAll.
 type AllEither interface {
-	isAllEither(*AllEitherEitherInt, *AllEitherEitherText, *AllEitherEitherLeaf, *AllEitherEitherBytes, *AllEitherEitherColor, *AllEitherEitherDouble, *AllEitherEitherAll)
+	isUnion(*AllEitherEitherInt, *AllEitherEitherText, *AllEitherEitherLeaf, *AllEitherEitherBytes, *AllEitherEitherColor, *AllEitherEitherDouble, *AllEitherEitherAll)
 }
 
 type AllEitherEitherInt struct {
@@ -381,25 +381,25 @@ type AllEitherEitherAll struct {
 	EitherAll *All `proto:"2007,message,name=either_all" json:"eitherAll"`
 }
 
-func (*AllEitherEitherInt) isAllEither(*AllEitherEitherInt, *AllEitherEitherText, *AllEitherEitherLeaf, *AllEitherEitherBytes, *AllEitherEitherColor, *AllEitherEitherDouble, *AllEitherEitherAll) {
+func (*AllEitherEitherInt) isUnion(*AllEitherEitherInt, *AllEitherEitherText, *AllEitherEitherLeaf, *AllEitherEitherBytes, *AllEitherEitherColor, *AllEitherEitherDouble, *AllEitherEitherAll) {
 }
-func (*AllEitherEitherText) isAllEither(*AllEitherEitherInt, *AllEitherEitherText, *AllEitherEitherLeaf, *AllEitherEitherBytes, *AllEitherEitherColor, *AllEitherEitherDouble, *AllEitherEitherAll) {
+func (*AllEitherEitherText) isUnion(*AllEitherEitherInt, *AllEitherEitherText, *AllEitherEitherLeaf, *AllEitherEitherBytes, *AllEitherEitherColor, *AllEitherEitherDouble, *AllEitherEitherAll) {
 }
-func (*AllEitherEitherLeaf) isAllEither(*AllEitherEitherInt, *AllEitherEitherText, *AllEitherEitherLeaf, *AllEitherEitherBytes, *AllEitherEitherColor, *AllEitherEitherDouble, *AllEitherEitherAll) {
+func (*AllEitherEitherLeaf) isUnion(*AllEitherEitherInt, *AllEitherEitherText, *AllEitherEitherLeaf, *AllEitherEitherBytes, *AllEitherEitherColor, *AllEitherEitherDouble, *AllEitherEitherAll) {
 }
-func (*AllEitherEitherBytes) isAllEither(*AllEitherEitherInt, *AllEitherEitherText, *AllEitherEitherLeaf, *AllEitherEitherBytes, *AllEitherEitherColor, *AllEitherEitherDouble, *AllEitherEitherAll) {
+func (*AllEitherEitherBytes) isUnion(*AllEitherEitherInt, *AllEitherEitherText, *AllEitherEitherLeaf, *AllEitherEitherBytes, *AllEitherEitherColor, *AllEitherEitherDouble, *AllEitherEitherAll) {
 }
-func (*AllEitherEitherColor) isAllEither(*AllEitherEitherInt, *AllEitherEitherText, *AllEitherEitherLeaf, *AllEitherEitherBytes, *AllEitherEitherColor, *AllEitherEitherDouble, *AllEitherEitherAll) {
+func (*AllEitherEitherColor) isUnion(*AllEitherEitherInt, *AllEitherEitherText, *AllEitherEitherLeaf, *AllEitherEitherBytes, *AllEitherEitherColor, *AllEitherEitherDouble, *AllEitherEitherAll) {
 }
-func (*AllEitherEitherDouble) isAllEither(*AllEitherEitherInt, *AllEitherEitherText, *AllEitherEitherLeaf, *AllEitherEitherBytes, *AllEitherEitherColor, *AllEitherEitherDouble, *AllEitherEitherAll) {
+func (*AllEitherEitherDouble) isUnion(*AllEitherEitherInt, *AllEitherEitherText, *AllEitherEitherLeaf, *AllEitherEitherBytes, *AllEitherEitherColor, *AllEitherEitherDouble, *AllEitherEitherAll) {
 }
-func (*AllEitherEitherAll) isAllEither(*AllEitherEitherInt, *AllEitherEitherText, *AllEitherEitherLeaf, *AllEitherEitherBytes, *AllEitherEitherColor, *AllEitherEitherDouble, *AllEitherEitherAll) {
+func (*AllEitherEitherAll) isUnion(*AllEitherEitherInt, *AllEitherEitherText, *AllEitherEitherLeaf, *AllEitherEitherBytes, *AllEitherEitherColor, *AllEitherEitherDouble, *AllEitherEitherAll) {
 }
 
 // AllMany is one of these, or nil, which is unset:
 // *AllManyM1, *AllManyM2, *AllManyM3, *AllManyM4, *AllManyM5, *AllManyM6, *AllManyM7, *AllManyM8,
 // *AllManyM9.
-type AllMany interface{ isAllMany(allManyVariants) }
+type AllMany interface{ isUnion(allManyVariants) }
 
 // allManyVariants has the variants of AllMany as its parameters.
 type allManyVariants func(
@@ -450,12 +450,12 @@ type AllManyM9 struct {
 	M9 *Leaf `proto:"536870911,message,name=m9" json:"m9"`
 }
 
-func (*AllManyM1) isAllMany(allManyVariants) {}
-func (*AllManyM2) isAllMany(allManyVariants) {}
-func (*AllManyM3) isAllMany(allManyVariants) {}
-func (*AllManyM4) isAllMany(allManyVariants) {}
-func (*AllManyM5) isAllMany(allManyVariants) {}
-func (*AllManyM6) isAllMany(allManyVariants) {}
-func (*AllManyM7) isAllMany(allManyVariants) {}
-func (*AllManyM8) isAllMany(allManyVariants) {}
-func (*AllManyM9) isAllMany(allManyVariants) {}
+func (*AllManyM1) isUnion(allManyVariants) {}
+func (*AllManyM2) isUnion(allManyVariants) {}
+func (*AllManyM3) isUnion(allManyVariants) {}
+func (*AllManyM4) isUnion(allManyVariants) {}
+func (*AllManyM5) isUnion(allManyVariants) {}
+func (*AllManyM6) isUnion(allManyVariants) {}
+func (*AllManyM7) isUnion(allManyVariants) {}
+func (*AllManyM8) isUnion(allManyVariants) {}
+func (*AllManyM9) isUnion(allManyVariants) {}

@@ -257,7 +257,7 @@ func (x *Everything) String() string { return thrift.String(x) }
 // Choice is one of these, or nil, which is unset:
 // *ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes.
 type Choice interface {
-	isChoice(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes)
+	isUnion(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes)
 }
 
 type ChoiceNumber struct {
@@ -286,21 +286,21 @@ type ChoiceBytes struct {
 }
 
 func (x *ChoiceAgain) UnmarshalJSON(text []byte) error { return stub.UnmarshalJSON(x, text) }
-func (*ChoiceNumber) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes) {
+func (*ChoiceNumber) isUnion(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes) {
 }
-func (*ChoiceText) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes) {
+func (*ChoiceText) isUnion(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes) {
 }
-func (*ChoiceAgain) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes) {
+func (*ChoiceAgain) isUnion(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes) {
 }
-func (*ChoicePoints) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes) {
+func (*ChoicePoints) isUnion(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes) {
 }
-func (*ChoicePoint) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes) {
+func (*ChoicePoint) isUnion(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes) {
 }
-func (*ChoiceBytes) isChoice(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes) {
+func (*ChoiceBytes) isUnion(*ChoiceNumber, *ChoiceText, *ChoiceAgain, *ChoicePoints, *ChoicePoint, *ChoiceBytes) {
 }
 
 // Nothing is nil, which is unset: it has no variants.
-type Nothing interface{ isNothing() }
+type Nothing interface{ isUnion() }
 
 type NotFound struct {
 	Message string `thrift:"message,1" json:"message"`

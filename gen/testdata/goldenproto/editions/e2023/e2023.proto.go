@@ -136,7 +136,7 @@ func (x *Mixed) String() string { return protobuf.String(x) }
 // MixedOne is one of these, or nil, which is unset:
 // *MixedOneFirst, *MixedOneSecond.
 type MixedOne interface {
-	isMixedOne(*MixedOneFirst, *MixedOneSecond)
+	isUnion(*MixedOneFirst, *MixedOneSecond)
 }
 
 type MixedOneFirst struct {
@@ -147,8 +147,8 @@ type MixedOneSecond struct {
 	Second int32 `proto:"14,int32,name=second" json:"second"`
 }
 
-func (*MixedOneFirst) isMixedOne(*MixedOneFirst, *MixedOneSecond)  {}
-func (*MixedOneSecond) isMixedOne(*MixedOneFirst, *MixedOneSecond) {}
+func (*MixedOneFirst) isUnion(*MixedOneFirst, *MixedOneSecond)  {}
+func (*MixedOneSecond) isUnion(*MixedOneFirst, *MixedOneSecond) {}
 
 type Child struct {
 	N       int32  `proto:"1,int32,name=n" json:"n,omitempty"`

@@ -395,7 +395,7 @@ func (x *HttpRule) String() string { return protobuf.String(x) }
 // *HttpRulePatternGet, *HttpRulePatternPut, *HttpRulePatternPost, *HttpRulePatternDelete,
 // *HttpRulePatternPatch, *HttpRulePatternCustom.
 type HttpRulePattern interface {
-	isHttpRulePattern(*HttpRulePatternGet, *HttpRulePatternPut, *HttpRulePatternPost, *HttpRulePatternDelete, *HttpRulePatternPatch, *HttpRulePatternCustom)
+	isUnion(*HttpRulePatternGet, *HttpRulePatternPut, *HttpRulePatternPost, *HttpRulePatternDelete, *HttpRulePatternPatch, *HttpRulePatternCustom)
 }
 
 // Maps to HTTP GET. Used for listing and getting information about
@@ -432,17 +432,17 @@ type HttpRulePatternCustom struct {
 	Custom *CustomHttpPattern `proto:"8,message,name=custom" json:"custom"`
 }
 
-func (*HttpRulePatternGet) isHttpRulePattern(*HttpRulePatternGet, *HttpRulePatternPut, *HttpRulePatternPost, *HttpRulePatternDelete, *HttpRulePatternPatch, *HttpRulePatternCustom) {
+func (*HttpRulePatternGet) isUnion(*HttpRulePatternGet, *HttpRulePatternPut, *HttpRulePatternPost, *HttpRulePatternDelete, *HttpRulePatternPatch, *HttpRulePatternCustom) {
 }
-func (*HttpRulePatternPut) isHttpRulePattern(*HttpRulePatternGet, *HttpRulePatternPut, *HttpRulePatternPost, *HttpRulePatternDelete, *HttpRulePatternPatch, *HttpRulePatternCustom) {
+func (*HttpRulePatternPut) isUnion(*HttpRulePatternGet, *HttpRulePatternPut, *HttpRulePatternPost, *HttpRulePatternDelete, *HttpRulePatternPatch, *HttpRulePatternCustom) {
 }
-func (*HttpRulePatternPost) isHttpRulePattern(*HttpRulePatternGet, *HttpRulePatternPut, *HttpRulePatternPost, *HttpRulePatternDelete, *HttpRulePatternPatch, *HttpRulePatternCustom) {
+func (*HttpRulePatternPost) isUnion(*HttpRulePatternGet, *HttpRulePatternPut, *HttpRulePatternPost, *HttpRulePatternDelete, *HttpRulePatternPatch, *HttpRulePatternCustom) {
 }
-func (*HttpRulePatternDelete) isHttpRulePattern(*HttpRulePatternGet, *HttpRulePatternPut, *HttpRulePatternPost, *HttpRulePatternDelete, *HttpRulePatternPatch, *HttpRulePatternCustom) {
+func (*HttpRulePatternDelete) isUnion(*HttpRulePatternGet, *HttpRulePatternPut, *HttpRulePatternPost, *HttpRulePatternDelete, *HttpRulePatternPatch, *HttpRulePatternCustom) {
 }
-func (*HttpRulePatternPatch) isHttpRulePattern(*HttpRulePatternGet, *HttpRulePatternPut, *HttpRulePatternPost, *HttpRulePatternDelete, *HttpRulePatternPatch, *HttpRulePatternCustom) {
+func (*HttpRulePatternPatch) isUnion(*HttpRulePatternGet, *HttpRulePatternPut, *HttpRulePatternPost, *HttpRulePatternDelete, *HttpRulePatternPatch, *HttpRulePatternCustom) {
 }
-func (*HttpRulePatternCustom) isHttpRulePattern(*HttpRulePatternGet, *HttpRulePatternPut, *HttpRulePatternPost, *HttpRulePatternDelete, *HttpRulePatternPatch, *HttpRulePatternCustom) {
+func (*HttpRulePatternCustom) isUnion(*HttpRulePatternGet, *HttpRulePatternPut, *HttpRulePatternPost, *HttpRulePatternDelete, *HttpRulePatternPatch, *HttpRulePatternCustom) {
 }
 
 // A custom pattern is used for defining custom HTTP verb.

@@ -253,7 +253,7 @@ func (x *Order) GetOther() *OrderPayment {
 // OrderPayment_ is one of these, or nil, which is unset:
 // *OrderPayment_Card, *OrderPayment_Cash, *OrderPayment_Money, *OrderPayment_Favourite,
 // *OrderPayment_Raw, *OrderPayment_Gift, *OrderPayment_Ratio, *OrderPayment_Free, *OrderPayment_Other.
-type OrderPayment_ interface{ isOrderPayment_(orderPayment_Variants) }
+type OrderPayment_ interface{ isUnion(orderPayment_Variants) }
 
 // orderPayment_Variants has the variants of OrderPayment_ as its parameters.
 type orderPayment_Variants func(
@@ -306,15 +306,15 @@ type OrderPayment_Other struct {
 	Other *OrderPayment `proto:"15,message,name=other" json:"other"`
 }
 
-func (*OrderPayment_Card) isOrderPayment_(orderPayment_Variants)      {}
-func (*OrderPayment_Cash) isOrderPayment_(orderPayment_Variants)      {}
-func (*OrderPayment_Money) isOrderPayment_(orderPayment_Variants)     {}
-func (*OrderPayment_Favourite) isOrderPayment_(orderPayment_Variants) {}
-func (*OrderPayment_Raw) isOrderPayment_(orderPayment_Variants)       {}
-func (*OrderPayment_Gift) isOrderPayment_(orderPayment_Variants)      {}
-func (*OrderPayment_Ratio) isOrderPayment_(orderPayment_Variants)     {}
-func (*OrderPayment_Free) isOrderPayment_(orderPayment_Variants)      {}
-func (*OrderPayment_Other) isOrderPayment_(orderPayment_Variants)     {}
+func (*OrderPayment_Card) isUnion(orderPayment_Variants)      {}
+func (*OrderPayment_Cash) isUnion(orderPayment_Variants)      {}
+func (*OrderPayment_Money) isUnion(orderPayment_Variants)     {}
+func (*OrderPayment_Favourite) isUnion(orderPayment_Variants) {}
+func (*OrderPayment_Raw) isUnion(orderPayment_Variants)       {}
+func (*OrderPayment_Gift) isUnion(orderPayment_Variants)      {}
+func (*OrderPayment_Ratio) isUnion(orderPayment_Variants)     {}
+func (*OrderPayment_Free) isUnion(orderPayment_Variants)      {}
+func (*OrderPayment_Other) isUnion(orderPayment_Variants)     {}
 
 // Payment has the name that the oneof would have.
 type OrderPayment struct {
@@ -361,14 +361,14 @@ func (x *OrderItem) String() string { return protobuf.String(x) }
 
 // OrderItemDiscount is *OrderItemDiscountPercent or nil, which is unset.
 type OrderItemDiscount interface {
-	isOrderItemDiscount(*OrderItemDiscountPercent)
+	isUnion(*OrderItemDiscountPercent)
 }
 
 type OrderItemDiscountPercent struct {
 	Percent float32 `proto:"4,float,name=percent" json:"percent"`
 }
 
-func (*OrderItemDiscountPercent) isOrderItemDiscount(*OrderItemDiscountPercent) {}
+func (*OrderItemDiscountPercent) isUnion(*OrderItemDiscountPercent) {}
 
 // Orders takes orders.
 type Orders interface {
