@@ -252,7 +252,7 @@ func cut(size, each int) raw.Fault {
 func (d *Decoder) into64(s *shape.Slice, n int) bool {
 	p := (*[]uint64)(unsafe.Pointer(s)) // Safety: s is a slice of such numbers.
 	// The first piece of a list, which nearly always is the only one, is made as long as it is and
-	// not cleared: all of it is written.
+	// cleared only where that is cheaper: all of it is written.
 	if s.Len == 0 && s.Cap < n {
 		if !d.Charges(n, 8) {
 			return false
