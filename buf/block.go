@@ -138,7 +138,7 @@ func (b *Block) View(i, j int) View {
 	if len(p) == 0 {
 		return View{}
 	}
-	return View{p: &p[0], n: uint32(len(p)), gen: b.retain(b.gen()), b: b}
+	return View{p: &p[0], n: uint32(len(p)), gen: b.share(), b: b}
 }
 
 // Release gives up the reference that Acquire, Init or Source.Block gave.
@@ -154,6 +154,19 @@ func (b *Block) alone() bool { return b.word.Load()&(refMask|keptBit) == 1 && b.
 
 // kept reports whether strings alias the block, which is then left to the collector.
 func (b *Block) kept() bool { return b.word.Load()&keptBit != 0 }
+
+// share adds a reference for who holds one, and returns the generation.
+func (b *Block) share() (gen uint32) {
+	for {
+		w := b.word.Load()
+		if w&refMask == 0 {
+			b.misuse("retained after its release")
+		}
+		if b.word.CompareAndSwap(w, w+1) {
+			return uint32(w >> genShift)
+		}
+	}
+}
 
 // retain adds a reference to generation gen, and returns gen.
 func (b *Block) retain(gen uint32) uint32 {

@@ -102,7 +102,8 @@ func (in *In) View(n int) View {
 	if n == 0 {
 		return View{}
 	}
-	v := in.b.View(in.r, in.r+n)
+	b := in.b
+	v := View{p: &b.mem[in.r], n: uint32(n), gen: b.share(), b: b}
 	in.r += n
 	return v
 }
