@@ -58,7 +58,7 @@ interop-http1: ## HTTP/1 against h11 and llhttp, installed with pip where that c
 interop-protobuf: ## Protobuf's conformance suite; RUNNER=PROGRAM is a conformance_test_runner that is there already
 	@RUNNER='$(RUNNER)' interop/protobuf/run || { code=$$?; [ $$code -eq 77 ] || exit $$code; }
 
-interop-grpc: ## gRPC's interoperability cases with grpc-go, both ways, plain and over TLS; GRPC='-case ping_pong'; ends with 'N passed, N failed'
+interop-grpc: ## gRPC's interoperability cases with grpc-go and grpc-java, both ways, plain and over TLS; GRPC='-case ping_pong'; ends with 'N passed, N failed'
 	@interop/grpc/suite/run $(GRPC) || { code=$$?; [ $$code -eq 77 ] || exit $$code; }
 
 interop-h2spec: ## h2spec, plain and over TLS; H2SPEC='-only http2/6.9.1'; ends with 'N passed, N failed'

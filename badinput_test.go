@@ -132,7 +132,7 @@ func TestOversizedFrame(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	if typ, text, err := rawCall(t, nc, make([]byte, 1<<20)); err != nil || typ != raw.Exception || !strings.Contains(text, "limit") {
+	if typ, text, err := rawCall(t, nc, make([]byte, 1<<20)); err != nil || typ != raw.Exception || !strings.Contains(text, "Limits.MessageBytes") {
 		t.Errorf("1 MB: %v, %.100q, %v", typ, text, err)
 	}
 	if typ, _, err := rawCall(t, nc, []byte{0}); err != nil || typ != raw.Reply {

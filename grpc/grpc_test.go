@@ -156,25 +156,26 @@ func TestGzip(t *testing.T) {
 		}
 		packed := out.Bytes()
 		out.Reset()
-		v, e := Inflate(packed, 2<<20, 1<<10)
+		v, e := Inflate(packed, 2<<20)
 		if e != nil || string(v.Bytes()) != text {
 			t.Errorf("%d bytes: %d came back, %v", n, v.Len(), e)
 		}
 		v.Release()
 		for _, most := range []int{0, n / 2, n - 1} {
 			if most < n && most >= 0 {
-				if _, e := Inflate(packed, most, 1<<10); e == nil || e.Code != rpc.ResourceExhausted {
+				if _, e := Inflate(packed, most); e == nil || e.Code != rpc.ResourceExhausted {
 					t.Errorf("%d bytes where %d may be: %v", n, most, e)
 				}
 			}
 		}
 		if n == 1<<20 {
-			if _, e := Inflate(packed, 2<<20, 2); e == nil || e.Code != rpc.ResourceExhausted {
+			few := rpc.Limits{InflateFactor: 2}.WithDefaults()
+			if _, e := Inflate(packed, few.InflateBudget(len(packed))); e == nil || e.Code != rpc.ResourceExhausted {
 				t.Errorf("a bomb: %v", e)
 			}
 		}
 		for cut := range min(len(packed), 40) {
-			if _, e := Inflate(packed[:cut], 2<<20, 1<<10); e == nil || e.Code != rpc.Internal {
+			if _, e := Inflate(packed[:cut], 2<<20); e == nil || e.Code != rpc.Internal {
 				t.Errorf("%d of %d bytes: %v", cut, len(packed), e)
 			}
 		}
@@ -370,7 +371,7 @@ func FuzzInflate(f *testing.F) {
 	z.Close()
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, p []byte) {
-		v, e := Inflate(p, 4096, 16)
+		v, e := Inflate(p, 4096)
 		if e == nil && v.Len() > 4096 {
 			t.Fatalf("%d bytes", v.Len())
 		}

@@ -14,9 +14,6 @@ import (
 // Gzip is the name of the one compression besides none.
 const Gzip = "gzip"
 
-// inflateLeast is how many bytes a compressed message may become at the least.
-const inflateLeast = 64 << 10
-
 // inflaters belong to no connection: each takes 44 KB.
 var inflaters = sync.Pool{New: func() any { return new(inflater) }}
 
@@ -26,10 +23,9 @@ type inflater struct {
 	z   gzip.Reader
 }
 
-// Inflate gives the message that body compresses: most bytes at the most, and factor
-// times its size and 64 KiB. It borrows body; the View is the caller's.
-func Inflate(body []byte, most, factor int) (buf.View, *rpc.Error) {
-	most = min(most, factor*len(body)+inflateLeast)
+// Inflate gives the message that body compresses, of most bytes at the most: what it may become
+// is for the caller to know (rpc.Limits.InflateBudget). It borrows body; the View is the caller's.
+func Inflate(body []byte, most int) (buf.View, *rpc.Error) {
 	f := inflaters.Get().(*inflater)
 	defer func() {
 		f.src.Reset(nil) // it is not to refer to body

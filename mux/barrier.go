@@ -38,7 +38,7 @@ func (c *ServerConn) overLocked() bool { return c.input == inputLost || c.out.Er
 // needs is what r may come to hold once it has begun, as far as is known.
 func (c *ServerConn) needs(r *request) (n int) {
 	if r.ev.Flags&wire.Packed != 0 {
-		n = min(c.lim.MessageBytes, c.lim.InflateFactor*r.ev.Body.Len()+64<<10)
+		n = c.lim.InflateBudget(r.ev.Body.Len())
 	}
 	if m := r.h.Method; m != nil && m.Kind <= rpc.Oneway {
 		n += min(rpc.HintsOf(m).DecodedBytes(), c.lim.DecodeBudget(r.ev.Body.Len()))

@@ -41,7 +41,7 @@ type Limits struct {
 	// ConnsPerAddress bounds the connections of a server that come from one
 	// address; 0: a quarter of Conns.
 	ConnsPerAddress int `default:"0"`
-	// InflateFactor times its compressed size, and 64 KiB, is what a compressed
+	// InflateFactor times its compressed size, and 512 KiB, is what a compressed
 	// message may become.
 	InflateFactor int `default:"128"`
 
@@ -119,6 +119,16 @@ func (l *Limits) Check() error {
 		}
 	}
 	return nil
+}
+
+// inflateFree is what a compressed message may become besides its share: a message of few
+// bytes may well be half a megabyte of zeros, which deflate makes a thousandth of.
+const inflateFree = 512 << 10
+
+// InflateBudget gives the bytes that a compressed message of n bytes may become: a small one
+// must not become a large one.
+func (l *Limits) InflateBudget(n int) int {
+	return max(0, min(l.MessageBytes, l.InflateFactor*n+inflateFree))
 }
 
 // DecodeBudget gives the bytes of memory that the decode of a message of n

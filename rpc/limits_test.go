@@ -36,3 +36,16 @@ func TestDecodeBudgetDoesNotOverflow(t *testing.T) {
 		}
 	}
 }
+
+// What a compressed message may become is bounded by its size, and by what any message may be.
+func TestInflateBudget(t *testing.T) {
+	for _, tt := range []struct{ factor, most, n, want int }{
+		{0, 0, 0, 512 << 10}, {0, 0, 1000, 128*1000 + 512<<10}, {0, 0, 1 << 20, 16 << 20}, {2, 0, 1000, 2*1000 + 512<<10},
+		{0, 100 << 10, 1000, 100 << 10}, {math.MaxInt, 0, 1 << 20, 16 << 20},
+	} {
+		lim := rpc.Limits{InflateFactor: tt.factor, MessageBytes: tt.most}.WithDefaults()
+		if got := lim.InflateBudget(tt.n); got != tt.want {
+			t.Errorf("factor %d, messages of %d, %d bytes: %d; want %d", tt.factor, tt.most, tt.n, got, tt.want)
+		}
+	}
+}

@@ -151,7 +151,7 @@ func fuzzUnpack(t *testing.T, s wire.Session, side wire.Side, ev *wire.Event) {
 	switch {
 	case ev.Flags&wire.Packed != 0, fault != nil && (fault != ev.Err || ev.Body.Len() > 0 || ev.Flags&wire.Message != 0):
 		t.Fatalf("unpacked: %s, %v", trace(*ev), fault)
-	case ev.Body.Len() > min(most, fuzzLimits.InflateFactor*n+inflateFree):
+	case ev.Body.Len() > min(most, fuzzLimits.InflateBudget(n)):
 		t.Fatalf("%d bytes became %d", n, ev.Body.Len())
 	case fault != nil && side == wire.Server && fault.Sent != rpc.Refused:
 		t.Fatal(fault.Sent)

@@ -19,10 +19,7 @@ import (
 // inflated, which takes time and may make much of little (a bomb). Cut therefore leaves
 // such a message as it is (wire.Packed), and the goroutine that serves it, or has
 // called, inflates it here, within three bounds: that of a message, that of the room
-// that the engine has for it, and InflateFactor times what came.
-
-// inflateFree is what a compressed message may become besides its share.
-const inflateFree = 64 << 10
+// that the engine has for it, and that of what came (rpc.Limits.InflateBudget).
 
 // Unpack implements [wire.Session]. Nothing that was compressed is inflated
 // anywhere else, and never while a batch is cut.
@@ -30,7 +27,7 @@ func (s *Session) Unpack(ev *wire.Event, most int) *rpc.Error {
 	packed := ev.Body
 	defer packed.Release()
 	ev.Body, ev.Flags = buf.View{}, ev.Flags&^(wire.Packed|wire.Message)
-	most = max(0, min(most, s.lim.MessageBytes, s.lim.InflateFactor*packed.Len()+inflateFree))
+	most = max(0, min(most, s.lim.InflateBudget(packed.Len())))
 	b, n, err := inflate(packed.Bytes(), most)
 	defer b.Release()
 

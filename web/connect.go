@@ -76,7 +76,7 @@ func unpackConnect(ev *wire.Event, most int, lim *rpc.Limits) *rpc.Error {
 	if ev.Flags &^= wire.Packed; ev.Body.Len() == 0 {
 		return nil
 	}
-	v, e := grpc.Inflate(ev.Body.Bytes(), min(most, lim.MessageBytes), lim.InflateFactor)
+	v, e := grpc.Inflate(ev.Body.Bytes(), min(most, lim.InflateBudget(ev.Body.Len())))
 	ev.Body.Release()
 	ev.Body = v
 	if e == nil {

@@ -247,7 +247,7 @@ func (s *Session) Unpack(ev *wire.Event, most int) *rpc.Error {
 	if ev.Tag[0]&tagConnect != 0 {
 		return unpackConnect(ev, most, s.lim)
 	}
-	v, e := grpc.Inflate(ev.Body.Bytes(), min(most, s.lim.MessageBytes), s.lim.InflateFactor)
+	v, e := grpc.Inflate(ev.Body.Bytes(), min(most, s.lim.InflateBudget(ev.Body.Len())))
 	ev.Body.Release()
 	ev.Body = v
 	if ev.Flags &^= wire.Packed; e == nil {

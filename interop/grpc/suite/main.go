@@ -1,19 +1,22 @@
 // Command suite runs the cases of gRPC's interoperability tests, each of Limosa's sides
-// against grpc-go's, on a plain port and over TLS. It ends with 'N passed, N failed';
+// against another gRPC's, on a plain port and over TLS. It ends with 'N passed, N failed';
 // the exit status is 1 if anything failed.
 //
-//	go run ./interop/grpc/suite -client PROGRAM -server PROGRAM
+//	go run ./interop/grpc/suite -go FOLDER -java FOLDER
 package main
 
 import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"flag"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,24 +36,51 @@ const hostOfTest = "foo.test.google.fr"
 // caseTime bounds a case, with the start of its program.
 const caseTime = time.Minute
 
+// A peer is another gRPC: its programs, and the cases that its client knows besides Limosa's.
+type peer struct {
+	name           string
+	client, server []string
+	also           []string
+}
+
+// peers are those of whom there are programs: grpc-go's client and server in one folder, grpc-java's jars in another.
+func peers(goFolder, javaFolder string) (all []peer) {
+	if goFolder != "" {
+		all = append(all, peer{name: "grpc-go", client: []string{filepath.Join(goFolder, "client")}, server: []string{filepath.Join(goFolder, "server")}})
+	}
+	if javaFolder != "" {
+		java := []string{"java", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(javaFolder, "*")}
+		all = append(all, peer{
+			name:   "grpc-java",
+			client: append(slices.Clone(java), "io.grpc.testing.integration.TestServiceClient"),
+			server: append(slices.Clone(java), "io.grpc.testing.integration.TestServiceServer"),
+			also:   javaCases,
+		})
+	}
+	return all
+}
+
+// javaCases are those that grpc-java's client has besides. It does not look whether an
+// answer was compressed, as it may not be.
+var javaCases = []string{"server_compressed_unary", "server_compressed_streaming", "client_compressed_unary_noprobe", "client_compressed_streaming_noprobe", "very_large_request", "pick_first_unary"}
+
 func main() {
-	clientProgram := flag.String("client", "", "grpc-go's client")
-	serverProgram := flag.String("server", "", "grpc-go's server")
+	goFolder := flag.String("go", "", "folder of grpc-go's client and server")
+	javaFolder := flag.String("java", "", "folder of grpc-java's jars")
 	only := flag.String("case", "", "one case")
 	flag.Parse()
-	if *clientProgram == "" || *serverProgram == "" {
-		fmt.Fprintln(os.Stderr, "suite: -client and -server are grpc-go's programs")
+	all := peers(*goFolder, *javaFolder)
+	if len(all) == 0 || flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "suite: -go and -java say where the programs of the others are, as in: suite -go /tmp/grpc-go")
 		os.Exit(2)
 	}
 	var sum tally
-	for _, secure := range []bool{false, true} {
-		if err := sum.theirClient(*clientProgram, *only, secure); err != nil {
-			fmt.Fprintln(os.Stderr, "suite:", err)
-			os.Exit(2)
-		}
-		if err := sum.ourClient(*serverProgram, *only, secure); err != nil {
-			fmt.Fprintln(os.Stderr, "suite:", err)
-			os.Exit(2)
+	for _, p := range all {
+		for _, secure := range []bool{false, true} {
+			if err := errors.Join(sum.theirClient(p, *only, secure), sum.ourClient(p, *only, secure)); err != nil {
+				fmt.Fprintln(os.Stderr, "suite:", err)
+				os.Exit(2)
+			}
 		}
 	}
 	fmt.Printf("%d passed, %d failed\n", sum.passed, sum.failed)
@@ -77,45 +107,49 @@ func (y *tally) note(pair string, secure bool, name string, err error) {
 	fmt.Printf("FAIL  %s, %s: %s: %v\n", pair, way, name, err)
 }
 
-// theirClient has grpc-go's client call Limosa's server.
-func (y *tally) theirClient(program, only string, secure bool) error {
+// theirClient has p's client call Limosa's server.
+func (y *tally) theirClient(p peer, only string, secure bool) error {
 	l, err := limosa.Listen("127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	s := &limosa.Server{Services: []rpc.Service{service()}, Protocols: []wire.Protocol{ttheader.Protocol{}, web.Protocol{}}}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	args := []string{"--server_port=" + port, "--server_host=127.0.0.1", "--soak_iterations=100"}
+	args := append(slices.Clone(p.client[1:]), "--server_port="+port, "--server_host=127.0.0.1", "--soak_iterations=100", "--soak_per_iteration_max_acceptable_latency_ms=10000", fmt.Sprintf("--use_tls=%t", secure))
 	if secure {
 		cert, err := tls.LoadX509KeyPair(testdata.Path("server1.pem"), testdata.Path("server1.key"))
 		if err != nil {
 			return err
 		}
 		s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
-		args = append(args, "--use_tls", "--use_test_ca", "--server_host_override="+hostOfTest)
+		args = append(args, "--use_test_ca=true", "--server_host_override="+hostOfTest)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l) }()
+	names := slices.Clone(p.also)
 	for _, c := range cases {
-		if only != "" && c.name != only {
+		names = append(names, c.name)
+	}
+	for _, name := range names {
+		if only != "" && name != only {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(ctx, caseTime)
-		out, err := exec.CommandContext(ctx, program, append(args, "--test_case="+c.name)...).CombinedOutput()
+		out, err := exec.CommandContext(ctx, p.client[0], append(slices.Clone(args), "--test_case="+name)...).CombinedOutput()
 		cancel()
 		if err != nil {
 			text := strings.TrimSpace(string(out))
 			err = fmt.Errorf("%w: %s", err, text[:min(len(text), 500)])
 		}
-		y.note("grpc-go's client, Limosa's server", secure, c.name, err)
+		y.note(p.name+"'s client, Limosa's server", secure, name, err)
 	}
 	stop()
 	return <-ended
 }
 
-// ourClient calls grpc-go's server.
-func (y *tally) ourClient(program, only string, secure bool) error {
+// ourClient calls p's server.
+func (y *tally) ourClient(p peer, only string, secure bool) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	addr, err := freeAddr()
@@ -123,11 +157,8 @@ func (y *tally) ourClient(program, only string, secure bool) error {
 		return err
 	}
 	_, port, _ := net.SplitHostPort(addr)
-	args := []string{"--port=" + port}
-	if secure {
-		args = append(args, "--use_tls")
-	}
-	server := exec.CommandContext(ctx, program, args...)
+	args := append(slices.Clone(p.server[1:]), "--port="+port, fmt.Sprintf("--use_tls=%t", secure))
+	server := exec.CommandContext(ctx, p.server[0], args...)
 	said, err := server.StderrPipe()
 	if err != nil {
 		return err
@@ -137,7 +168,7 @@ func (y *tally) ourClient(program, only string, secure bool) error {
 	}
 	go func() {
 		for lines := bufio.NewScanner(said); lines.Scan(); {
-			fmt.Fprintln(os.Stderr, "grpc-go's server:", lines.Text())
+			fmt.Fprintf(os.Stderr, "%s's server: %s\n", p.name, lines.Text())
 		}
 	}()
 	if err := listens(addr); err != nil {
@@ -160,7 +191,7 @@ func (y *tally) ourClient(program, only string, secure bool) error {
 		ctx, cancel := context.WithTimeout(ctx, caseTime)
 		err := c.run(ctx, &client{to: to, redial: dial})
 		cancel()
-		y.note("Limosa's client, grpc-go's server", secure, c.name, err)
+		y.note("Limosa's client, "+p.name+"'s server", secure, c.name, err)
 	}
 	stop()
 	server.Wait() //nolint:errcheck // it was killed
