@@ -52,6 +52,8 @@ const (
 	// perRequest is what a request or stream that lives costs besides its
 	// bytes: its own record, its call object and its places in tables.
 	perRequest = 512
+	// perStream is what the record of a stream takes beyond that of a request.
+	perStream = 640
 	// perWorker is what a goroutine that runs a handler, or waits with one, costs;
 	// freeWorkers are those of a connection that are not charged, so that a
 	// connection whose handlers do not block changes nothing.

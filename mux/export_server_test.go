@@ -7,6 +7,13 @@ func Workers(s *ServerConn) int {
 	return s.workers
 }
 
+// Opened counts the streams that a server's connection has taken in and not begun.
+func Opened(s *ServerConn) int {
+	s.out.Lock()
+	defer s.unlock()
+	return len(s.opened)
+}
+
 // BatchRoom is the number of events that the connection keeps the memory for.
 func BatchRoom(s *ServerConn) int {
 	s.out.Lock()

@@ -230,7 +230,11 @@ func (c *ServerConn) openLocked(ev *wire.Event) *request {
 // weight is what a request that has come costs to hold.
 func (r *request) weight() int {
 	ev := &r.ev
-	return perRequest + ev.Body.Len() + weight(ev.Header) + len(ev.Service) + len(ev.Method)
+	n := perRequest + ev.Body.Len() + weight(ev.Header) + len(ev.Service) + len(ev.Method)
+	if r.stream != nil {
+		n += perStream
+	}
+	return n
 }
 
 // listLocked makes r one of the requests that live.

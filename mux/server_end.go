@@ -110,6 +110,7 @@ func (c *ServerConn) loseLocked(err error, fx *aftermath) {
 		how = cutOff
 	}
 	c.loseRequestsLocked(how, fx)
+	c.opened = nil // they were given up: whoever yields for this connection holds none of them
 	if c.requests.n > 0 {
 		total, end := c.account.total, time.Now().Add(halfOpenTime)
 		c.halfOpen = time.AfterFunc(halfOpenLook, func() { c.endHalfOpen(total, end) })

@@ -180,6 +180,30 @@ func TestLoneCallsDoNotYield(t *testing.T) {
 	})
 }
 
+// Streams that were not begun when their connection is lost are forgotten with it, also while
+// their worker lets others go first: connections reset as fast as possible would each leave
+// a thousand behind, which nothing counts any more.
+func TestLostStreamsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y, h := newYielding(t)
+		y.crowded = true
+		y.end()
+		var flood sync.WaitGroup
+		flood.Go(func() { h.flood(wire.Event{Flags: streamFlags, Method: "chat"}, 150, "x") })
+		time.Sleep(5*time.Millisecond + 500*time.Microsecond) // within a Yield
+		if n := mux.Opened(h.r.server); n == 0 {
+			t.Error("all streams have begun without others going first")
+		}
+		h.r.cend.Abort()
+		time.Sleep(100 * time.Microsecond)
+		if n := mux.Opened(h.r.server); n != 0 {
+			t.Errorf("%d streams are kept for a worker that waits for its turn", n)
+		}
+		flood.Wait()
+		h.end()
+	})
+}
+
 // Requests that were taken in before the server was full, and for whose handlers
 // there is no room now, are refused.
 func TestQueuedRequestsMeetAFullServer(t *testing.T) {
