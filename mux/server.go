@@ -220,9 +220,9 @@ func (c *ServerConn) tookLocks(why netio.Outcome, err error) {
 		c.spawn(func() { c.out.Flush() })
 	}
 	c.frames.pause()
-	c.broken = why == netio.Lost && netio.Broken(c.nc)
 	now := time.Now()
 	c.out.Lock()
+	c.broken = (why == netio.Lost || c.gone) && netio.Broken(c.nc)
 	c.arrived, c.fresh = now, true
 	var fx aftermath
 	c.batchLocked(&fx)

@@ -181,8 +181,12 @@ func (s *serverStream) cancel() {
 	wake(list)
 }
 
-// streamLocked takes an event of a stream.
+// streamLocked takes an event of a stream. Of a peer that is known to be gone none is
+// begun any more, and those that run are about to be lost.
 func (c *ServerConn) streamLocked(ev *wire.Event, fx *aftermath) {
+	if c.broken {
+		return
+	}
 	if ev.Flags&wire.Open != 0 {
 		c.openStreamLocked(ev)
 	}
