@@ -182,7 +182,7 @@ func runAttack(ctx context.Context, a *attack, d time.Duration) (*attackRow, err
 	watch := watchMemory(victim.Cmd.Process.Pid)
 	bird := new(canary)
 	if a.hostile == nil {
-		bird.grpc = a.grpc
+		bird.grpc, bird.tls = a.grpc, a.tls
 		go bird.sing(victim.Addr)
 	}
 	sent, err := a.attackFrom(ctx, victim, d)
@@ -226,7 +226,7 @@ func quantile(times []time.Duration, q float64) float64 {
 
 // A canary calls a server that is under attack.
 type canary struct {
-	grpc bool // it calls by that; set before it sings
+	grpc, tls bool // it calls by that; set before it sings
 
 	mu     sync.Mutex
 	times  []time.Duration
@@ -250,7 +250,15 @@ func (c *canary) init() (ctx context.Context) {
 
 // overTTHeader calls a server as clients of Limosa do.
 func overTTHeader(addr string) (sing songbook, end func()) {
-	caller := &limosa.Client{Target: addr}
+	return overClient(&limosa.Client{Target: addr})
+}
+
+// overTLS is overTTHeader over TLS.
+func overTLS(addr string) (sing songbook, end func()) {
+	return overClient(&limosa.Client{Target: addr, TLS: trustAll()})
+}
+
+func overClient(caller *limosa.Client) (sing songbook, end func()) {
 	client := limosaecho.NewEchoClient(caller)
 	return func(ctx context.Context, id int64) (int64, string, error) {
 		m, err := client.Echo(ctx, &limosaecho.Message{ID: id, Text: "canary"})
@@ -269,8 +277,13 @@ func (c *canary) sing(addr string) {
 	}
 	defer close(c.over)
 	over := overTTHeader
-	if c.grpc {
+	switch {
+	case c.grpc && c.tls:
+		over = overHTTP2TLS
+	case c.grpc:
 		over = overHTTP2
+	case c.tls:
+		over = overTLS
 	}
 	call, end := over(addr)
 	defer end()
@@ -342,7 +355,7 @@ func residentOf(pid int) int64 {
 }
 
 // A victimSetting is what a victim's process is told.
-type victimSetting struct{ Client, GRPC bool }
+type victimSetting struct{ Client, GRPC, TLS bool }
 
 // A victimState is what a victim says of itself, on demand.
 type victimState struct {
@@ -359,7 +372,7 @@ type victimState struct {
 
 // startVictim starts the process that is attacked, with a limit of its memory as a container would have.
 func startVictim(ctx context.Context, a *attack) (*trial.Process, error) {
-	cmd := trial.Command(ctx, childVictim, victimSetting{Client: a.hostile != nil, GRPC: a.grpc})
+	cmd := trial.Command(ctx, childVictim, victimSetting{Client: a.hostile != nil, GRPC: a.grpc, TLS: a.tls})
 	cmd.Env = append(os.Environ(), "GOMEMLIMIT="+victimMemory)
 	return trial.Start(cmd)
 }

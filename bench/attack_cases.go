@@ -21,7 +21,8 @@ type attack struct {
 	name  string
 	why   string
 	bound float64 // MiB that the victim may grow by
-	grpc  bool    // the victim speaks that, and so does the canary
+	grpc  bool    // the victim speaks that, with Connect and HTTP/1.1, and so does the canary
+	tls   bool    // the victim asks for TLS, and the canary speaks it
 
 	run     func(x *attacker)           // attacks a server until x.ctx ends
 	hostile func(nc *net.TCPConn) int64 // serves one connection of a client, and gives the bytes that it sent
@@ -146,7 +147,8 @@ const seqBase = 1 << 16
 
 // attacks are all cases, in the order in which they run.
 func attacks() []*attack {
-	return slices.Concat(packedAttacks(), heldAttacks(), crowdAttacks(), slowAttacks(), pieceAttacks(), streamAttacks(), workAttacks(), connAttacks(), hostileAttacks(), http2Attacks())
+	return slices.Concat(packedAttacks(), heldAttacks(), crowdAttacks(), slowAttacks(), pieceAttacks(), streamAttacks(), workAttacks(), connAttacks(), resetAttacks(), hostileAttacks(),
+		http2Attacks(), serviceAttacks(), h2HostileAttacks(), http1Attacks(), tlsAttacks())
 }
 
 // pieceAttacks begin messages that do not end.

@@ -142,6 +142,7 @@ func hostileAttacks() []*attack {
 			return append(head{strings: [][2]string{{"limosa-hello", theOffer}}}.frame(nil, 0),
 				head{strings: [][2]string{{"limosa-credit", "1"}}}.frame(nil, 0)...)
 		})},
+		{name: "server-goes", why: "a server that says hello to the first call and goes", bound: small, hostile: func(nc *net.TCPConn) int64 { return greet(nc).n }},
 		{name: "server-trickle", why: "an answer of 16 MB, a byte a millisecond", bound: small, hostile: func(nc *net.TCPConn) int64 {
 			p := greet(nc)
 			b := head{seq: seqBase}.frame(message("echo", 2, seqBase, make([]byte, 1<<10)), 16<<20)

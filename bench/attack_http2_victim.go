@@ -6,6 +6,8 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	"github.com/limosa-rpc/limosa/bench/echo/limosa/echopb"
+	"github.com/limosa-rpc/limosa/grpc/health"
+	grpcreflection "github.com/limosa-rpc/limosa/grpc/reflection"
 	"github.com/limosa-rpc/limosa/protobuf"
 	"github.com/limosa-rpc/limosa/reflection"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -15,14 +17,15 @@ import (
 	"github.com/limosa-rpc/limosa/wire"
 )
 
-// victimServer is the server that is attacked, with all defaults; with grpc it speaks that, too.
+// victimServer is the server that is attacked, with all defaults; with grpc it speaks that, too, with
+// the services that come with it, and HTTP/1.1.
 func victimServer(grpc bool) *limosa.Server {
 	if !grpc {
 		return &limosa.Server{Services: reflection.With(victimService())}
 	}
 	return &limosa.Server{
-		Services:  []rpc.Service{echopb.Service(limosaEchoPB{func() {}}), attackedOverHTTP2()},
-		Protocols: []wire.Protocol{ttheader.Protocol{}, web.Protocol{}},
+		Services:  grpcreflection.With(health.With(echopb.Service(limosaEchoPB{func() {}}), attackedOverHTTP2())...),
+		Protocols: []wire.Protocol{ttheader.Protocol{}, web.Protocol{}, web.HTTP1{}},
 	}
 }
 
@@ -31,7 +34,7 @@ func attackedOverHTTP2() rpc.Service {
 	const service = "limosa.bench.Attacked"
 	unary := func(name string, f func(ctx context.Context, m *echopb.Message) (*echopb.Message, error)) rpc.Handler {
 		return rpc.Handler{
-			Method: &rpc.Method{Service: service, Name: name, Codec: protobuf.Codec{}, New: stub.New[echopb.Message, echopb.Message]},
+			Method: &rpc.Method{Service: service, Name: name, ReadOnly: true, Codec: protobuf.Codec{}, New: stub.New[echopb.Message, echopb.Message]},
 			Serve: func(ctx context.Context, c *rpc.Call) error {
 				m, err := stub.Args[echopb.Message](c)
 				if err != nil {
@@ -82,12 +85,23 @@ type songbook func(ctx context.Context, id int64) (int64, string, error)
 // overHTTP2 calls a server by gRPC.
 func overHTTP2(addr string) (sing songbook, end func()) {
 	e := grpcEndpoint(addr)
-	client := echopb.NewClient(e)
+	return overEcho(e, func() { e.Close() })
+}
+
+// overHTTP2TLS is overHTTP2 over TLS.
+func overHTTP2TLS(addr string) (sing songbook, end func()) {
+	c := &limosa.Client{Target: addr, Protocols: []wire.Protocol{web.Protocol{}}, TLS: trustAll()}
+	return overEcho(c, func() { c.Close() })
+}
+
+// overEcho calls by the service of echo.proto; end ends c.
+func overEcho(c rpc.Caller, end func()) (songbook, func()) {
+	client := echopb.NewClient(c)
 	return func(ctx context.Context, id int64) (int64, string, error) {
 		m, err := client.Echo(ctx, &echopb.Message{ID: id, Text: "canary"})
 		if err != nil {
 			return 0, "", err
 		}
 		return m.ID, m.Text, nil
-	}, func() { e.Close() }
+	}, end
 }

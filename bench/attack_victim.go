@@ -14,11 +14,14 @@ import (
 
 	"github.com/limosa-rpc/limosa"
 	limosaecho "github.com/limosa-rpc/limosa/bench/echo/limosa/echo"
+	"github.com/limosa-rpc/limosa/bench/echo/limosa/echopb"
 	"github.com/limosa-rpc/limosa/cmd/load"
 	"github.com/limosa-rpc/limosa/cmd/load/trial"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
+	"github.com/limosa-rpc/limosa/web"
+	"github.com/limosa-rpc/limosa/wire"
 )
 
 // A victimArgs is the arguments of each of the victim's methods.
@@ -126,7 +129,7 @@ func victimMain(ctx context.Context, args []string) error {
 	if len(args) != 1 || json.Unmarshal([]byte(args[0]), &s) != nil {
 		return usageError{childVictim + " is for bench itself"}
 	}
-	v := new(victimClient)
+	v := &victimClient{grpc: s.GRPC}
 	addr := ""
 	if !s.Client {
 		l, err := limosa.Listen("0.0.0.0:0")
@@ -134,6 +137,9 @@ func victimMain(ctx context.Context, args []string) error {
 			return err
 		}
 		server := victimServer(s.GRPC)
+		if s.TLS {
+			server.TLS = victimTLS()
+		}
 		go server.Serve(ctx, l) //nolint:errcheck // it ends with this process
 		addr = l.Addr().String()
 		addr = "127.0.0.1" + addr[strings.LastIndexByte(addr, ':'):]
@@ -184,6 +190,8 @@ const victimCallers = 8
 // A victimClient calls a hostile server in every way, with a canary that calls
 // a good one from the same process.
 type victimClient struct {
+	grpc bool // it calls the hostile server by that
+
 	bird   *canary
 	cancel context.CancelFunc
 	over   chan struct{}
@@ -196,9 +204,9 @@ func (v *victimClient) begin(hostile, good string) {
 	go v.bird.sing(good)
 	go func() {
 		defer close(v.over)
-		caller, err := limosa.Dial(hostile)
-		if err != nil {
-			panic(fmt.Sprintf("%s: %v", hostile, err)) // an address of bench's own
+		caller, call := &limosa.Client{Target: hostile}, v.callOnce
+		if v.grpc {
+			caller.Protocols, call = []wire.Protocol{web.Protocol{}}, v.callOverHTTP2
 		}
 		defer caller.Close()
 		done := make(chan struct{})
@@ -206,7 +214,7 @@ func (v *victimClient) begin(hostile, good string) {
 			go func() {
 				defer func() { done <- struct{}{} }()
 				for ctx.Err() == nil {
-					v.callOnce(ctx, caller, i%2 == 0)
+					call(ctx, caller, i%2 == 0)
 				}
 			}()
 		}
@@ -232,6 +240,20 @@ func (v *victimClient) callOnce(ctx context.Context, c rpc.Caller, stream bool) 
 		<-ctx.Done() // it is slow to receive
 		return st.Receive(new(limosaecho.Message))
 	})
+}
+
+// callOverHTTP2 is callOnce by gRPC.
+func (v *victimClient) callOverHTTP2(ctx context.Context, c rpc.Caller, stream bool) {
+	ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	client := echopb.NewClient(c)
+	if !stream {
+		client.Echo(ctx, &echopb.Message{Text: "victim", List: []int64{1}}) //nolint:errcheck
+		return
+	}
+	for range client.Exchange(ctx, func(yield func(*echopb.Message, error) bool) { yield(&echopb.Message{Text: "victim"}, nil) }) {
+		<-ctx.Done() // it is slow to receive
+	}
 }
 
 // end stops the calls and waits for them.

@@ -1,0 +1,33 @@
+package main
+
+import "time"
+
+// resetAttacks open much on connections that they reset at once, as fast as possible.
+func resetAttacks() []*attack {
+	resets := func(b []byte) func(x *attacker) {
+		return func(x *attacker) {
+			x.many(8, func(int) {
+				for x.ctx.Err() == nil {
+					c := x.dial()
+					if c == nil {
+						continue
+					}
+					x.say(c, b)
+					c.SetLinger(0) //nolint:errcheck // it goes in any case
+					time.Sleep(5 * time.Millisecond)
+					c.Close()
+				}
+			})
+		}
+	}
+	streams := openStream("hold", seqBase, true)
+	calls := firstRequest("wait", seqBase, 1, "")
+	for i := range uint32(900) {
+		streams = append(streams, openStream("hold", seqBase+1+i, false)...)
+		calls = append(calls, request("wait", seqBase+1+i, 1, "")...)
+	}
+	return []*attack{
+		{name: "reset-streams", why: "900 streams whose handlers wait on connections that are reset, as fast as possible", bound: oneAddress, run: resets(streams)},
+		{name: "reset-calls", why: "the same with calls", bound: oneAddress, run: resets(calls)},
+	}
+}
