@@ -85,7 +85,12 @@ func (s *Splitter) Held() int { return s.body.Cap() }
 func (s *Splitter) Close() { *s = Splitter{dead: true} }
 
 // again is s before its next message.
-func (s *Splitter) again() { *s = Splitter{Plain: s.Plain} }
+func (s *Splitter) again() {
+	s.got, s.size, s.took = 0, 0, 0
+	if s.body.Cap() > 0 { // of most messages nothing was gathered
+		s.body = buf.Gather{}
+	}
+}
 
 // Next takes the next message out of data from byte at on. n is how many bytes that has
 // used up, and grant how many of them are to be granted anew at once. Without whole

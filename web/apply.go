@@ -87,9 +87,11 @@ func (s *Session) ofStream(ev *wire.Event) {
 }
 
 func (s *Session) dropStream(id uint64) {
-	if delete(s.out.streams, id); len(s.out.streams) == 0 {
-		s.out.streams = nil
+	o := &s.out
+	if delete(o.streams, id); len(o.streams) == 0 {
+		o.streams = nil
 	}
+	o.recent.id, o.recent.stream = 0, nil
 }
 
 // grant lets the peer send n bytes more on a stream.
@@ -143,7 +145,7 @@ func (s *Session) applyOnly(st *step, ev *wire.Event) {
 func (s *Session) applyRequest(out *buf.Out, st *step, ev *wire.Event) {
 	hev := &st.ev
 	ev.ID = hev.ID
-	known := s.out.streams[hev.ID] != nil
+	known := s.out.stream(hev.ID) != nil
 	switch {
 	case st.status != 0:
 		clearEvent(ev)
@@ -159,10 +161,7 @@ func (s *Session) applyRequest(out *buf.Out, st *step, ev *wire.Event) {
 	case ev.Flags&wire.Open != 0 && ev.Flags&wire.Stream == 0:
 		ev.Flags &^= wire.Note
 	case ev.Flags&wire.Open != 0:
-		if s.out.streams == nil {
-			s.out.streams = map[uint64]*outgoing{}
-		}
-		s.out.streams[hev.ID] = new(outgoing)
+		s.out.remember(hev.ID)
 		fallthrough
 	case known:
 		s.out.applied = applied{id: hev.ID, number: hev.ID, stream: true}

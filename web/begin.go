@@ -140,7 +140,7 @@ func (s *Session) answer(ev *wire.Event) {
 	sd := &o.send
 	headed := false
 	if ev.Flags&wire.Stream != 0 {
-		st := o.streams[ev.ID]
+		st := o.stream(ev.ID)
 		if st == nil {
 			o.skip = true
 			return
@@ -271,10 +271,7 @@ func (s *Session) ended(ev *wire.Event) {
 	switch {
 	case ev.Flags&wire.Stream == 0:
 	case s.side == wire.Client && ev.Flags&wire.Open != 0:
-		if o.streams == nil {
-			o.streams = map[uint64]*outgoing{}
-		}
-		o.streams[ev.ID] = new(outgoing)
+		o.remember(ev.ID)
 	case s.side == wire.Client:
 		if ev.Flags&wire.Reset != 0 {
 			s.dropStream(ev.ID)
@@ -283,7 +280,7 @@ func (s *Session) ended(ev *wire.Event) {
 		s.dropStream(ev.ID)
 		o.over = append(o.over, ev.ID)
 	case o.send.Flags&http2.Answer != 0:
-		o.streams[ev.ID].headed = true
+		o.stream(ev.ID).headed = true
 	}
 }
 

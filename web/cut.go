@@ -207,8 +207,8 @@ func (s *Session) cutAnswer(st *step, ev *wire.Event) {
 // begin gives out the first message of a step's body, and what follows with it. sp has
 // what came before; nil: nothing did.
 func (s *Session) begin(st *step, sp *grpc.Splitter, ev *wire.Event, whole bool, t tail) {
-	b := &s.in.body
-	*b = body{data: st.ev.Body, split: sp, id: st.ev.ID, whole: whole, tail: t}
+	b := &s.in.body // empty: finish and drop leave it so
+	b.data, b.split, b.id, b.whole, b.tail = st.ev.Body, sp, st.ev.ID, whole, t
 	if sp == nil {
 		b.split, b.own.Plain = &b.own, s.in.plain
 	}
@@ -282,7 +282,14 @@ func (r *receiving) finish() {
 		*sp = b.own
 		r.keep(b.id, sp)
 	}
-	*b = body{grant: b.grant}
+	// All but grant is made empty; field by field, since it is for each message, and most fields are.
+	b.data, b.at, b.split, b.id, b.whole = buf.View{}, 0, nil, 0, false
+	if !b.own.Empty() {
+		b.own = grpc.Splitter{}
+	}
+	if b.tail.end {
+		b.tail = tail{}
+	}
 }
 
 // keep remembers what has arrived of a message of a stream, or that it is one.

@@ -78,8 +78,12 @@ type sending struct {
 	timeout [9]byte
 
 	streams map[uint64]*outgoing // that live, by the id of the call; nil: none
-	turned  map[uint64]refusal   // of requests that have not come whole; nil: none yet
-	over    []uint64             // http2's numbers of those that this side has ended, for the next Apply
+	recent  struct {             // the one of them that was asked for last: the next frame is likely to be for it too
+		id     uint64
+		stream *outgoing // nil: none
+	}
+	turned  map[uint64]refusal // of requests that have not come whole; nil: none yet
+	over    []uint64           // http2's numbers of those that this side has ended, for the next Apply
 	applied applied
 	paths   paths
 }
@@ -96,6 +100,25 @@ const (
 // An outgoing stream is what is known of one on the side that sends.
 type outgoing struct {
 	headed bool // server: the answer has begun
+}
+
+// stream gives the stream of a call; nil: it does not live.
+func (o *sending) stream(id uint64) *outgoing {
+	r := &o.recent
+	if r.stream == nil || r.id != id {
+		r.id, r.stream = id, o.streams[id]
+	}
+	return r.stream
+}
+
+// remember begins the life of a call's stream; dropStream ends it.
+func (o *sending) remember(id uint64) {
+	if o.streams == nil {
+		o.streams = map[uint64]*outgoing{}
+	}
+	st := new(outgoing)
+	o.streams[id] = st
+	o.recent.id, o.recent.stream = id, st
 }
 
 // applied is what became of the step that was applied last, for those that follow.
@@ -228,7 +251,7 @@ func (s *Session) Credit(id uint64) int {
 	switch {
 	case id == 0:
 		return s.h.Credit(0)
-	case s.out.streams[id] == nil: // not begun yet, or over: what is sent goes nowhere
+	case s.out.stream(id) == nil: // not begun yet, or over: what is sent goes nowhere
 		return s.h.Credit(0)
 	}
 	return s.h.Credit(s.number(id))
