@@ -67,3 +67,15 @@ func live() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// A refused content type is told whole, if it is one that is seen: who calls by curl -d and says
+// nothing of the type has to find out from this.
+func TestContentTypeThatCurlSends(t *testing.T) {
+	r := read("POST", "/a.Words/Say", "content-type", "application/x-www-form-urlencoded")
+	if want := `content type "application/x-www-form-urlencoded"; it is one of `; r.Err == nil || !strings.HasPrefix(r.Err.Msg, want) {
+		t.Errorf("%v", r.Err)
+	}
+	if r := read("POST", "/a.Words/Say", "content-type", strings.Repeat("x", 10_000)); r.Err == nil || len(r.Err.Msg) > 200 {
+		t.Errorf("%v", r.Err)
+	}
+}

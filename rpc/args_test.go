@@ -1,10 +1,12 @@
 package rpc_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/protobuf"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
 	"github.com/limosa-rpc/limosa/thrift"
@@ -148,5 +150,34 @@ func TestRequestIsNeverANilMessage(t *testing.T) {
 		if msg, err := c.Request(); msg != nil || rpc.CodeOf(err) != rpc.InvalidArgument {
 			t.Errorf("%s, a nil message: Request = %#v, %v", name, msg, err)
 		}
+	}
+}
+
+// What a peer is told of a request that cannot be decoded has the code and the stage once: a
+// codec's own words for them are left out, what is wrong and where is not.
+func TestTextOfWhatCannotBeDecoded(t *testing.T) {
+	type message struct {
+		Text string `proto:"1,string,name=text"`
+	}
+	for _, tt := range []struct {
+		codec rpc.Codec
+		body  string
+		want  string
+	}{
+		{protobuf.Codec{}, "\x0a\x05ab", "InvalidArgument: decode request: protobuf: length beyond the end in message.text at offset 1"},
+		{protobuf.JSON{}, `{"text":`, "InvalidArgument: decode request: protobuf: the JSON ends too early in text at offset 8"},
+	} {
+		m := &rpc.Method{Service: "S", Name: "m", Codec: tt.codec, New: stub.New[message, message]}
+		c := m.New()
+		c.Method = m
+		rpc.EngineOf(c).SetBody(buf.ViewOf([]byte(tt.body)), rpc.Limits{}.WithDefaults())
+		_, err := c.Request()
+		if got := fmt.Sprint(err); got != tt.want {
+			t.Errorf("%q: %s\nwant %s", tt.body, got, tt.want)
+		}
+		if _, ok := errors.AsType[*protobuf.SyntaxError](err); !ok {
+			t.Errorf("%q: the codec's error is not within %v", tt.body, err)
+		}
+		rpc.EngineOf(c).Release()
 	}
 }

@@ -203,6 +203,10 @@ func undecodable(err error) error {
 	if code == Unknown {
 		code = InvalidArgument
 	}
+	// A codec's error with a code says both once more: what is in it says where and why.
+	if e, ok := err.(*Error); ok && e.Op == "decode" && e.Msg == "" && e.Err != nil {
+		err = e.Err
+	}
 	return Errorf(code, "decode request: %w", err)
 }
 
