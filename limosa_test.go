@@ -226,7 +226,7 @@ func TestGarbageCostsItsConnectionOnly(t *testing.T) {
 }
 
 func TestSilentConnectionIsClosed(t *testing.T) {
-	target, _ := start(t, &limosa.Server{Limits: rpc.Limits{FirstBytes: 10 * time.Millisecond}}, "127.0.0.1:0")
+	target, _ := start(t, &limosa.Server{Services: []rpc.Service{service(nil)}, Limits: rpc.Limits{FirstBytes: 10 * time.Millisecond}}, "127.0.0.1:0")
 	nc, err := net.Dial("tcp", target)
 	if err != nil {
 		t.Fatal(err)

@@ -202,6 +202,8 @@ func (s *Server) routes() (*route.Table, error) {
 		return nil, wrong("Timeout is below zero; zero is none")
 	case slices.ContainsFunc(s.Interceptors, func(x rpc.Interceptor) bool { return x == nil }):
 		return nil, wrong("an interceptor is nil")
+	case len(s.Services) == 0:
+		return nil, wrong("no service: nobody could call anything; generated code makes one, such as hello.Service(impl)")
 	}
 	return route.New(s.Services, s.chain(), s.ExactServices)
 }

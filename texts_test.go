@@ -82,6 +82,7 @@ func TestErrorTexts(t *testing.T) {
 		"serve-nil-listener":     func() error { return new(limosa.Server).Serve(t.Context(), (*netio.Listener)(nil)) },
 		"serve-no-certificate":   serve(&limosa.Server{TLS: &tls.Config{ClientCAs: pool}}),
 		"serve-nil-interceptor":  serve(&limosa.Server{Interceptors: []rpc.Interceptor{nil}}),
+		"serve-no-service":       serve(&limosa.Server{}),
 		"serve-nil-service":      serve(&limosa.Server{Services: []rpc.Service{{Name: "Book", Unbound: true}}}),
 		"serve-unnamed-service":  serve(&limosa.Server{Services: []rpc.Service{{}}}),
 		"serve-nil-protocol":     serve(&limosa.Server{Protocols: []wire.Protocol{ttheader.Protocol{}, nil}}),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"iter"
 	"net"
 	"reflect"
@@ -100,11 +99,11 @@ const (
 // undecoded request is gone, and Request returns an error.
 func (c *Call) Request() (any, error) {
 	args, err := c.request()
-	switch v := reflect.ValueOf(args); {
-	case err != nil:
+	if err == nil {
+		err = EngineOf(c).NilMessage("request")
+	}
+	if err != nil {
 		return nil, err
-	case v.Kind() == reflect.Pointer && v.IsNil():
-		return nil, &Error{Code: InvalidArgument, Op: "request", Msg: fmt.Sprintf("the message of %v is nil", c.Method), Sent: NotSent}
 	}
 	if w := c.unwrapper(); w != nil {
 		if msg := single(w.Args(args)); msg != nil {

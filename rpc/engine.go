@@ -1,8 +1,10 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"time"
 
@@ -68,7 +70,21 @@ func (e Engine) Release() {
 }
 
 // AppendRequest encodes the arguments.
-func (e Engine) AppendRequest(out *buf.Out) error { return e.c.codec().Append(out, e.c.args) }
+func (e Engine) AppendRequest(out *buf.Out) error {
+	err := e.c.codec().Append(out, e.c.args)
+	if err != nil { // who calls with nil is told that, whatever the codec says of it
+		err = cmp.Or(e.NilMessage("encode"), err)
+	}
+	return err
+}
+
+// NilMessage is the error of a call that was made with a message that is a nil pointer, for op.
+func (e Engine) NilMessage(op string) error {
+	if v := reflect.ValueOf(e.c.args); v.Kind() != reflect.Pointer || !v.IsNil() {
+		return nil
+	}
+	return &Error{Code: InvalidArgument, Op: op, Msg: fmt.Sprintf("the message of %v is nil", e.c.Method), Sent: NotSent}
+}
 
 // AppendResponse encodes the result.
 func (e Engine) AppendResponse(out *buf.Out) error { return e.c.codec().Append(out, e.c.result) }

@@ -352,3 +352,22 @@ func TestGiveUp(t *testing.T) {
 		})
 	}
 }
+
+// A call that is made with nil is its caller's fault, whatever the codec says of nil.
+func TestCallWithNil(t *testing.T) {
+	m := &rpc.Method{Service: "S", Name: "m", Codec: refusing{}}
+	none := rpc.EngineOf(stub.Make(m, "S", (*string)(nil), nil)).AppendRequest(new(buf.Out))
+	if rpc.CodeOf(none) != rpc.InvalidArgument || rpc.SentOf(none) != rpc.NotSent || !strings.Contains(none.Error(), "the message of S/m is nil") {
+		t.Errorf("with nil: %v, %v", none, rpc.SentOf(none))
+	}
+	if err := rpc.EngineOf(stub.Make(m, "S", new("x"), nil)).AppendRequest(new(buf.Out)); rpc.CodeOf(err) != rpc.Internal {
+		t.Errorf("with what cannot be encoded: %v", err)
+	}
+}
+
+// refusing is a codec that encodes nothing.
+type refusing struct{ text }
+
+func (refusing) Append(*buf.Out, any) error {
+	return &rpc.Error{Code: rpc.Internal, Op: "encode", Sent: rpc.NotSent}
+}

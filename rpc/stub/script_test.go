@@ -145,6 +145,11 @@ func TestGather(t *testing.T) {
 		"the sequence fails": {&script{arrive: []string{"r"}}, failing, rpc.Unknown, errBroken, "[a]"},
 		"one cannot be sent": {&script{refuse: errBroken, take: 1}, several("a", "b"), rpc.Unknown, errBroken, "[a]"},
 		"there is none":      {&script{}, nil, rpc.InvalidArgument, nil, "[]"},
+		"a message is nil": {&script{arrive: []string{"r"}}, func(yield func(*string, error) bool) {
+			if yield(new("a"), nil) {
+				yield(nil, nil)
+			}
+		}, rpc.InvalidArgument, nil, "[a]"},
 	} {
 		res, err := stub.Gather[string, string](t.Context(), tt.s, stub.Make(method(rpc.ClientStream), "S", nil, nil), tt.in)
 		if rpc.CodeOf(err) != tt.code || tt.is != nil && !errors.Is(err, tt.is) || (err == nil) != (res != nil && *res == "r") || tt.s.seen() != tt.seen {

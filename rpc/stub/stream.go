@@ -1,6 +1,7 @@
 package stub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ func Incoming[R any](ctx context.Context, to rpc.Caller, c *rpc.Call) iter.Seq2[
 				return err
 			}
 			if err := s.Send(args); err != nil && err != io.EOF {
-				return err
+				return cmp.Or(rpc.EngineOf(c).NilMessage("send"), err)
 			}
 			if err := s.CloseSend(); err != nil {
 				return err
@@ -200,6 +201,9 @@ func sendAll[A any](ctx context.Context, s rpc.Stream, in iter.Seq2[*A, error]) 
 	for m, err := range in {
 		if err != nil {
 			return err
+		}
+		if m == nil {
+			return partly(&rpc.Error{Code: rpc.InvalidArgument, Op: "send", Sent: rpc.NotSent, Msg: "a message of the sequence is nil"}, sent)
 		}
 		if err := s.Send(m); err == io.EOF {
 			return nil
