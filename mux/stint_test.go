@@ -1,6 +1,7 @@
 package mux_test
 
 import (
+	"bytes"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -159,6 +160,27 @@ func TestFloodsAreReadInStints(t *testing.T) {
 		defer y.mu.Unlock()
 		if y.yields < 4000/512 || y.work < 2000 {
 			t.Errorf("others went first %d times in 4000 calls, of which %d were told", y.yields, y.work)
+		}
+	})
+}
+
+// So has one whose frames mean nothing, as those of a version to come may: they give no
+// events.
+func TestFramesThatMeanNothingAreReadInStints(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y, h := newYielding(t)
+		defer h.end()
+		frame := append([]byte{
+			0, 0, 0, 30, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 5, // a TTHeader of five words, and no message
+			0, 0, 1, 0, 1, 0, 8, // with one string
+		}, "limosa-x\x00\x00\x00\x00\x00"...)
+		const n = 40_000
+		h.raw(bytes.Repeat(frame, n))
+		time.Sleep(time.Second)
+		y.mu.Lock()
+		defer y.mu.Unlock()
+		if err := h.r.send.Output().Err(); err != nil || y.yields < n/16/512 || y.work < n/32 {
+			t.Errorf("others went first %d times in %d frames, of which %d were told: %v", y.yields, n, y.work, err)
 		}
 	})
 }

@@ -82,7 +82,7 @@ func (s *Session) Cut(in *buf.In) (ev wire.Event, need int, err error) {
 				s.in.err = err
 				return wire.Event{}, 0, err
 			}
-			if ev.Flags != 0 {
+			if s.says(&ev, &f) {
 				return ev, 0, nil
 			}
 			continue
@@ -104,11 +104,34 @@ func (s *Session) Cut(in *buf.In) (ev wire.Event, need int, err error) {
 			s.in.err = err
 			return wire.Event{}, 0, err
 		}
-		if ev.Flags != 0 {
+		if s.says(&ev, &f) {
 			return ev, 0, nil
 		}
 		ev = wire.Event{} // the frame meant nothing, or is the first of several
 	}
+}
+
+const (
+	// dullMost is how many frames that give no event are as much work as one that does.
+	dullMost = 16
+	// dullPiece is the size below which a piece of a message counts as such a frame, bytes.
+	dullPiece = 64
+)
+
+// says reports whether there is an event for the engine: that of f, or, on a server, one
+// that means nothing, of some frames that gave none. The engine counts by events what it
+// has to do for a connection, and lets others go first; a client that sends nothing but
+// such frames, or tiny pieces of messages, would have it read on for ever.
+func (s *Session) says(ev *wire.Event, f *frame) bool {
+	dull := !f.hasMessage() || f.shape == shapeStream || f.shape == shapePiece && f.end-f.body < dullPiece
+	if ev.Flags != 0 || !dull || s.side != wire.Server {
+		return ev.Flags != 0
+	}
+	if s.in.dull++; s.in.dull < dullMost {
+		return false
+	}
+	s.in.dull, *ev = 0, wire.Event{Flags: wire.Note}
+	return true
 }
 
 // take takes the frame off in, and its body as a View if the event wants it.

@@ -41,6 +41,7 @@ type Session struct {
 		theader    bool // the first frame had a THeader: compressed messages are taken
 		skipper    raw.Skipper
 		skipping   bool // skipper holds the state of the bare message at hand
+		dull       int  // frames that gave no event, see Session.says
 	}
 
 	// Guarded by the output lock.
