@@ -92,6 +92,7 @@ func (s *speech) to(t endpoint.Target, secure bool) (p, plain wire.Protocol) {
 	return p, p
 }
 
+// thrift is the protocol for the client's form. Compact forms stand behind the binary ones, in the same order.
 func (s *speech) thrift() ttheader.Protocol {
 	p := ttheader.Protocol{Multiplexed: s.multiplexed}
 	switch s.form {

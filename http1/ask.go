@@ -31,6 +31,8 @@ func (q *asks) at(id uint64) *ask {
 	return &q.list[q.first+int(id-q.next)]
 }
 
+// push adds a request. Those that were answered leave room in front, which is used before more is made:
+// a connection lives long, and has few requests at once.
 func (q *asks) push(a ask) *ask {
 	if q.first > 0 && len(q.list) == cap(q.list) {
 		q.list = q.list[:copy(q.list, q.list[q.first:])]

@@ -62,6 +62,7 @@ type cachedHead struct {
 	hits   int
 }
 
+// cost is about what a head takes, bytes: its text, and the strings of its fields once more.
 func (c *cachedHead) cost() int {
 	n := headCost + 2*len(c.text)
 	for _, f := range c.fields.List {

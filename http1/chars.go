@@ -24,6 +24,7 @@ func isToken[T string | []byte](s T) bool {
 	return len(s) > 0
 }
 
+// tokenByte reports a byte of a token. Those of most names are found without a search.
 func tokenByte(c byte) bool {
 	switch {
 	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.':
@@ -82,6 +83,7 @@ func parseStatus(v string) (n int) {
 	return n
 }
 
+// hexDigit is the value of a hexadecimal digit, in either case.
 func hexDigit(c byte) (n int64, ok bool) {
 	switch {
 	case c >= '0' && c <= '9':

@@ -118,6 +118,8 @@ func (st *start) append(b []byte) []byte {
 	return appendField(b, "host", st.authority)
 }
 
+// appendStatus appends the first line of an answer. Its reason is for people who read along: RFC 9112,
+// section 4, has clients pass over it.
 func appendStatus(b []byte, status int) []byte {
 	b = append(b, "HTTP/1.1 "...)
 	b = strconv.AppendInt(b, int64(status), 10)

@@ -153,6 +153,8 @@ func parseRequestLine(line string, f *Fields) *Error {
 	return nil
 }
 
+// setVersion takes the version of a first line; false: it is none that is spoken here. Names are case-sensitive:
+// RFC 9112, section 2.3.
 func (f *Fields) setVersion(v string) bool {
 	if v == "HTTP/1.1" {
 		f.Minor = 1

@@ -30,6 +30,7 @@ type Config struct {
 	Gather func(*Event) bool
 }
 
+// withDefaults fills in what is 0. A value below zero counts as 0: no bound is switched off.
 func (c Config) withDefaults() Config {
 	for _, d := range []struct {
 		field *int

@@ -269,6 +269,8 @@ func (d *decoder) forget() {
 // held is the memory of the cache and the table.
 func (d *decoder) held() int { return d.bytes + defaultTable }
 
+// slotOf is the place of a block in the cache. A peer may choose blocks of one place; all that it gains is that
+// each is decoded, as without a cache.
 func slotOf(p []byte) uint32 {
 	h := uint32(2166136261) // FNV-1a
 	for _, c := range p {

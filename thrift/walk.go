@@ -112,6 +112,7 @@ func Keep[M any](paths string) (*Mask[M], error) { return newMask[M](paths, true
 // others; see Keep. A required field cannot be dropped.
 func Drop[M any](paths string) (*Mask[M], error) { return newMask[M](paths, false) }
 
+// newMask finds paths that do not fit when the mask is made, not when it is applied.
 func newMask[M any](paths string, keep bool) (*Mask[M], error) {
 	pl, _, err := plan.Of(new(M))
 	if err != nil {

@@ -18,8 +18,11 @@ import (
 
 //go:generate go run github.com/limosa-rpc/limosa/gen/limosa-gen -out gen orders.thrift
 
+// A shop sells what it has. Its methods run concurrently, as those of each implementation do.
 type shop struct{}
 
+// Place ends in each of the ways that a call has: an answer, an error with a code, an exception that the IDL
+// declares, and a deadline that the caller has set.
 func (shop) Place(ctx context.Context, l *orders.Line) (*orders.Confirmation, error) {
 	switch {
 	case l == nil || l.Count < 1:
@@ -40,6 +43,7 @@ func main() {
 	}
 }
 
+// run serves a shop and buys from it: client and server are in one program here, and talk over TCP.
 func run(out io.Writer) error {
 	logged := func(ctx context.Context, c *rpc.Call, next rpc.Next) error {
 		err := next(ctx, c)
@@ -60,9 +64,11 @@ func run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	// What is in a context goes for all calls that are made with it: here who buys, and how long each may take.
 	calls := limosa.With(context.Background(), limosa.Header("customer", "ada"), limosa.Timeout(time.Second))
 	for _, line := range []*orders.Line{{Item: "pen", Count: 4}, {Item: "pen"}, {Item: "globe", Count: 3}, {Item: "map", Count: 1}} {
 		sold, err := c.Place(calls, line)
+		// An exception is found among errors by its type, whatever was wrapped around it.
 		if none, ok := errors.AsType[*orders.OutOfStock](err); ok {
 			fmt.Fprintf(out, "  only %d of %s\n", none.Left, none.Item)
 		} else if err != nil {

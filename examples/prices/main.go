@@ -21,6 +21,8 @@ import (
 // An exchange gives a new price each millisecond.
 type exchange struct{ name string }
 
+// Watch sends prices until its caller leaves or its server drains. A server waits for its calls when it
+// drains, so a stream without an end has to look at that.
 func (e exchange) Watch(ctx context.Context, of *prices.Price) iter.Seq2[*prices.Price, error] {
 	return func(yield func(*prices.Price, error) bool) {
 		for cents := of.Cents; ; {
@@ -46,6 +48,8 @@ func main() {
 	}
 }
 
+// run watches one exchange until it closes, and goes on at another one from the last price that it saw: a stream
+// is not tried again by itself, since nobody else knows where it was.
 func run(out io.Writer) error {
 	last, err := watch(out, "first", &prices.Price{Symbol: "TEA", Cents: 100})
 	if err != nil {

@@ -19,6 +19,7 @@ type authority struct {
 	pool *x509.CertPool // what trusts it
 }
 
+// newAuthority makes an authority with a key of its own.
 func newAuthority() (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -52,6 +53,7 @@ func (a *authority) issue(name string) []tls.Certificate {
 	return []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}
 }
 
+// template is what certificates have in common. They are for this machine, and for either side of a connection.
 func template(name string) *x509.Certificate {
 	return &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()),

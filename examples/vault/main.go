@@ -18,8 +18,10 @@ import (
 
 //go:generate go run github.com/limosa-rpc/limosa/gen/limosa-gen -out gen vault.thrift
 
+// A store has secrets by their names.
 type store map[string]string
 
+// Secret does not ask who calls: mayCall has done that for all methods.
 func (s store) Secret(ctx context.Context, name string) (string, error) {
 	secret, ok := s[name]
 	if !ok {
@@ -45,6 +47,7 @@ func main() {
 	}
 }
 
+// run serves a vault, and asks it for a secret as two clients, of which one may have it.
 func run(out io.Writer) error {
 	ca, err := newAuthority() // authority.go makes certificates; yours come as files, for tls.LoadX509KeyPair
 	if err != nil {
@@ -53,6 +56,7 @@ func run(out io.Writer) error {
 	server := limosa.Server{
 		Services:     []rpc.Service{vault.Service(store{"db": "hunter2"})},
 		Interceptors: []rpc.Interceptor{mayCall("billing")},
+		// The handshake lets in whoever has a certificate of the authority; who that is, is looked at for each call.
 		TLS: &tls.Config{
 			Certificates: ca.issue("vault"),
 			ClientCAs:    ca.pool,

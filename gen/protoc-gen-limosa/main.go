@@ -81,6 +81,7 @@ func answer(req *pluginpb.CodeGeneratorRequest) *pluginpb.CodeGeneratorResponse 
 	return res
 }
 
+// generate makes the files that are asked for. The others of the request are there for their types only.
 func generate(req *pluginpb.CodeGeneratorRequest) ([]gen.File, error) {
 	config, err := options(req.GetParameter())
 	if err != nil {

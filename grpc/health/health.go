@@ -97,6 +97,8 @@ func (h *Health) SetAll(s State) {
 	}
 }
 
+// setLocked is Set, for a caller that holds mu. Watchers are woken by a change only: a program that
+// says the same again and again costs them nothing.
 func (h *Health) setLocked(service string, s State) {
 	if s < Unknown || s > NotServing {
 		s = Unknown

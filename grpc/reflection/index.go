@@ -99,6 +99,8 @@ func (x *index) declare(f *file, scope, name string) string {
 	return name
 }
 
+// messages notes messages of a scope, with all that is declared in them, however deep: tools may ask for
+// a field by its full name.
 func (x *index) messages(f *file, scope string, all []*descriptorpb.DescriptorProto) {
 	for _, m := range all {
 		own := x.declare(f, scope, m.GetName())
@@ -124,6 +126,8 @@ func (x *index) enums(f *file, scope string, all []*descriptorpb.EnumDescriptorP
 	}
 }
 
+// extends notes extensions, as names of the scope and as numbers of what they extend. Of a number that
+// two files give the first counts.
 func (x *index) extends(f *file, scope string, all []*descriptorpb.FieldDescriptorProto) {
 	for _, e := range all {
 		x.declare(f, scope, e.GetName())

@@ -59,6 +59,8 @@ func (r *relay) spliceLane(src, dst netio.Conn) lane {
 // moved implements lane.
 func (l *spliceLane) moved() int64 { return l.n }
 
+// run implements lane. What is in the pipe goes first: only with an empty one is the source read, and its end
+// passed on behind its last byte.
 func (l *spliceLane) run(ctx context.Context) error {
 	err := l.src.Begin()
 	defer l.leave()

@@ -45,6 +45,7 @@ func (x *Method) Answer() *Message { return x.types.New(x.Out) }
 // serve makes a server's call.
 func (x *Method) serve() *rpc.Call { return new(rpc.ServerCall).Init(x.Request(), x.Answer()) }
 
+// kindOf is how many messages a method has each way. None of Protobuf is oneway.
 func kindOf(m *idl.Method) rpc.Kind {
 	switch {
 	case m.ClientStream && m.ServerStream:

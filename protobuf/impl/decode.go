@@ -268,6 +268,8 @@ func Numbers[S ~[]T, T number](d *Decoder, list *S, b []byte, o int, form plan.F
 	return d.numbers((*shape.Slice)(unsafe.Pointer(list)), b, o, form)
 }
 
+// numbers is Numbers without the type, so that it is compiled once. Short lists of 64-bit numbers, which are
+// most, are read without the plan; what is wrong, or too much, is found out by the plan once more.
 func (d *Decoder) numbers(s *shape.Slice, b []byte, o int, form plan.Form) int {
 	if form == Int64 && s.Cap == 0 && b[o] < 0x80 && int(b[o]) < len(b)-o {
 		// Safety: the numbers of that form are such words.

@@ -33,6 +33,8 @@ func UnmarshalJSON(msg any, text []byte) error {
 	return r.whole(reflect.ValueOf(msg).Elem(), maxNested)
 }
 
+// newJSONReader makes the reader of a text for v; errors begin with the name of v's type, as they do for who
+// reads Go. budget is what may be made of it besides strings, in bytes.
 func newJSONReader(v reflect.Value, text []byte, budget codec.Budget) *jsonReader {
 	of := v.Type()
 	if of.Kind() == reflect.Pointer {

@@ -46,6 +46,7 @@ func (e *Encoder) messages(b []byte, o *Op, s shape.Slice, depth int) []byte {
 	return b
 }
 
+// groups appends the elements of a list, each between two tags.
 func (e *Encoder) groups(b []byte, o *Op, s shape.Slice, depth int) []byte {
 	// Safety: the elements are pointers to structs.
 	for _, p := range unsafe.Slice((*unsafe.Pointer)(s.Data), s.Len) {

@@ -212,6 +212,7 @@ func newOp(tag fieldTag, f *shape.Field) Op {
 	return o
 }
 
+// setTag notes the tag, as a number for readers and as bytes for writers.
 func (o *Op) setTag(tag uint32) {
 	var head [8]byte
 	o.Tag, o.HeadN = tag, uint8(binary.PutUvarint(head[:], uint64(tag)))

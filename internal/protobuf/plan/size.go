@@ -93,6 +93,7 @@ func zero(form Form, p unsafe.Pointer) bool {
 // prefixed is the size of n bytes with their length.
 func prefixed(n int) int { return raw.Size(uint64(n)) + n }
 
+// sizePacked measures the numbers of a list, without their tag and length.
 func sizePacked(o *Op, s shape.Slice) int {
 	switch o.Elem {
 	case Bool:

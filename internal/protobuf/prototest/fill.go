@@ -23,6 +23,8 @@ func NewFiller(seed uint64) *Filler {
 // required ones are there.
 func (r *Filler) Message(p any) { r.fields(reflect.ValueOf(p).Elem()) }
 
+// fields fills the fields of a struct. Every second one that may be absent is, so that what follows one
+// field is another each time.
 func (r *Filler) fields(v reflect.Value) {
 	for i := range v.NumField() {
 		f, tag := v.Field(i), v.Type().Field(i).Tag.Get("proto")
@@ -33,6 +35,7 @@ func (r *Filler) fields(v reflect.Value) {
 	}
 }
 
+// count is how many elements a list or map gets: now and then none.
 func (r *Filler) count() int {
 	if r.Many > 0 {
 		return r.IntN(r.Many + 1)
@@ -116,6 +119,8 @@ func (r *Filler) number() uint64 {
 	return n
 }
 
+// text gives strings of one byte a character and of more, below and above the lengths at which codecs
+// go another way.
 func (r *Filler) text() string {
 	switch r.IntN(8) {
 	case 0:

@@ -72,6 +72,8 @@ func eight[T Word](dst *[wide]T, w uint64) {
 	dst[4], dst[5], dst[6], dst[7] = T(w>>32&0xff), T(w>>40&0xff), T(w>>48&0xff), T(w>>56)
 }
 
+// numbersAtEnd reads the numbers of b from o on one by one, with all checks: so near the end of b eight bytes at
+// once could be beyond it.
 func numbersAtEnd[T Word](dst []T, b []byte, o int) (int, Fault) {
 	for i := range dst {
 		v, end, f := Uvarint(b, o)
