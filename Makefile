@@ -1,6 +1,6 @@
 # Everything here is a thin name for a command that can be run by hand.
 .DEFAULT_GOAL := help
-.PHONY: help check test race invariants fuzz sim metamorph gen-check interop-thrift interop-kitex interop-http1 interop-protobuf interop-h2spec interop-grpc bench static vulns cross test-arm64 ci
+.PHONY: help check test race invariants fuzz sim metamorph gen-check interop-thrift interop-kitex interop-http1 interop-protobuf interop-h2spec interop-grpc interop-tools bench static vulns cross test-arm64 ci
 
 GO       ?= go
 FUZZTIME ?= 30000x
@@ -60,6 +60,9 @@ interop-protobuf: ## Protobuf's conformance suite; RUNNER=PROGRAM is a conforman
 
 interop-grpc: ## gRPC's interoperability cases with grpc-go and grpc-java, both ways, plain and over TLS; GRPC='-case ping_pong'; ends with 'N passed, N failed'
 	@interop/grpc/suite/run $(GRPC) || { code=$$?; [ $$code -eq 77 ] || exit $$code; }
+
+interop-tools: ## grpcurl, ghz and buf curl against a server of both IDLs; those that can be fetched; ends with 'N passed, N failed'
+	@interop/grpc/tools/run || { code=$$?; [ $$code -eq 77 ] || exit $$code; }
 
 interop-h2spec: ## h2spec, plain and over TLS; H2SPEC='-only http2/6.9.1'; ends with 'N passed, N failed'
 	@interop/h2spec/run $(H2SPEC) || { code=$$?; [ $$code -eq 77 ] || exit $$code; }

@@ -2,10 +2,15 @@ package grpc_test
 
 import (
 	"context"
+	"net"
+	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
+	healthserver "google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	theirs "google.golang.org/grpc/reflection"
 	reflectv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	reflectalpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 	"google.golang.org/protobuf/proto"
@@ -16,6 +21,8 @@ import (
 	"github.com/limosa-rpc/limosa/grpc/health"
 	"github.com/limosa-rpc/limosa/grpc/reflection"
 	"github.com/limosa-rpc/limosa/rpc"
+	"github.com/limosa-rpc/limosa/web"
+	"github.com/limosa-rpc/limosa/wire"
 )
 
 // grpc-go's own clients of health and reflection, which tools are made with, understand
@@ -86,5 +93,40 @@ func check(t *testing.T, name string, raw [][]byte) {
 	}
 	if all, err := protodesc.NewFiles(set); err != nil || all.NumFiles() == 0 {
 		t.Errorf("%s: %v of %d files", name, err, len(raw))
+	}
+}
+
+// reflection.Services asks grpc-go's servers, in either version.
+func TestServicesOfGRPCGo(t *testing.T) {
+	for name, register := range map[string]func(*grpc.Server){
+		"v1": func(s *grpc.Server) { theirs.RegisterV1(s) },
+		"v1alpha": func(s *grpc.Server) {
+			reflectalpha.RegisterServerReflectionServer(s, theirs.NewServer(theirs.ServerOptions{Services: s}))
+		},
+		"both": func(s *grpc.Server) { theirs.Register(s) },
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := grpc.NewServer()
+		healthpb.RegisterHealthServer(s, healthserver.NewServer())
+		register(s)
+		go func() { _ = s.Serve(l) }() // Stop ends it
+		t.Cleanup(s.Stop)
+		c, err := limosa.Dial(l.Addr().String(), func(c *limosa.Client) { c.Protocols = []wire.Protocol{web.Protocol{}} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		all, err := reflection.Services(t.Context(), c)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		i := slices.IndexFunc(all, func(s rpc.Service) bool { return s.Name == "grpc.health.v1.Health" })
+		if i < 0 || !strings.Contains(all[i].IDL, "HealthCheckRequest") {
+			t.Errorf("%s: %v", name, all)
+		}
 	}
 }
