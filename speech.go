@@ -69,7 +69,7 @@ func (c *Client) protocol(t endpoint.Target, name string) (wire.Protocol, error)
 		}
 		names = append(names, p.Name())
 	}
-	return nil, t.Bad(fmt.Sprintf("protocol %q is none of Client.Protocols, which has %s; web.Protocol{} is grpc", name, strings.Join(names, ", ")))
+	return nil, t.Bad(fmt.Sprintf("protocol %q is none of Client.Protocols, which has %s; web.Protocol{} is grpc, web.Protocol{Connect: true} connect", name, strings.Join(names, ", ")))
 }
 
 // to gives the protocol for connections to t, over TLS or not, and the one without an

@@ -36,6 +36,7 @@ func limosaPeers() []*peer {
 		{Peer: trial.Peer{Name: "limosa-full"}, later: "belongs to the capability of governance"},
 		{Peer: trial.Peer{Name: "limosa-tls", Serve: serveLimosaTLS, Dial: dialLimosaTLS}},
 		{Peer: trial.Peer{Name: "limosa-grpc", Serve: serveLimosaGRPC, Dial: dialLimosaGRPC}},
+		{Peer: trial.Peer{Name: "limosa-connect", Serve: serveLimosaGRPC, Dial: dialLimosaConnect}},
 		{Peer: trial.Peer{Name: "limosa-grpc-client", Serve: serveGRPC, Dial: dialLimosaGRPC}},
 		{Peer: trial.Peer{Name: "limosa-grpc-server", Serve: serveLimosaGRPC, Dial: dialGRPC}},
 		limosaOver("limosa-unix", unixAddr, limosa.TTHeader, &limosa.Server{}),

@@ -42,9 +42,19 @@ func serveLimosaGRPC(ctx context.Context, work func()) (string, error) {
 }
 
 func dialLimosaGRPC(_ context.Context, addr string, n int, _ func()) (*trial.Target, error) {
+	return dialLimosaHTTP2(web.Protocol{Authority: addr}, n)
+}
+
+// dialLimosaConnect speaks Connect with the same server.
+func dialLimosaConnect(_ context.Context, addr string, n int, _ func()) (*trial.Target, error) {
+	return dialLimosaHTTP2(web.Protocol{Authority: addr, Connect: true}, n)
+}
+
+// dialLimosaHTTP2 makes a client with n connections.
+func dialLimosaHTTP2(speaks web.Protocol, n int) (*trial.Target, error) {
 	var clients []*endpoint.Endpoint
 	for range max(n, 1) {
-		clients = append(clients, grpcEndpoint(addr))
+		clients = append(clients, http2Endpoint(speaks))
 	}
 	closeAll := func() {
 		for _, c := range clients {
@@ -68,6 +78,10 @@ func dialLimosaGRPC(_ context.Context, addr string, n int, _ func()) (*trial.Tar
 
 // grpcEndpoint speaks gRPC with addr.
 func grpcEndpoint(addr string) *endpoint.Endpoint {
-	speaks := web.Protocol{Authority: addr}
-	return endpoint.New(endpoint.Config{Network: "tcp", Addr: addr, Protocol: speaks, WithoutOffer: speaks, Limits: rpc.Limits{}.WithDefaults()})
+	return http2Endpoint(web.Protocol{Authority: addr})
+}
+
+// http2Endpoint calls the address that is its authority.
+func http2Endpoint(speaks web.Protocol) *endpoint.Endpoint {
+	return endpoint.New(endpoint.Config{Network: "tcp", Addr: speaks.Authority, Protocol: speaks, WithoutOffer: speaks, Limits: rpc.Limits{}.WithDefaults()})
 }

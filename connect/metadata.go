@@ -51,6 +51,28 @@ func appendPair[F Field](fields []F, prefix string, p rpc.Pair) []F {
 	return append(fields, F(struct{ Name, Value string }{prefix + key, value}))
 }
 
+// ReadMetadata appends to md what users see of the head of an answer: what leads it, and what it
+// has as trailers. A code other than rpc.OK says that a value is not base64, or that there are
+// more than most pairs.
+func ReadMetadata[F Field](md rpc.Metadata, fields []F, most int) (rpc.Metadata, rpc.Code) {
+	for _, f := range fields {
+		f := struct{ Name, Value string }(f)
+		scope := rpc.Leading
+		name, trails := strings.CutPrefix(f.Name, trailerPrefix)
+		if trails {
+			scope = rpc.Transient
+		}
+		var code rpc.Code
+		if md, code = parsePair(md, name, f.Value, scope, most); code != rpc.OK {
+			return md, code
+		}
+		if len(md) > most {
+			return md, rpc.ResourceExhausted
+		}
+	}
+	return md, rpc.OK
+}
+
 // parsePair appends to md what users see of a field, with a scope. A code other than rpc.OK
 // says what is wrong: a value that is to be base64 is none, or the values in one would make md
 // more than most pairs. They are counted before any is read: each byte of a value may be a

@@ -291,6 +291,16 @@ func (r *Request) encoded(kind string) {
 // timeoutDigits is how many digits a timeout has at the most, in milliseconds: 115 days.
 const timeoutDigits = 10
 
+// AppendTimeout appends d as the value of a connect-timeout-ms, at most 10 bytes. What is
+// between two milliseconds is rounded up; d is not below zero.
+func AppendTimeout(b []byte, d time.Duration) []byte {
+	n := int64(d / time.Millisecond)
+	if time.Duration(n)*time.Millisecond < d {
+		n++
+	}
+	return strconv.AppendInt(b, min(n, 1e10-1), 10)
+}
+
 // parseTimeout reads a timeout in milliseconds. One that is over already is a
 // nanosecond, as zero would be none.
 func parseTimeout(s string) (d time.Duration, ok bool) {

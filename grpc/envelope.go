@@ -31,7 +31,8 @@ func AppendFlags(b []byte, flags byte, n int) []byte {
 type Message struct {
 	Body   buf.View
 	Packed bool
-	Took   int // bytes of the stream's window that stay used until it is consumed
+	Last   bool // it is no message, but what a body ends with
+	Took   int  // bytes of the stream's window that stay used until it is consumed
 }
 
 // windowPart is how many bytes of a message wait for its consumer to be granted anew.
@@ -61,8 +62,10 @@ const windowPart = 24 << 10
 // A Splitter takes the messages out of the body of a stream, which arrives in parts. The zero
 // Splitter is at its beginning. Whoever calls it sees to how much all Splitters hold.
 type Splitter struct {
-	// Plain refuses messages that are compressed. It is set before the first.
+	// Plain refuses messages that are compressed, and Last is the flag of envelopes that are
+	// no message, 0: there are none. They are set before the first.
 	Plain bool
+	Last  byte
 
 	dead bool // nothing more is taken
 	head [Head]byte
@@ -92,6 +95,17 @@ func (s *Splitter) again() {
 	}
 }
 
+// message gives what has come whole.
+func (s *Splitter) message(body buf.View) Message {
+	return Message{Body: body, Packed: s.head[0]&1 != 0, Last: s.head[0]&s.Last != 0, Took: s.took}
+}
+
+// odd reports a head with flags that are none.
+func (s *Splitter) odd() bool { return s.head[0]&^(1|s.Last) != 0 }
+
+// unsaid reports one of a compressed message, where nobody has said how.
+func (s *Splitter) unsaid() bool { return s.head[0]&1 != 0 && s.Plain }
+
 // Next takes the next message out of data from byte at on. n is how many bytes that has
 // used up, and grant how many of them are to be granted anew at once. Without whole
 // the message is not; all that is there is used up then. most is the largest message,
@@ -109,7 +123,7 @@ func (s *Splitter) Next(data buf.View, at, most, free int) (m Message, n, grant 
 	}
 	size := binary.BigEndian.Uint32(s.head[1:]) // which an int of 32 bits may not hold
 	s.size = int(min(uint64(size), math.MaxInt))
-	if s.head[0] > 1 || s.head[0] == 1 && s.Plain || int64(size) > int64(most) {
+	if s.odd() || s.unsaid() || int64(size) > int64(most) {
 		return m, len(p), len(p), false, s.fail(most)
 	}
 	p = p[used:]
@@ -118,10 +132,11 @@ func (s *Splitter) Next(data buf.View, at, most, free int) (m Message, n, grant 
 	counted := min(n, max(0, windowPart-s.took))
 	s.took += counted
 	if grant = n - counted; k == s.size { // all of it is here
-		m = Message{Packed: s.head[0] == 1, Took: s.took}
+		var body buf.View
 		if k > 0 {
-			m.Body = data.Slice(at+used, at+n)
+			body = data.Slice(at+used, at+n)
 		}
+		m = s.message(body)
 		s.again()
 		return m, n, grant, true, nil
 	}
@@ -132,7 +147,7 @@ func (s *Splitter) Next(data buf.View, at, most, free int) (m Message, n, grant 
 	if s.body.Len() < s.size {
 		return m, n, grant, false, nil
 	}
-	m = Message{Body: s.body.View(), Packed: s.head[0] == 1, Took: s.took}
+	m = s.message(s.body.View())
 	s.again()
 	return m, n, grant, true, nil
 }
@@ -141,9 +156,9 @@ func (s *Splitter) Next(data buf.View, at, most, free int) (m Message, n, grant 
 func (s *Splitter) fail(most int) *rpc.Error {
 	e := &rpc.Error{Code: rpc.ResourceExhausted, Op: "receive", Msg: fmt.Sprintf("message of %d bytes, Limits.MessageBytes is %d", s.size, most)}
 	switch {
-	case s.head[0] > 1:
+	case s.odd():
 		e.Code, e.Msg = rpc.Internal, fmt.Sprintf("a message begins with the byte %d, which is neither 0 nor 1", s.head[0])
-	case s.head[0] == 1 && s.Plain:
+	case s.unsaid():
 		e.Code, e.Msg = rpc.Internal, "a message is compressed, and the head does not say how"
 	case most < 0:
 		e.Msg = fmt.Sprintf("no room for a message of %d bytes", s.size)

@@ -10,7 +10,10 @@ import (
 )
 
 // usual are the lists of the answers that came last and said nothing but that all is well.
-type usual struct{ head, tail *http2.Fields }
+type usual struct {
+	head, tail *http2.Fields
+	shape      shape // of Connect, what head says
+}
 
 // answerHead reads the head of an answer: the metadata that leads it, and why it is none of gRPC.
 func (s *Session) answerHead(hev *http2.Event) (lead rpc.Metadata, bad *rpc.Error) {

@@ -118,6 +118,11 @@ func (s *Session) applyAnswer(out *buf.Out, st *step, ev *wire.Event, number uin
 	} else {
 		s.grant(out, hev.ID, st.grant)
 	}
+	if st.shape != anyShape && ev.Err == nil && (st.shape == ofMany) != (hev.ID&streamBit != 0) {
+		ev.Body.Release()
+		ev.Body, ev.Flags = buf.View{}, ev.Flags&^(wire.Message|wire.Packed)
+		ev.Err = &rpc.Error{Code: rpc.Internal, Op: "receive", Sent: rpc.Processed, Msg: "the answer is that to a call of another kind"}
+	}
 	switch {
 	case hev.ID&streamBit != 0:
 		s.ofStream(ev)

@@ -116,17 +116,24 @@ func (s *Session) request(ev *wire.Event) {
 		if ev.Flags&wire.Stream == 0 {
 			sd.Flags |= http2.Gathered
 		}
-		sd.Head = o.paths.head(s, ev.Service, ev.Method)
+		sd.Head = o.paths.head(s, path{ev.Service, ev.Method, s.p.Connect && ev.Flags&wire.Stream != 0})
 		for _, p := range ev.Header {
 			o.list = grpc.AppendPair(o.list, p)
 		}
-		if ev.Timeout > 0 {
+		switch {
+		case ev.Timeout <= 0:
+		case s.p.Connect:
+			sd.Brief = http2.BriefOf("connect-timeout-ms", connect.AppendTimeout(o.timeout[:0], ev.Timeout))
+		default:
 			sd.Brief = http2.BriefOf("grpc-timeout", grpc.AppendTimeout(o.timeout[:0], ev.Timeout))
 		}
 	}
 	if ev.Flags&wire.Message != 0 {
 		sd.Flags |= http2.Data
 		o.framing = inEnvelope
+		if s.p.Connect && ev.Flags&wire.Stream == 0 {
+			o.framing = asBody
+		}
 	}
 	if ev.Flags&wire.End != 0 {
 		sd.Flags |= http2.End
@@ -284,45 +291,54 @@ func (s *Session) ended(ev *wire.Event) {
 	}
 }
 
+// A path is what the head of a request is for.
+type path struct {
+	service, method string
+	stream          bool // of Connect: its messages are in envelopes
+}
+
 // paths are the heads of requests, by their methods.
 type paths struct {
-	service, method string
-	last            *http2.Head
-	all             map[[2]string]*http2.Head
+	of   path // last
+	last *http2.Head
+	all  map[path]*http2.Head
 }
 
 // pathsMost is how many methods a connection remembers; the heads of others are made anew.
 const pathsMost = 512
 
 // head gives the head of requests to a method.
-func (p *paths) head(s *Session, service, method string) *http2.Head {
-	if p.last != nil && p.service == service && p.method == method {
+func (p *paths) head(s *Session, to path) *http2.Head {
+	if p.last != nil && p.of == to {
 		return p.last
 	}
-	key := [2]string{service, method}
-	h := p.all[key]
+	h := p.all[to]
 	if h == nil {
-		h = s.newPath(service, method)
+		h = s.newPath(to)
 		if p.all == nil {
-			p.all = map[[2]string]*http2.Head{}
+			p.all = map[path]*http2.Head{}
 		}
 		if len(p.all) < pathsMost {
-			p.all[key] = h
+			p.all[to] = h
 		}
 	}
-	p.service, p.method, p.last = service, method, h
+	p.of, p.last = to, h
 	return h
 }
 
-func (s *Session) newPath(service, method string) *http2.Head {
+func (s *Session) newPath(to path) *http2.Head {
 	scheme := "http"
 	if s.p.Secure {
 		scheme = "https"
 	}
-	return http2.NewHead(
-		http2.Field{Name: ":method", Value: "POST"}, http2.Field{Name: ":scheme", Value: scheme},
-		http2.Field{Name: ":path", Value: "/" + service + "/" + method}, http2.Field{Name: ":authority", Value: s.p.Authority},
-		http2.Field{Name: "content-type", Value: contentType}, http2.Field{Name: "te", Value: "trailers"},
-		http2.Field{Name: "user-agent", Value: "limosa"}, http2.Field{Name: "grpc-accept-encoding", Value: grpc.Gzip},
-	)
+	fields := []http2.Field{
+		{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: scheme},
+		{Name: ":path", Value: "/" + to.service + "/" + to.method}, {Name: ":authority", Value: s.p.Authority},
+		{Name: "user-agent", Value: "limosa"},
+	}
+	if s.p.Connect {
+		return http2.NewHead(append(fields, connectHead(to.stream)...)...)
+	}
+	return http2.NewHead(append(fields, http2.Field{Name: "content-type", Value: contentType},
+		http2.Field{Name: "te", Value: "trailers"}, http2.Field{Name: "grpc-accept-encoding", Value: grpc.Gzip})...)
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/limosa-rpc/limosa/netio/pipe"
 	"github.com/limosa-rpc/limosa/rpc"
 	"github.com/limosa-rpc/limosa/rpc/stub"
+	"github.com/limosa-rpc/limosa/web"
 )
 
 // Calls of one message, of every size that takes another way.
 func TestUnary(t *testing.T) {
 	for _, cfg := range []pipe.Config{{}, {MaxSend: 7000}, {Buffer: 1 << 16, MaxSend: 1 << 14}} {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, rpc.Limits{}, cfg)
+		eachSpeech(t, func(t *testing.T, p web.Protocol) {
+			r := newRigOf(t, rpc.Limits{}, cfg, p)
 			for _, n := range []int{0, 1, 4, 5, 1000, 16378, 16379, 16380, 40_000, 65_531, 300_000, 5 << 20} {
 				text := strings.Repeat("x", n)
 				if got, _, err := say(t.Context(), r.client, text); err != nil || got != text {
@@ -33,8 +34,8 @@ func TestUnary(t *testing.T) {
 
 // Many callers share a connection, with small and large messages in between.
 func TestCallersShare(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, rpc.Limits{}, pipe.Config{})
+	eachSpeech(t, func(t *testing.T, p web.Protocol) {
+		r := newRigOf(t, rpc.Limits{}, pipe.Config{}, p)
 		var all sync.WaitGroup
 		for i := range 50 {
 			all.Go(func() {
@@ -52,8 +53,8 @@ func TestCallersShare(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, rpc.Limits{MessageBytes: 1 << 16}, pipe.Config{})
+	eachSpeech(t, func(t *testing.T, p web.Protocol) {
+		r := newRigOf(t, rpc.Limits{MessageBytes: 1 << 16}, pipe.Config{}, p)
 		_, _, err := say(t.Context(), r.client, "fail")
 		e, ok := errors.AsType[*rpc.Error](err)
 		want := rpc.Metadata{{Key: "word", Value: "fail"}, {Key: "a.Type", Value: "\x00"}}
@@ -93,8 +94,8 @@ func TestErrors(t *testing.T) {
 
 // Metadata goes both ways, before the answer and behind it, with errors too.
 func TestMetadata(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, rpc.Limits{}, pipe.Config{})
+	eachSpeech(t, func(t *testing.T, p web.Protocol) {
+		r := newRigOf(t, rpc.Limits{}, pipe.Config{}, p)
 		md := []rpc.Pair{{Key: "Lead", Value: "1"}, {Key: "tail", Value: "2"}, {Key: "tail", Value: "3"}, {Key: "lead-bin", Value: "\x00\n\xff"}, {Key: "tail-bin", Value: ""}}
 		for _, text := range []string{"", "fail", strings.Repeat("x", 100_000)} {
 			_, trailer, _ := say(t.Context(), r.client, text, md...)
@@ -112,8 +113,8 @@ func TestMetadata(t *testing.T) {
 
 // A caller that leaves ends its handler, and the connection goes on.
 func TestCancel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, rpc.Limits{}, pipe.Config{})
+	eachSpeech(t, func(t *testing.T, p web.Protocol) {
+		r := newRigOf(t, rpc.Limits{}, pipe.Config{}, p)
 		for range 20 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if _, _, err := say(ctx, r.client, "wait"); !errors.Is(err, context.DeadlineExceeded) {
@@ -132,8 +133,8 @@ func TestCancel(t *testing.T) {
 }
 
 func TestStreams(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, rpc.Limits{}, pipe.Config{})
+	eachSpeech(t, func(t *testing.T, p web.Protocol) {
+		r := newRigOf(t, rpc.Limits{}, pipe.Config{}, p)
 		for text, want := range map[string]string{"a b c": "a b c OK", "": "OK", "a fail": "a DataLoss", "fail": "DataLoss"} {
 			var got []string
 			var failed error
@@ -174,8 +175,8 @@ func TestLongStream(t *testing.T) {
 	if testing.Short() {
 		n = 5000
 	}
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, rpc.Limits{}, pipe.Config{})
+	eachSpeech(t, func(t *testing.T, p web.Protocol) {
+		r := newRigOf(t, rpc.Limits{}, pipe.Config{}, p)
 		pad := strings.Repeat("x", 1000)
 		if got, err := both(t.Context(), r.client, n, func(i int) string { return pad + fmt.Sprint(i) }); got != n || err != nil {
 			t.Errorf("%d of %d, %v", got, n, err)
@@ -185,8 +186,8 @@ func TestLongStream(t *testing.T) {
 
 // A client that breaks off a stream ends its handler.
 func TestStreamIsBrokenOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, rpc.Limits{}, pipe.Config{})
+	eachSpeech(t, func(t *testing.T, p web.Protocol) {
+		r := newRigOf(t, rpc.Limits{}, pipe.Config{}, p)
 		text := strings.Repeat("word ", 100_000)
 		for range 5 {
 			n := 0
@@ -208,8 +209,8 @@ func TestStreamIsBrokenOff(t *testing.T) {
 
 // A consumer that does not come back holds up its own stream, and nothing else.
 func TestSlowConsumer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, rpc.Limits{}, pipe.Config{})
+	eachSpeech(t, func(t *testing.T, p web.Protocol) {
+		r := newRigOf(t, rpc.Limits{}, pipe.Config{}, p)
 		text := strings.Repeat("word ", 200_000)
 		for m, err := range stub.Incoming[string](t.Context(), r.client, stub.Make(method("Down", rpc.ServerStream), "test.Words", &text, nil)) {
 			if err != nil || *m != "word" {
@@ -226,8 +227,8 @@ func TestSlowConsumer(t *testing.T) {
 
 // A drain loses no call.
 func TestDrain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, rpc.Limits{}, pipe.Config{})
+	eachSpeech(t, func(t *testing.T, p web.Protocol) {
+		r := newRigOf(t, rpc.Limits{}, pipe.Config{}, p)
 		say(t.Context(), r.client, "") //nolint:errcheck // the connection is there
 		var all sync.WaitGroup
 		for range 20 {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"github.com/limosa-rpc/limosa/buf"
+	"github.com/limosa-rpc/limosa/connect"
 	"github.com/limosa-rpc/limosa/grpc"
 	"github.com/limosa-rpc/limosa/http2"
 	"github.com/limosa-rpc/limosa/rpc"
@@ -11,17 +12,24 @@ import (
 // A body is what is being given out of a step's: a message is taken ahead, so that the
 // last one is known to be that.
 type body struct {
-	data  buf.View       // the step's
-	at    int            // in data
-	split *grpc.Splitter // nil: nothing is left
-	own   grpc.Splitter  // of a stream of which nothing was remembered
-	id    uint64         // http2's of the stream
-	whole bool           // nothing of the stream's body comes behind
+	data  buf.View  // the step's
+	at    int       // in data
+	split *arriving // nil: nothing is left
+	own   arriving  // of a stream of which nothing was remembered
+	id    uint64    // http2's of the stream
+	whole bool      // nothing of the stream's body comes behind
 	next  grpc.Message
 	has   bool       // next is there
 	err   *rpc.Error // behind it
 	grant int        // bytes of the stream's window, to be granted at once
 	tail  tail
+}
+
+// An arriving body is one that comes in parts.
+type arriving struct {
+	grpc.Splitter
+
+	last *tail // what its last envelope has said; nil: that has not come
 }
 
 // A tail is what comes with the last event of a body.
@@ -158,7 +166,7 @@ func (s *Session) openStream(st *step, ev *wire.Event) {
 	case st.ev.Flags&http2.End != 0:
 		s.begin(st, nil, ev, true, tail{end: true})
 	default:
-		sp := &grpc.Splitter{Plain: s.in.plain}
+		sp := &arriving{Splitter: grpc.Splitter{Plain: s.in.plain}}
 		s.in.keep(st.ev.ID, sp)
 		s.begin(st, sp, ev, false, tail{})
 	}
@@ -175,6 +183,10 @@ func (r *receiving) drop(ev *wire.Event) {
 
 // cutAnswer makes the events of a part of an answer, whatever kind of call it is for.
 func (s *Session) cutAnswer(st *step, ev *wire.Event) {
+	if s.p.Connect {
+		s.cutConnectAnswer(st, ev)
+		return
+	}
 	hev := &st.ev
 	ended := hev.Flags&http2.End != 0
 	var lead rpc.Metadata
@@ -194,10 +206,7 @@ func (s *Session) cutAnswer(st *step, ev *wire.Event) {
 		s.begin(st, s.in.streams[hev.ID], ev, true, t)
 	case bad != nil:
 		ev.Err = bad
-		s.in.forget(hev.ID)
-		sp := new(grpc.Splitter)
-		sp.Close()
-		s.in.keep(hev.ID, sp)
+		s.in.readPast(hev.ID)
 	default:
 		ev.Trailer = lead
 		s.begin(st, s.in.streams[hev.ID], ev, false, tail{})
@@ -206,11 +215,14 @@ func (s *Session) cutAnswer(st *step, ev *wire.Event) {
 
 // begin gives out the first message of a step's body, and what follows with it. sp has
 // what came before; nil: nothing did.
-func (s *Session) begin(st *step, sp *grpc.Splitter, ev *wire.Event, whole bool, t tail) {
+func (s *Session) begin(st *step, sp *arriving, ev *wire.Event, whole bool, t tail) {
 	b := &s.in.body // empty: finish and drop leave it so
 	b.data, b.split, b.id, b.whole, b.tail = st.ev.Body, sp, st.ev.ID, whole, t
 	if sp == nil {
 		b.split, b.own.Plain = &b.own, s.in.plain
+		if s.p.Connect && s.side == wire.Client {
+			b.own.Last = connect.EndFlag
+		}
 	}
 	s.ahead()
 	if st.count = 0; b.has {
@@ -226,7 +238,7 @@ func (s *Session) begin(st *step, sp *grpc.Splitter, ev *wire.Event, whole bool,
 // ahead takes the next message of the body at hand.
 func (s *Session) ahead() {
 	b := &s.in.body
-	if b.at < b.data.Len() {
+	for again := true; again && b.at < b.data.Len(); {
 		held := b.split.Held()
 		var n, grant int
 		b.next, n, grant, b.has, b.err = b.split.Next(b.data, b.at, s.lim.MessageBytes, s.in.allowed-s.in.held)
@@ -234,6 +246,9 @@ func (s *Session) ahead() {
 		b.grant += grant
 		if b.split != &b.own {
 			s.in.held += b.split.Held() - held
+		}
+		if again = b.has && b.next.Last; again {
+			s.takeLast(b)
 		}
 	}
 	if b.whole && !b.has && b.err == nil && b.split.Torn() {
@@ -265,6 +280,9 @@ func (s *Session) give(ev *wire.Event) {
 		return
 	}
 	if b.tail.end {
+		if s.p.Connect && s.side == wire.Client {
+			b.endConnect()
+		}
 		ev.Flags |= wire.End
 		ev.Err, ev.Trailer = b.tail.err, b.tail.trailer
 	}
@@ -277,8 +295,8 @@ func (r *receiving) finish() {
 	switch {
 	case b.whole:
 		r.forget(b.id)
-	case b.split == &b.own && !b.own.Empty():
-		sp := new(grpc.Splitter)
+	case b.split == &b.own && !(b.own.Empty() && b.own.last == nil):
+		sp := new(arriving)
 		*sp = b.own
 		r.keep(b.id, sp)
 	}
@@ -293,12 +311,20 @@ func (r *receiving) finish() {
 }
 
 // keep remembers what has arrived of a message of a stream, or that it is one.
-func (r *receiving) keep(id uint64, sp *grpc.Splitter) {
+func (r *receiving) keep(id uint64, sp *arriving) {
 	if r.streams == nil {
-		r.streams = map[uint64]*grpc.Splitter{}
+		r.streams = map[uint64]*arriving{}
 	}
 	r.streams[id] = sp
 	r.held += sp.Held()
+}
+
+// readPast has what comes of a body be read past.
+func (r *receiving) readPast(id uint64) {
+	r.forget(id)
+	sp := new(arriving)
+	sp.Close()
+	r.keep(id, sp)
 }
 
 // forget is the end of keep.

@@ -6,7 +6,7 @@ import (
 	"github.com/limosa-rpc/limosa/wire"
 )
 
-// A Protocol is gRPC, and for servers Connect as well, over HTTP/2. It is a constant value,
+// A Protocol is gRPC over HTTP/2, and Connect: servers speak both. It is a constant value,
 // safe for concurrent use.
 type Protocol struct {
 	// Find gives a server's method by the exact names of its service and itself; nil: there
@@ -17,6 +17,9 @@ type Protocol struct {
 	// Authority is the host and port that a client calls; Secure says that it does so over TLS.
 	Authority string
 	Secure    bool
+
+	// Connect says that a client speaks Connect; servers know by what they are asked.
+	Connect bool
 
 	answers *answers // of a server; nil: each connection makes its own
 }
@@ -36,8 +39,13 @@ var (
 // ALPN implements [wire.Named]: it is the name of HTTP/2, where clients of gRPC insist on it.
 func (p Protocol) ALPN() string { return "h2" }
 
-// Name implements [wire.Protocol].
-func (p Protocol) Name() string { return "grpc" }
+// Name implements [wire.Protocol]: "grpc", or "connect".
+func (p Protocol) Name() string {
+	if p.Connect {
+		return "connect"
+	}
+	return "grpc"
+}
 
 // Sniff implements [wire.Protocol]: a client of HTTP/2 that knows what it talks to begins with
 // a preface of its own.
@@ -64,10 +72,15 @@ func (p Protocol) Calling(host string, secure bool) wire.Protocol {
 	return p
 }
 
-// Refuses implements [wire.Addressed]: messages of Thrift are none of gRPC's.
+// Refuses implements [wire.Addressed]: messages of Thrift are none of gRPC's, and those of Connect
+// are in Protobuf here.
 func (p Protocol) Refuses(m *rpc.Method) string {
 	if m.Kind == rpc.Oneway || thrift(m) {
-		return m.String() + " is a method of Thrift, which gRPC does not carry"
+		name := "gRPC"
+		if p.Connect {
+			name = "a client of Connect"
+		}
+		return m.String() + " is a method of Thrift, which " + name + " does not carry"
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/limosa-rpc/limosa/buf"
 	"github.com/limosa-rpc/limosa/internal/route"
@@ -131,13 +132,27 @@ type rig struct {
 	done   chan error
 }
 
+// eachSpeech runs a test for each protocol that a client may speak.
+func eachSpeech(t *testing.T, f func(t *testing.T, p web.Protocol)) {
+	for _, p := range []web.Protocol{{Authority: "words:80"}, {Authority: "words:80", Connect: true}} {
+		t.Run(p.Name(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { f(t, p) })
+		})
+	}
+}
+
 // newRig joins a client and a server over a pipe.
 func newRig(t *testing.T, lim rpc.Limits, cfg pipe.Config) *rig {
+	return newRigOf(t, lim, cfg, web.Protocol{Authority: "words:80"})
+}
+
+// newRigOf is newRig with what the client speaks.
+func newRigOf(t *testing.T, lim rpc.Limits, cfg pipe.Config, p web.Protocol) *rig {
 	r := &rig{}
 	cend, send := pipe.New(cfg)
 	r.serve(t, send, lim)
 	limits := lim.WithDefaults()
-	r.client = mux.NewConn(cend, web.Protocol{Authority: "words:80"}.Open(wire.Client, limits), mux.Config{Limits: limits})
+	r.client = mux.NewConn(cend, p.Open(wire.Client, limits), mux.Config{Limits: limits})
 	t.Cleanup(func() { r.client.Close(); <-r.done })
 	return r
 }
@@ -168,12 +183,14 @@ func newServerRig(t *testing.T, lim rpc.Limits) *rig {
 }
 
 // newClientRig is a client of a pipe whose other end is the test's.
-func newClientRig(t *testing.T) *rig {
+func newClientRig(t *testing.T) *rig { return newClientRigOf(t, web.Protocol{Authority: "words:80"}) }
+
+func newClientRigOf(t *testing.T, p web.Protocol) *rig {
 	r := &rig{}
 	var cend *pipe.Conn
 	cend, r.peer = pipe.New(pipe.Config{})
 	limits := rpc.Limits{}.WithDefaults()
-	r.sess = web.Protocol{Authority: "words:80"}.Open(wire.Client, limits)
+	r.sess = p.Open(wire.Client, limits)
 	r.client = mux.NewConn(cend, r.sess, mux.Config{Limits: limits})
 	t.Cleanup(func() { hangUp(r.peer); r.client.Close() })
 	return r

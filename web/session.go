@@ -59,9 +59,9 @@ type receiving struct {
 	few     []step // empty: the connection's own memory for them; nil: none yet
 	next    int
 	body    body
-	plain   bool                      // messages of the body that begins may not be compressed
-	streams map[uint64]*grpc.Splitter // whose bodies arrive as they come; nil: none
-	held    int                       // bytes of memory of these
+	plain   bool                 // messages of the body that begins may not be compressed
+	streams map[uint64]*arriving // whose bodies arrive as they come; nil: none
+	held    int                  // bytes of memory of these
 	allowed int
 	heads   heads
 	usual   usual
@@ -75,7 +75,7 @@ type sending struct {
 	head    buf.Mark      // of its envelope, or of itself
 	list    []http2.Field // of send
 	last    []http2.Field
-	timeout [9]byte
+	timeout [10]byte
 
 	streams map[uint64]*outgoing // that live, by the id of the call; nil: none
 	recent  struct {             // the one of them that was asked for last: the next frame is likely to be for it too
@@ -136,9 +136,10 @@ const streamBit = 1 << 40
 // A step is an event of http2 that was cut and not yet applied.
 type step struct {
 	ev     http2.Event
-	status int // not 0: the request is answered with this status of HTTP, and with nothing else
-	count  int // messages that it completes, at most two
-	grant  int // bytes of the stream's window that are to be granted at once
+	status int   // not 0: the request is answered with this status of HTTP, and with nothing else
+	shape  shape // what kind of call it answers, as its head says
+	count  int   // messages that it completes, at most two
+	grant  int   // bytes of the stream's window that are to be granted at once
 }
 
 const (
