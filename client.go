@@ -64,7 +64,8 @@ type Client struct {
 	Thrift Form // unless the target names one
 
 	// Protocols is what the client may speak besides Thrift, as a program links it, such as
-	// web.Protocol{} for gRPC: the first one, unless the target names another, or Thrift.
+	// web.Protocol{} for gRPC and web.Protocol{Connect: true} for Connect: the first one,
+	// unless the target names another, or Thrift.
 	Protocols []wire.Protocol
 
 	Timeout       time.Duration     // of each call of one message; 0: the context's deadline only

@@ -39,6 +39,7 @@ func TestClientSpeaksWhatItsTargetSays(t *testing.T) {
 		}{
 			{"?protocol=grpc", both()},
 			{"?protocol=grpc", []wire.Protocol{web.Protocol{}}},
+			{"?protocol=connect", []wire.Protocol{web.Protocol{}, web.Protocol{Connect: true}}},
 			{"", []wire.Protocol{web.Protocol{}}}, // the first one
 			{"", both()},
 			{"", nil},
@@ -105,6 +106,7 @@ func TestSpeechIsChecked(t *testing.T) {
 		want      string
 	}{
 		{"a:1?protocol=grpc", nil, "web.Protocol{} is grpc"},
+		{"a:1?protocol=connect", []wire.Protocol{web.Protocol{}}, "web.Protocol{Connect: true} connect"},
 		{"a:1?protocol=http9", both(), "has thrift, ttheader, grpc"},
 		{"a:1?protocol=grpc&thrift=framed", both(), "the protocol is grpc"},
 		{"a:1?multiplexed=true", []wire.Protocol{web.Protocol{}}, "the protocol is grpc"},

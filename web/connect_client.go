@@ -120,7 +120,7 @@ func (s *Session) connectAnswer(hev *http2.Event) (a connectAnswer) {
 	case !a.packed && by != "" && by != "identity":
 		a.err = connectFault(rpc.Internal, "the answer is compressed by "+strconv.Quote(by[:min(len(by), 32)]))
 	case code != rpc.OK:
-		a.err = connectFault(code, "metadata that is not base64, or beyond the limits")
+		a.err = connectFault(rpc.Internal, "metadata that is not base64, or beyond the limits")
 	case a.md == nil && !a.packed && len(hev.Rest) == 0:
 		s.in.usual.head, s.in.usual.shape = hev.Fields, a.shape
 	}
@@ -145,7 +145,7 @@ func (s *Session) connectError(hev *http2.Event, a *connectAnswer) *rpc.Error {
 	if !ok {
 		return a.err
 	}
-	if e.Op = a.err.Op; e.Code == rpc.OK {
+	if e.Code == rpc.OK {
 		e.Code = a.err.Code
 	}
 	return e

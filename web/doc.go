@@ -1,5 +1,5 @@
-// Package web makes calls of HTTP: a [Protocol] of it is gRPC over HTTP/2, as a client and
-// as a server, and Connect there as a server; [HTTP1] is Connect over HTTP/1.1. The frames are
+// Package web makes calls of HTTP: a [Protocol] of it is gRPC over HTTP/2, and Connect there,
+// as a client and as a server; [HTTP1] is Connect over HTTP/1.1, for servers. The frames are
 // package http2's and http1's, what stands in them package grpc's and connect's; a session
 // only translates between them and the engine's events.
 //
@@ -23,6 +23,7 @@
 //	Apply:  http2.Apply: whose is it, is it gathered?
 //	          gathered, and not whole: nothing yet; what Cut has remembered is forgotten
 //	          gathered, and whole now: it is read once more
+//	          of Connect, and for a call of another kind: an error
 //	          a stream's:              the event as it was cut, with the call's id
 //
 // # What is held
