@@ -302,8 +302,8 @@ func (r *receiving) finish() {
 	}
 	// All but grant is made empty; field by field, since it is for each message, and most fields are.
 	b.data, b.at, b.split, b.id, b.whole = buf.View{}, 0, nil, 0, false
-	if !b.own.Empty() {
-		b.own = grpc.Splitter{}
+	if !b.own.Empty() || b.own.last != nil {
+		b.own = arriving{}
 	}
 	if b.tail.end {
 		b.tail = tail{}
