@@ -128,7 +128,8 @@ const inflateFree = 512 << 10
 // InflateBudget gives the bytes that a compressed message of n bytes may become: a small one
 // must not become a large one.
 func (l *Limits) InflateBudget(n int) int {
-	return max(0, min(l.MessageBytes, l.InflateFactor*n+inflateFree))
+	all := int64(l.InflateFactor)*int64(n) + inflateFree // which an int of 32 bits may not hold
+	return int(max(0, min(int64(l.MessageBytes), all)))
 }
 
 // DecodeBudget gives the bytes of memory that the decode of a message of n
