@@ -214,8 +214,11 @@ func publicOf(call *rpc.Call, err error, l *slog.Logger) (e *rpc.Error, log func
 	if err == nil {
 		return nil, nil
 	}
-	if call != nil && call.Method.Except != nil && call.Method.Except(rpc.EngineOf(call).Result(), err) {
-		return nil, nil
+	if call != nil && call.Method.Except != nil {
+		// A call that is refused has no result; what refuses it is no exception of the method.
+		if result := rpc.EngineOf(call).Result(); result != nil && call.Method.Except(result, err) {
+			return nil, nil
+		}
 	}
 	if e, ok := rpc.Public(err); ok {
 		return &rpc.Error{Code: e.Code, Msg: e.Msg, Details: e.Details, Sent: e.Sent}, nil

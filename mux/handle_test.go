@@ -175,3 +175,13 @@ func TestFailuresAreLoggedShortly(t *testing.T) {
 		}
 	}
 }
+
+// A call that is refused before it has a result has no place for an exception: the code
+// of its method, which puts one there, is not asked.
+func TestPublicErrorOfARefusedCall(t *testing.T) {
+	m := &rpc.Method{Service: "S", Name: "m", Except: func(result any, _ error) bool { return *result.(*string) != "" }}
+	e := mux.Public(stub.Make(m, "S", nil, nil), rpc.Errorf(rpc.Unimplemented, "as a stream"), nil)
+	if e == nil || e.Code != rpc.Unimplemented {
+		t.Errorf("told %v", e)
+	}
+}
