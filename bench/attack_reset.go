@@ -1,6 +1,9 @@
 package main
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // resetAttacks open much on connections that they reset at once, as fast as possible.
 func resetAttacks() []*attack {
@@ -20,6 +23,13 @@ func resetAttacks() []*attack {
 			})
 		}
 	}
+	hello := h2Hello(h2FirstWindow)
+	h2Streams, h2Calls, h2Halves := slices.Clone(hello), slices.Clone(hello), slices.Clone(hello)
+	for i := range uint32(900) {
+		h2Streams = append(h2Streams, h2Open(odd(i), "Hold", 0)...)
+		h2Calls = append(h2Calls, h2Call(odd(i), "Wait", 1)...)
+		h2Halves = append(h2Halves, h2Open(odd(i), "Wait", 0)...)
+	}
 	streams := openStream("hold", seqBase, true)
 	calls := firstRequest("wait", seqBase, 1, "")
 	for i := range uint32(900) {
@@ -29,5 +39,8 @@ func resetAttacks() []*attack {
 	return []*attack{
 		{name: "reset-streams", why: "900 streams whose handlers wait on connections that are reset, as fast as possible", bound: oneAddress, run: resets(streams)},
 		{name: "reset-calls", why: "the same with calls", bound: oneAddress, run: resets(calls)},
+		{name: "h2-reset-streams", why: "the same with streams of HTTP/2", bound: oneAddress, grpc: true, run: resets(h2Streams)},
+		{name: "h2-reset-calls", why: "and with calls of HTTP/2", bound: oneAddress, grpc: true, run: resets(h2Calls)},
+		{name: "h2-reset-halves", why: "and with those whose message does not come", bound: oneAddress, grpc: true, run: resets(h2Halves)},
 	}
 }

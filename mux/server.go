@@ -50,6 +50,7 @@ type ServerConn struct {
 	// Owned by the read role, as half's.
 	cutErr error // why nothing more can be cut
 	broken bool  // the peer has closed both sides: it reads no answers
+	deaf   bool  // and what it has sent before is dropped
 
 	stint stint
 	lone  lone
@@ -117,6 +118,10 @@ func NewServerConn(nc netio.Conn, s wire.Session, cfg *ServerConfig) *ServerConn
 	c.account.init(cfg.Total, cfg.Limits.HeldPerConn, c.out)
 	c.probe.may = s.Caps().Probes
 	c.step = func(in *buf.In) (more bool, err error) {
+		if c.deaf {
+			in.Skip(in.Len())
+			return false, nil
+		}
 		// To netio the connection is in order still: it is closed gently.
 		c.tick()
 		c.sess.Allow(c.account.allowance())
@@ -199,6 +204,9 @@ func (c *ServerConn) workUnlocks() {
 // released.
 func (c *ServerConn) readOnce() (parked bool) {
 	c.reading = true
+	// What has come of a peer that is known to be gone is dropped where its calls end with the
+	// connection: to cut it costs more than to send it. Other protocols have oneway calls, which run.
+	c.deaf = c.deaf || c.gone && (c.closer != nil || c.sess.Caps().Final) && netio.Broken(c.nc)
 	owed, others := c.claimLocked(), among(c.runningLocked())
 	c.out.Unlock()
 	if owed && others == yielding {
