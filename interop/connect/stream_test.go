@@ -46,10 +46,13 @@ func streams() rpc.Service {
 				return err
 			}
 			return stub.SendAll(c, func(yield func(*known.StringValue, error) bool) {
-				if yield(m, nil) && yield(m, nil) && yield(m, nil) {
-					if err := bad(m.Value); err != nil {
-						yield(nil, err)
+				for range 3 {
+					if !yield(m, nil) {
+						return
 					}
+				}
+				if err := bad(m.Value); err != nil {
+					yield(nil, err)
 				}
 			})
 		}),
