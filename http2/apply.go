@@ -133,6 +133,8 @@ func (s *Session) applyStream(out *buf.Out, ev *Event) {
 		s.unknown(out, ev)
 	case !st.live:
 		s.late(out, st, ev)
+	case ev.Flags&faulty != 0 && st.remoteEnded && (ev.Fields != nil || ev.Took > 0): // whatever is wrong with it besides
+		s.fail(out, st, ev, &Error{Code: StreamClosed, Why: "frame behind END_STREAM"})
 	case ev.Flags&faulty != 0:
 		s.fail(out, st, ev, ev.Err)
 	case ev.Flags&Reset != 0:

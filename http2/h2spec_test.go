@@ -164,6 +164,26 @@ func TestSpec(t *testing.T) {
 	}
 }
 
+// What comes behind END_STREAM before the answer has left is an error of the stream, and always that
+// one, whatever is wrong with it besides: RFC 9113, section 5.1, half-closed (remote).
+func TestSpecBeforeTheAnswer(t *testing.T) {
+	for name, send := range map[string]func(r *raw){
+		"5.1/5 DATA": func(r *raw) { r.data(1, flagEnd, "test") }, "5.1/6 HEADERS": func(r *raw) { r.get(1) },
+		"trailers": func(r *raw) { r.head(1, flagEnd, "x", "y") }, "trailers without an end": func(r *raw) { r.head(1, 0, "x", "y") },
+		"trailers with a wrong name": func(r *raw) { r.head(1, flagEnd, "X", "y") },
+	} {
+		r := newRaw().hello().get(1)
+		send(r)
+		for _, piece := range []int{1 << 20, 1} {
+			s := newEnd(t, Server, Config{})
+			s.give(r.Bytes(), piece)
+			if got, want := told(s.out.Bytes()), "ack, rst 1 STREAM_CLOSED"; got != want {
+				t.Errorf("%s, in pieces of %d bytes: %s, want %s", name, piece, got, want)
+			}
+		}
+	}
+}
+
 func TestSpecPreface(t *testing.T) {
 	// 3.5/1: the server's settings come first.
 	s := newEnd(t, Server, Config{})

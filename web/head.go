@@ -66,10 +66,11 @@ func (s *Session) headOf(list *http2.Fields) *head {
 	return h
 }
 
-// gathers says of the head of a request that it is one message.
+// gathers says of the head of a request that it is one message. What is refused is not gathered,
+// but a GET, which is short: it is answered once it has ended, or broken a rule of HTTP/2.
 func (s *Session) gathers(list *http2.Fields) bool {
 	h := s.headOf(list)
-	return h.status == 0 && h.err == nil && !h.stream
+	return h.status == 0 && !h.stream && (h.err == nil || h.form == formConnect && list.Method == "GET")
 }
 
 // newHead reads the head of a request: what is shared of it, and fields of its own behind that.

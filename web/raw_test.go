@@ -265,6 +265,23 @@ func TestServerTurnsAway(t *testing.T) {
 	})
 }
 
+// A GET that is refused is answered once it has ended, as one that is not.
+func TestServerWaitsForTheEndOfAGet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newServerRig(t, rpc.Limits{})
+		e := newEnd(t, r.peer, http2.Client)
+		get := http2.NewHead(http2.Field{Name: ":method", Value: "GET"}, http2.Field{Name: ":scheme", Value: "http"}, http2.Field{Name: ":path", Value: "/"}, http2.Field{Name: ":authority", Value: "a"})
+		e.send(http2.Send{Flags: http2.Open, ID: 7, Head: get}, "")
+		if got := e.hears(); got != "" {
+			t.Errorf("half a GET is answered: %s", got)
+		}
+		e.send(http2.Send{Flags: http2.Data | http2.End, ID: 7}, "")
+		if got := e.hears(); !strings.Contains(got, "404") {
+			t.Errorf("a GET of no method: %s", got)
+		}
+	})
+}
+
 // A client that goes in the middle of a stream leaves nothing behind.
 func TestServerIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/limosa-rpc/limosa"
+	"github.com/limosa-rpc/limosa/grpc/health"
 	"github.com/limosa-rpc/limosa/ttheader"
 	"github.com/limosa-rpc/limosa/web"
 	"github.com/limosa-rpc/limosa/wire"
@@ -64,7 +65,7 @@ func run(suite, only string) (failed int, err error) {
 		{"plain", nil, nil},
 		{"TLS", &tls.Config{Certificates: []tls.Certificate{cert}}, []string{"-t", "-k"}},
 	} {
-		s := &limosa.Server{Protocols: []wire.Protocol{ttheader.Protocol{}, web.Protocol{}}, TLS: way.tls}
+		s := &limosa.Server{Services: health.With(), Protocols: []wire.Protocol{ttheader.Protocol{}, web.Protocol{}}, TLS: way.tls}
 		l, err := limosa.Listen("127.0.0.1:0")
 		if err != nil {
 			return 0, err
