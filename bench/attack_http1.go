@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -100,7 +101,13 @@ func h1Holds() []*attack {
 				x.times(c, 8000, func(uint32) []byte { return b })
 			})
 		}},
-		unread("h1-answers-unread-many", "answers of 1 MB on 400 connections that read nothing", h1Post("Answer", "", `{"id":1048576}`)),
+		{name: "h1-answers-unread-many", why: "answers of 1 MB on 400 connections that read nothing, once one was read; JSON is made beside what it is made of", bound: manyAddresses, run: func(x *attacker) {
+			b := h1Post("Answer", "", `{"id":1048576}`)
+			if c := x.dial(); x.say(c, b) {
+				io.CopyN(io.Discard, c, 1<<20) //nolint:errcheck // the others find out as well
+			}
+			x.many(400, func(int) { x.repeat(x.dial(), func(uint32) []byte { return b }); x.wait() })
+		}},
 		unread("h1-refusals-unread-many", "calls of no method on 400 connections that read nothing", h1Post("Nothing", "", "{}")),
 	}
 }

@@ -116,6 +116,8 @@ func (c *ServerConn) readBarLocked() barrier {
 		return unanswered // refusals, which wait for their turn as well
 	case c.account.fullLocked():
 		return full
+	case c.turns.first != nil && c.account.crowdedLocked():
+		return full // what is refused waits for its turn: that would be held as well
 	}
 	return passable
 }

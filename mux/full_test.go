@@ -74,6 +74,25 @@ func TestUnreadOutputOfAFullServer(t *testing.T) {
 	}
 }
 
+// While all connections together hold what they may, one that is answered in order, and
+// whose first answer is not there yet, is not read on: what is refused would wait behind it.
+func TestRefusalsInOrderOfAFullServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHolder(t, ttheader.Framed)
+		h.call("wait", "")
+		mux.Count(h.total, 17<<20)
+		for range 3000 {
+			h.call("echo", strings.Repeat("x", 100))
+		}
+		if h.most > 64<<10 {
+			t.Errorf("%d bytes are held", h.most)
+		}
+		mux.Count(h.total, -17<<20)
+		h.release()
+		h.end()
+	})
+}
+
 // A handler that sends to a connection whose output has failed is told so at once: it
 // would go on sending, and thousands of them would keep the processors from whoever
 // is to find out that their peers have gone.
